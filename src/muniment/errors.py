@@ -1,0 +1,64 @@
+"""The error tree: what Muniment raises, and nothing else.
+
+    MunimentError
+    ├── UsageError            the command line or the directory asks for something impossible (exit 2)
+    │   ├── BusyError         another run holds the directory
+    │   └── NotYetError       an option that a later version brings
+    ├── ArchiveError          a file of the archive is damaged or cannot be written
+    │   └── DiskFullError     no room left; the run is resumable (exit 3)
+    ├── TrackerError          the tracker's database cannot be used
+    └── ProtocolError         a worker and the orchestrator disagree
+
+The network's failures are not exceptions: they are values (`model.failure.Failure`).
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArchiveError",
+    "BusyError",
+    "DiskFullError",
+    "MunimentError",
+    "NotYetError",
+    "ProtocolError",
+    "TrackerError",
+    "UsageError",
+]
+
+
+class MunimentError(Exception):
+    """The base of every error that Muniment raises on purpose; its text is one line for a person."""
+
+    exit_code = 1
+
+
+class UsageError(MunimentError):
+    """The command line or the output directory asks for something impossible."""
+
+    exit_code = 2
+
+
+class BusyError(UsageError):
+    """Another run holds the output directory."""
+
+
+class NotYetError(UsageError):
+    """An option of the contract that this version does not carry out yet."""
+
+
+class ArchiveError(MunimentError):
+    """A file of the archive is damaged or cannot be written."""
+
+
+class DiskFullError(ArchiveError):
+    """There is no room left on the disk; what was captured is safe and the run can be resumed."""
+
+    exit_code = 3
+
+
+class TrackerError(MunimentError):
+    """The tracker's database cannot be used."""
+
+
+class ProtocolError(MunimentError):
+    """A worker and the orchestrator disagree about what was said between them."""

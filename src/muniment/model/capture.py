@@ -1,0 +1,72 @@
+"""A capture: one row of the index, one HTTP exchange or a page's final failure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+__all__ = ["Capture", "Earlier", "PageContext"]
+
+
+class Capture(Struct, frozen=True, kw_only=True, array_like=True):
+    """One row of `captures.parquet`; the fields are the columns, in order (contract, "Rows of the index")."""
+
+    url: str
+    host: str
+    status: int
+    fetched_at: int
+    """Completion, Unix milliseconds."""
+    content_type: str
+    body_length: int
+    digest: str
+    """SHA-1 of the payload, lower-case hex; empty when none."""
+    unchanged: bool
+    warc_file: str
+    """The final file name, never `.open`; empty when there is no record."""
+    warc_offset: int | None
+    warc_length: int | None
+    error: str
+    meta_json: str
+    record_id: str
+    """`urn:uuid:…` of the response or revisit record; empty when there is no record."""
+    record_type: str
+    """`response`, `revisit`, or empty."""
+    ip: str
+    started_at: int
+    """Unix microseconds; the WARC-Date of the exchange's records."""
+    duration_ms: int
+    ttfb_ms: int
+    redirect_to: str
+    """The redirect's target, resolved and normalised; empty when the response is no redirect."""
+    seed_url: str
+    attempt: int
+    depth: int
+    """Fewest link hops known when the page was claimed; -1 when it is only a requisite."""
+    found_as: str
+    truncated: str
+    etag: str
+    last_modified: str
+
+
+class Earlier(Struct, frozen=True):
+    """An earlier capture of the same payload, already synced in this directory: what a revisit refers to."""
+
+    url: str
+    captured_at: int
+    """The WARC-Date of the earlier record, µs."""
+    record_id: bytes
+    """Its sixteen bytes."""
+
+
+class PageContext(Struct, frozen=True, kw_only=True):
+    """What the archive is told about the page that an exchange belongs to."""
+
+    via: str
+    """The page that led here first; empty for a start page."""
+    depth: int
+    found_as: str
+    attempt: int
+    seed_url: str
+    meta_json: str
+    redirect_to: str
+    outlinks: tuple[tuple[str, str], ...] = ()
+    """(URL, found_as label) of every link found, resolved and normalised."""

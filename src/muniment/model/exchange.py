@@ -1,0 +1,77 @@
+"""One HTTP exchange: the exact bytes that went over the wire, and what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from muniment.model.failure import Failure
+
+__all__ = ["Body", "Exchange"]
+
+
+class Body(Protocol):
+    """A message body as it came over the wire (transfer coding kept), in memory or in a temporary file."""
+
+    @property
+    def length(self) -> int:
+        """Bytes on the wire after the header block."""
+
+    @property
+    def payload_length(self) -> int:
+        """Bytes with the transfer coding removed and the content coding kept."""
+
+    @property
+    def payload_sha1(self) -> bytes:
+        """SHA-1 of the payload, 20 bytes."""
+
+    def wire(self) -> Iterator[bytes]:
+        """The bytes as received, in order, in pieces."""
+
+    def payload(self, limit: int) -> bytes:
+        """At most `limit` bytes of the payload."""
+
+    def close(self) -> None:
+        """Give back the temporary file, if there is one; safe to call twice."""
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request and what came back.
+
+    `head` is empty when no complete header block with an HTTP status line arrived: then there is no record, `status`
+    is 0 and `failure` says why. A complete exchange has `failure` None and `truncated` empty.
+    """
+
+    url: str
+    request: bytes
+    """Exactly the bytes sent."""
+    head: bytes
+    """Status line and header block through the empty line, exactly as received; interim (1xx) responses left out."""
+    body: Body
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    """Names in lower case, values stripped, both Latin-1 decoded, in order, repeats kept, folded lines joined."""
+    ip: str
+    """The peer's address (RFC 5952 for IPv6); empty when unknown, as behind a proxy."""
+    tls: str
+    """`tls/1.3`, `tls/1.2`…; empty for plain HTTP."""
+    cipher: str
+    """IANA name of the cipher suite; empty for plain HTTP."""
+    started_at: int
+    """When the request began, µs since the epoch."""
+    ttfb_ms: int
+    """From sending the request to the first byte of the response."""
+    duration_ms: int
+    """From `started_at` to the last byte; with `started_at` gives the completion time."""
+    truncated: str
+    """WARC-Truncated: `length`, `time`, `disconnect`, `unspecified`, or empty."""
+    failure: Failure | None
+
+    def header(self, name: str) -> str:
+        """The first value of a header (name in lower case), or the empty string."""
+        for n, value in self.headers:
+            if n == name:
+                return value
+        return ""

@@ -1,0 +1,40 @@
+"""A failure of the outside world, as a value."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+__all__ = ["FAILURE_CODES", "Failure", "FailureCode"]
+
+FailureCode = Literal[
+    "dns",
+    "refused",
+    "unreachable",
+    "reset",
+    "tls",
+    "timeout-connect",
+    "timeout-header",
+    "timeout-body",
+    "cut",
+    "protocol",
+    "too-large",
+    "robots",
+    "scheme",
+    "dead-host",
+    "private-address",
+    "limit",
+    "disk",
+]
+FAILURE_CODES: tuple[str, ...] = get_args(FailureCode)
+
+
+class Failure(Struct, frozen=True):
+    """Why an attempt is not a complete capture."""
+
+    code: FailureCode
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"

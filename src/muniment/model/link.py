@@ -1,0 +1,88 @@
+"""A link as a document states it, and the words for how it was found."""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+
+from msgspec import Struct
+
+__all__ = ["FoundAs", "Kind", "Link"]
+
+
+@unique
+class Kind(IntEnum):
+    """What a relation means for scope."""
+
+    LINK = 0
+    """One hop away: followed where it leads to the site."""
+    REQUISITE = 1
+    """Needed to show the parent: taken from any host, up to five requisite hops."""
+    FRAME = 2
+    """A requisite that is also followed as a page (one link hop) when it lies on the site."""
+    REDIRECT = 3
+    """Costs no hop and keeps its parent's kind."""
+
+
+@unique
+class FoundAs(IntEnum):
+    """How a URL was found; the lower-case name with hyphens is what users see in `found_as`."""
+
+    START = 0
+    REDIRECT = 1
+    A = 2
+    AREA = 3
+    FORM = 4
+    LINK = 5
+    META_REFRESH = 6
+    IMG = 7
+    SRCSET = 8
+    SCRIPT = 9
+    IFRAME = 10
+    FRAME = 11
+    OBJECT = 12
+    EMBED = 13
+    VIDEO = 14
+    AUDIO = 15
+    SOURCE = 16
+    TRACK = 17
+    STYLESHEET = 18
+    ICON = 19
+    PRELOAD = 20
+    MANIFEST = 21
+    CSS_URL = 22
+    CSS_IMPORT = 23
+    DATA_SRC = 24
+    BACKGROUND = 25
+    ROBOTS = 26
+
+    @property
+    def label(self) -> str:
+        """The word that the index and the reports show."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def kind(self) -> Kind:
+        """What a relation found this way means for scope."""
+        return _KINDS[self]
+
+
+_LINKS = {FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.ROBOTS}
+_FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
+
+
+def _kind(found_as: FoundAs) -> Kind:
+    if found_as is FoundAs.REDIRECT:
+        return Kind.REDIRECT
+    if found_as in _LINKS:
+        return Kind.LINK
+    return Kind.FRAME if found_as in _FRAMES else Kind.REQUISITE
+
+
+_KINDS = tuple(_kind(f) for f in FoundAs)
+
+
+class Link(Struct, frozen=True):
+    """One reference of a document, not yet resolved: `href` is as written, entities decoded."""
+
+    href: str
+    found_as: FoundAs
