@@ -1,0 +1,76 @@
+"""A page of a job, from the claim that hands it out to the result that finishes it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState"]
+
+LINK_ENTRY = 17
+"""Bytes of one outlink in `Finished.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
+
+
+class PageState(StrEnum):
+    """Where a page stands (seed 002). A page is done when it is READY with no attempts remaining."""
+
+    READY = "READY"
+    CLAIMED = "CLAIMED"
+    SKIPPED = "SKIPPED"
+    STASHED = "STASHED"
+
+
+class Claim(Struct, frozen=True, array_like=True):
+    """One page handed to a worker, with all that the fetch needs."""
+
+    page_id: int
+    claim_id: int
+    """The fence: a finish counts only while the page still carries it."""
+    url: str
+    host: str
+    attempt: int
+    """This try's number, from 1."""
+    last_try: bool
+    """No try follows this one, so a failure is final and gets its row."""
+    depth: int
+    """Fewest link hops known; -1 when the page is only a requisite."""
+    found_as: int
+    via: str
+    """URL of the page that led here first; empty for a start page."""
+    follow: bool
+    """Send all outlinks; otherwise requisites and redirects only."""
+
+
+class Finished(Struct, frozen=True, array_like=True):
+    """What became of one claimed page; its records are already synced."""
+
+    page_id: int
+    claim_id: int
+    attempt: int
+    status: int
+    error: str
+    """`code: text`, or empty for a complete capture."""
+    done: bool
+    """No further try: captured, or failed for good."""
+    retry_after_ms: int
+    """When not done, how long to wait before the next try."""
+    started_at: int
+    finished_at: int
+    """Unix ms."""
+    body_length: int
+    payload: bytes
+    """SHA-1 (20 bytes) of a payload that later captures may refer to; empty otherwise."""
+    record_id: bytes
+    outlinks: bytes
+    """Entries of `LINK_ENTRY` bytes, each URL once per kind."""
+    followed: bool
+    """Whether `outlinks` holds links too, or only requisites and redirects."""
+
+
+class FinishBatch(Struct, frozen=True, array_like=True):
+    """Pages finished together: one transaction."""
+
+    pages: list[Finished]
+    urls: list[tuple[bytes, str]]
+    """Key and text of each URL in `outlinks` that this worker has not told before."""

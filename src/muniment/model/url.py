@@ -1,0 +1,87 @@
+"""URLs: the one normal form, the key by which a page is known, and the host.
+
+Normalisation is the WHATWG URL Standard's, by Ada; the fragment goes. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import ada_url
+import xxhash
+
+__all__ = ["directory_of", "host_of", "normalise", "origin_of", "path_of", "resolve", "url_key"]
+
+_HTTP = ("http://", "https://")
+
+
+def normalise(text: str) -> str | None:
+    """The normal form of an absolute http or https URL without fragment, or None when it is none."""
+    try:
+        url = ada_url.normalize_url(text)
+    except (ValueError, UnicodeError):
+        return None
+    return _web(url)
+
+
+def resolve(base: str, href: str) -> str | None:
+    """`href` as seen from the absolute URL `base`, in normal form; None when it is no http or https URL."""
+    try:
+        url = ada_url.join_url(base, href)
+    except (ValueError, UnicodeError):
+        return None
+    return _web(url)
+
+
+def _web(url: str) -> str | None:
+    if not url.startswith(_HTTP):
+        return None
+    cut = url.find("#")
+    if cut >= 0:
+        url = url[:cut]
+    return _without_account(url) if "@" in url else url
+
+
+def _without_account(url: str) -> str:
+    """Accounts in URLs are secrets and no part of a page's identity."""
+    start, end = _authority(url)
+    return url[:start] + url[url.rfind("@", start, end) + 1 :] if "@" in url[start:end] else url
+
+
+def url_key(url: str) -> bytes:
+    """The sixteen bytes by which a normalised URL is known in a job."""
+    return xxhash.xxh3_128_digest(url.encode())
+
+
+def _authority(url: str) -> tuple[int, int]:
+    start = url.index("://") + 3
+    end = url.find("/", start)
+    return start, len(url) if end < 0 else end
+
+
+def host_of(url: str) -> str:
+    """The host name of a normalised URL: lower case, punycode, no port; IPv6 without brackets."""
+    start, end = _authority(url)
+    authority = url[start:end]
+    if authority.startswith("["):
+        return authority[1 : authority.index("]")]
+    colon = authority.find(":")
+    return authority if colon < 0 else authority[:colon]
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port, without path: `https://example.com:8443`."""
+    return url[: _authority(url)[1]]
+
+
+def path_of(url: str) -> str:
+    """The path of a normalised URL, query left out."""
+    _, end = _authority(url)
+    query = url.find("?", end)
+    return url[end:] if query < 0 else url[end:query]
+
+
+def directory_of(url: str) -> str:
+    """The part of a normalised URL through the last slash of its path: what relative links are seen from."""
+    _, end = _authority(url)
+    query = url.find("?", end)
+    stop = len(url) if query < 0 else query
+    return url[: url.rfind("/", 0, stop) + 1]

@@ -1,0 +1,39 @@
+"""Retry: which failures are worth another try, and how long to wait before it."""
+
+from __future__ import annotations
+
+from muniment.model.failure import Failure
+
+__all__ = ["retryable", "wait_ms"]
+
+_STATUSES = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
+_CODES = frozenset(
+    {
+        "dns",
+        "refused",
+        "unreachable",
+        "reset",
+        "tls",
+        "timeout-connect",
+        "timeout-header",
+        "timeout-body",
+        "cut",
+    }
+)
+_FIRST_MS, _LAST_MS = 2_000, 300_000
+
+
+def retryable(status: int, failure: Failure | None) -> bool:
+    """Whether the try may have failed by chance: network faults, 408, 425, 429 and 5xx except 501 and 505."""
+    if failure is not None:
+        return failure.code in _CODES
+    return status in _STATUSES
+
+
+def wait_ms(attempt: int, chance: float) -> int:
+    """Milliseconds before the next try, growing with the tries so far; `chance` in [0, 1) is the jitter.
+
+    The waits of three tries add up to at most 2 + 4 s, well under the contract's 15 s.
+    """
+    full = min(_FIRST_MS << (attempt - 1), _LAST_MS) if attempt < 16 else _LAST_MS
+    return int(full * (0.5 + chance / 2))

@@ -1,0 +1,91 @@
+"""Scope: which pages a job takes, and what a page offers to the pages it leads to.
+
+A page stands somewhere by the fewest link hops and the fewest requisite hops over all its relations. A relation
+*offers* its child hops; a child keeps the fewest. Standing only ever improves, so the order in which pages are
+completed does not matter (seed 002).
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.model.link import Kind
+from muniment.model.url import path_of
+
+__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "start_prefix"]
+
+FAR = 0xFFFF
+"""More hops than any page has: not reached that way. Hops saturate just below."""
+
+MAX_REQUISITE_HOPS = 5
+
+
+class Standing(Struct, frozen=True):
+    """Where a page stands in its job."""
+
+    link_hops: int
+    """Fewest link hops, or FAR."""
+    requisite_hops: int
+    """Fewest requisite hops, or FAR."""
+    on_site: bool
+    redirects: int
+    """Redirects in a row that led here."""
+
+
+class Offers(Struct, frozen=True):
+    """What a page offers its children, as (link hops, requisite hops), indexed by `Kind`."""
+
+    by_kind: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]]
+
+
+class Scope(Struct, frozen=True):
+    """The settings that decide scope; they never change within a job."""
+
+    level: int | None
+    page_only: bool
+    offsite_links: bool
+    max_redirects: int
+
+    def as_page(self, standing: Standing) -> bool:
+        """Whether link hops alone admit the page."""
+        hops = standing.link_hops
+        if hops == FAR:
+            return False
+        return hops == 0 or ((self.level is None or hops <= self.level) and (standing.on_site or self.offsite_links))
+
+    def admits(self, standing: Standing) -> bool:
+        """Whether the page is in scope now, patterns apart."""
+        return self.as_page(standing) or standing.requisite_hops <= MAX_REQUISITE_HOPS
+
+    def follows(self, on_site: bool) -> bool:
+        """Whether a page's links may ever be followed, so that they are worth telling."""
+        return on_site and not self.page_only
+
+    def offers(self, standing: Standing) -> Offers:
+        """What the page offers the pages it leads to."""
+        page = self.as_page(standing)
+        link = min(standing.link_hops + 1, FAR - 1) if page and self.follows(standing.on_site) else FAR
+        requisite = 1 if page else min(standing.requisite_hops + 1, FAR)
+        redirect = (FAR, FAR)
+        if standing.redirects < self.max_redirects:
+            redirect = (standing.link_hops if page else FAR, standing.requisite_hops)
+        by_kind = [(FAR, FAR)] * 4
+        by_kind[Kind.LINK] = (link, FAR)
+        by_kind[Kind.REQUISITE] = (FAR, requisite)
+        by_kind[Kind.FRAME] = (link, requisite)
+        by_kind[Kind.REDIRECT] = redirect
+        return Offers((by_kind[0], by_kind[1], by_kind[2], by_kind[3]))
+
+
+def start_prefix(url: str, no_parent: bool) -> str:
+    """The path prefix that a start URL makes part of the site: everything, or its directory with `--no-parent`."""
+    path = path_of(url)
+    return path[: path.rfind("/") + 1] if no_parent else "/"
+
+
+def on_site(url: str, site_paths: str) -> bool:
+    """Whether a URL of a host lies on the site, given the host's prefixes (one a line, `/` is all, empty is none)."""
+    if site_paths in {"", "/"}:
+        return bool(site_paths)
+    path = path_of(url)
+    return any(path.startswith(prefix) for prefix in site_paths.split("\n"))

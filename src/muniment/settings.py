@@ -1,0 +1,205 @@
+"""Every setting of a crawl: its name, default, help and when it may change. The only reader of environment and files.
+
+One table serves the command line, the tracker's job row, the workers and `docs/options.md` (a contract test holds the
+docs to it). A field is an option exactly when it is annotated with `Option`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from msgspec import Struct, structs
+
+from muniment import __version__
+from muniment.errors import UsageError
+
+__all__ = ["DEFAULT_USER_AGENT", "DelayRange", "Option", "Settings", "options", "parse_delay", "parse_size", "redact"]
+
+DEFAULT_USER_AGENT = f"muniment/{__version__} (+https://muniment.invalid/)"
+
+OnResume = Literal["fixed", "free"]
+
+
+class Option(Struct, frozen=True):
+    """How a setting is spelled on the command line and what the reader is told about it."""
+
+    flags: tuple[str, ...]
+    """All spellings, the documented one first; a switch that can be turned off has `--no-…` in `off`."""
+    help: str
+    metavar: str = ""
+    off: str = ""
+    on_resume: OnResume = "free"
+    """`fixed`: a resumed run must give the same value."""
+    later: bool = False
+    """Parsed, but answered with "not yet" when given."""
+    hidden: bool = False
+
+
+class DelayRange(Struct, frozen=True):
+    """The gap between request starts to one host, drawn evenly between two bounds, in milliseconds."""
+
+    low: int = 0
+    high: int = 0
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The settings of one job, as `crawl` takes them; the defaults are the contract's."""
+
+    # Output
+    out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR")] = "muniment-out"
+    run_id: Annotated[str, Option(("--run-id",), "Put the output one level deeper, in DIR/ID.", "ID")] = ""
+    prefix: Annotated[str, Option(("--prefix",), "How WARC file names begin.", "NAME")] = "muniment"
+    warc_size: Annotated[int, Option(("--warc-size",), "Begin a new WARC file at this size.", "BYTES")] = 1 << 30
+    min_free: Annotated[
+        int | None,
+        Option(
+            ("--min-free",),
+            "Pause while less than this is free on the disk (default: the smaller of 1 GiB and 5 %).",
+            "BYTES",
+        ),
+    ] = None
+    state: Annotated[
+        str | None, Option(("--state",), "Where the tracker lies (default: the output directory).", "DIR")
+    ] = None
+    database: Annotated[
+        str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL", later=True)
+    ] = None
+
+    # Start URLs
+    input: Annotated[str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE")] = (
+        None
+    )
+
+    # Scope
+    page_only: Annotated[
+        bool, Option(("--page-only",), "Only the start URLs and what they need to be shown.", on_resume="fixed")
+    ] = False
+    level: Annotated[
+        int | None, Option(("--level",), "Follow links at most N hops (default: no limit).", "N", on_resume="fixed")
+    ] = None
+    offsite_links: Annotated[
+        bool,
+        Option(
+            ("--offsite-links",),
+            "Capture pages of other sites that are one link away.",
+            off="--no-offsite-links",
+            on_resume="fixed",
+        ),
+    ] = True
+    no_parent: Annotated[
+        bool, Option(("--no-parent",), "Keep to the directory of the start URL.", on_resume="fixed")
+    ] = False
+    include: Annotated[
+        tuple[str, ...],
+        Option(
+            ("--include",), "Take only pages whose URL matches; may be repeated. Requisites are exempt.", "RE", on_resume="fixed"
+        ),
+    ] = ()
+    ignore: Annotated[
+        tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE")
+    ] = ()
+    ignore_sets: Annotated[tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets.", "A,B", later=True)] = ()
+    no_global_ignores: Annotated[
+        bool, Option(("--no-global-ignores",), "Leave the built-in global set out.", later=True)
+    ] = False
+    import_ignores: Annotated[
+        tuple[str, ...], Option(("--import-ignores",), "Read patterns from a file.", "FILE", later=True)
+    ] = ()
+    sitemaps: Annotated[
+        bool, Option(("--sitemaps",), "Read sitemaps.", off="--no-sitemaps", on_resume="fixed", later=True)
+    ] = True
+
+    # Pace
+    per_host: Annotated[int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N")] = 6
+    inflight: Annotated[int, Option(("--inflight",), "Requests in flight over all hosts.", "N")] = 256
+    min_inflight: Annotated[
+        int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)
+    ] = 32
+    start_inflight: Annotated[
+        int, Option(("--start-inflight",), "Start of the adaptive limit.", "N", later=True)
+    ] = 64
+    delay: Annotated[
+        DelayRange, Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX")
+    ] = DelayRange()
+    workers: Annotated[
+        int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N")
+    ] = None
+    robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots")] = True
+    nofollow: Annotated[bool, Option(("--nofollow",), "Obey nofollow.", later=True)] = False
+    noarchive: Annotated[bool, Option(("--noarchive",), "Obey noarchive.", later=True)] = False
+
+    # Failure and limits
+    tries: Annotated[
+        int, Option(("--tries",), "All tries of a page: network faults, 408, 425, 429 and 5xx except 501 and 505.", "N")
+    ] = 3
+    connect_timeout: Annotated[float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S")] = 20.0
+    timeout: Annotated[float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S")] = 60.0
+    max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
+    max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
+    max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N")] = None
+    max_bytes: Annotated[int | None, Option(("--max-bytes",), "Stop after this much payload.", "BYTES")] = None
+    max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S")] = None
+
+    # The request
+    user_agent: Annotated[str, Option(("--user-agent",), "User-Agent of every request.", "TEXT")] = DEFAULT_USER_AGENT
+    header: Annotated[
+        tuple[str, ...], Option(("--header",), "An extra request header; may be repeated.", "'NAME: VALUE'")
+    ] = ()
+    cookies: Annotated[str | None, Option(("--cookies",), "A Netscape cookie file.", "FILE", later=True)] = None
+    auth_file: Annotated[str | None, Option(("--auth-file",), "Accounts in netrc format.", "FILE", later=True)] = None
+    proxy: Annotated[
+        str | None, Option(("--proxy",), "Go through this proxy: http://, socks4:// or socks5://.", "URL")
+    ] = None
+    insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
+    http_compression: Annotated[bool, Option(("--http-compression",), "Ask for compressed bodies.")] = False
+    mode: Annotated[
+        Literal["fast", "polite"], Option(("--mode",), "Header profile.", "fast|polite", later=True)
+    ] = "fast"
+    allow_private: Annotated[
+        bool, Option(("--allow-private",), "Allow private, loopback and link-local targets.")
+    ] = False
+
+
+def options() -> Iterator[tuple[str, Any, Any, Option]]:
+    """Every option as (field name, type, default, Option), in the order of the table."""
+    hints = get_type_hints(Settings, include_extras=True)
+    for field in structs.fields(Settings):
+        kind, option = get_args(hints[field.name])[0], get_args(hints[field.name])[-1]
+        if isinstance(option, Option):
+            yield field.name, kind, field.default, option
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of `1073741824`, `1GiB`, `500MB` or `64k` (without `i`, powers of 1000)."""
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a size; write bytes or a number with KB, MB, GB, KiB, MiB or GiB")
+    number, letter, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _POWERS[letter.lower()])
+
+
+def parse_delay(text: str) -> DelayRange:
+    """A delay in milliseconds, `250` or `250-375`."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a delay; write milliseconds, as 250 or 250-375")
+    low = int(match[1])
+    high = int(match[2] or low)
+    if high < low:
+        raise UsageError(f"the delay {text!r} ends below its beginning")
+    return DelayRange(low, high)
+
+
+_USERINFO = re.compile(r"(?<=://)[^/?#@\s]*@")
+_SECRET_HEADER = re.compile(r"(?i)^((?:proxy-)?authorization|cookie|x-api-key|[\w-]*token)\s*:.*", re.DOTALL)
+
+
+def redact(argument: str) -> str:
+    """A command-line argument without passwords: accounts in URLs and secret headers are masked."""
+    return _SECRET_HEADER.sub(r"\1: ***", _USERINFO.sub("***@", argument))

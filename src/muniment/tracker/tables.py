@@ -1,0 +1,197 @@
+"""The tables of the tracker: the one place where jobs, pages and what became of them are kept (seed 002).
+
+Every row that grows with a job begins its key with `job_id`, so that a distributed PostgreSQL can spread it. Tables
+whose rows are small and found by their key are kept WITHOUT ROWID on SQLite: one tree instead of two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    text,
+)
+
+__all__ = [
+    "PENDING",
+    "attempts",
+    "hosts",
+    "job_rulesets",
+    "jobs",
+    "metadata",
+    "pages",
+    "payloads",
+    "relations",
+    "repairs",
+    "results",
+]
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+PENDING = text("state = 'READY' AND attempts_remaining > 0 AND in_scope")
+"""A page that waits to be claimed; the text is also the condition of the index that serves the claim."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="1 in an embedded tracker: one job per directory"),
+    Column("name", Text, nullable=False, comment="the output directory's own name, for people"),
+    Column("state", Text, nullable=False, comment="ACTIVE | DRAINING | FINISHED | ABORTED"),
+    Column("outcome", Text, nullable=False, server_default="", comment="why it ended; empty while it runs"),
+    Column("nice", Integer, nullable=False, server_default="0", comment="lower goes first"),
+    Column("settings", Text, nullable=False, comment="the settings as JSON, secrets left out"),
+    Column("start_digest", LargeBinary, nullable=False, comment="SHA-256 of the sorted start URLs: resume compares it"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("finished_at", BigInteger, comment="Unix ms; NULL until FINISHED or ABORTED"),
+    Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
+    Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
+    Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
+    Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
+    Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="counted within the job"),
+    Column("name", Text, nullable=False, comment="host name without port, lower case, punycode"),
+    Column(
+        "site_paths",
+        Text,
+        nullable=False,
+        server_default="",
+        comment="path prefixes that belong to the site, one a line; / is the whole host, empty is no site",
+    ),
+    Index("uq_hosts_job_id_name", "job_id", "name", unique=True),
+    sqlite_with_rowid=False,
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False, comment="counted within the job, in order found"),
+    Column("key", LargeBinary, nullable=False, comment="16-byte hash of the normalised URL"),
+    Column("url", Text, nullable=False, comment="normalised, without fragment"),
+    Column("host_id", Integer, nullable=False),
+    Column("state", Text, nullable=False, comment="READY | CLAIMED | SKIPPED | STASHED"),
+    Column("attempts", SmallInteger, nullable=False, server_default="0", comment="since attempts_remaining was set"),
+    Column("attempts_remaining", SmallInteger, nullable=False, comment="0: done, whatever the outcome"),
+    Column("nice", Integer, nullable=False, server_default="0", comment="lower goes first"),
+    Column("ready_at", BigInteger, nullable=False, server_default="0", comment="Unix ms: not claimed before (retry)"),
+    Column("claim_id", BigInteger, comment="the claim that holds it; a finish with another one is ignored"),
+    Column("link_hops", Integer, comment="fewest link hops over all relations; NULL: not reached by links"),
+    Column("requisite_hops", Integer, comment="fewest requisite hops over all relations; NULL: no requisite"),
+    Column("redirects", SmallInteger, nullable=False, server_default="0", comment="redirects that led here in a row"),
+    Column("found_as", SmallInteger, nullable=False, comment="how it was found first (model.link.FoundAs)"),
+    Column("via_id", BigInteger, comment="the page that led here first; NULL for start pages"),
+    Column("on_site", Boolean, nullable=False, comment="lies on the site, by host and path"),
+    Column("in_scope", Boolean, nullable=False, comment="some relation admits it now"),
+    Column("ruleset", Integer, nullable=False, comment="version of job_rulesets that it was judged by"),
+    Column("reason", Text, nullable=False, server_default="", comment="why it is SKIPPED; empty otherwise"),
+    # admission: is this URL known?
+    Index("uq_pages_job_id_key", "job_id", "key", unique=True),
+    # claim: pages of a due host, nice then first in first out; and the count of pending pages at start
+    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=PENDING, postgresql_where=PENDING),
+    # resume: what a killed run held
+    Index(
+        "ix_pages_claimed",
+        "job_id",
+        "id",
+        sqlite_where=text("state = 'CLAIMED'"),
+        postgresql_where=text("state = 'CLAIMED'"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+relations = Table(
+    "relations",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("parent_id", BigInteger, primary_key=True, autoincrement=False),
+    Column(
+        "children",
+        LargeBinary,
+        nullable=False,
+        comment="little-endian 64-bit words: page id in the upper 56 bits, FoundAs in the lower 8",
+    ),
+    sqlite_with_rowid=False,
+)
+
+repairs = Table(
+    "repairs",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column(
+        "page_id",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="a shorter path to this page was found after its children were told: they are to be told again",
+    ),
+    sqlite_with_rowid=False,
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("page_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", SmallInteger, primary_key=True, autoincrement=False, comment="from 1"),
+    Column("worker", Integer, nullable=False, comment="number of the worker within the run"),
+    Column("ruleset", Integer, nullable=False, comment="version of job_rulesets in force"),
+    Column("started_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("finished_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("status", SmallInteger, nullable=False, comment="HTTP status; 0 when no response"),
+    Column("error", Text, nullable=False, comment="code: text; empty for a complete capture"),
+    sqlite_with_rowid=False,
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("page_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempt", SmallInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, primary_key=True, comment="what it is, such as final_url"),
+    Column("value", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+payloads = Table(
+    "payloads",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("digest", LargeBinary, primary_key=True, comment="SHA-1 of a payload synced in this directory, 20 bytes"),
+    Column("page_id", BigInteger, nullable=False, comment="the page that it was captured for"),
+    Column("captured_at", BigInteger, nullable=False, comment="WARC-Date of its record, Unix µs"),
+    Column("record_id", LargeBinary, nullable=False, comment="its record's UUID, 16 bytes"),
+    sqlite_with_rowid=False,
+)
+
+job_rulesets = Table(
+    "job_rulesets",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False, comment="from 1; the latest is in force"),
+    Column("rules", Text, nullable=False, comment="JSON: include and ignore patterns in Python syntax"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    sqlite_with_rowid=False,
+)
