@@ -1,0 +1,1 @@
+"""WARC writing and reading, the row journal, the capture index, check and repair."""

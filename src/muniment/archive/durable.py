@@ -1,0 +1,127 @@
+"""Files that survive a crash: growing files with a synced length, and renames that are on the disk when they return."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from muniment.errors import ArchiveError, DiskFullError
+
+__all__ = ["GrowingFile", "archive_error", "remove", "rename", "sync_directory", "sync_path"]
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FLUSH_AT = 4 << 20
+
+
+def archive_error(error: OSError, path: Path) -> ArchiveError:
+    """The error of our tree for what the operating system said about a file."""
+    kind = DiskFullError if error.errno in _FULL else ArchiveError
+    return kind(f"{path.name}: {error.strerror or error}")
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable (fsync(2): a file's own sync does not cover its name)."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_path(path: Path) -> None:
+    """Make the bytes of a closed file durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename within one directory, replacing what is there, durable on return."""
+    source.replace(target)
+    sync_directory(target.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, which may be gone already; durable on return."""
+    path.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+class GrowingFile:
+    """A new file that is only appended to, buffered, and cut back to its synced length when a write fails.
+
+    Not safe for two threads at once; every method may block. An `OSError` never leaves it: it is raised as
+    `DiskFullError` or `ArchiveError` after the file has been cut back.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.length = 0
+        """Bytes appended, those still in the buffer included."""
+        self.synced = 0
+        """Bytes known to be on the disk."""
+        self._pending: list[bytes] = []
+        self._written = 0
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise archive_error(error, path) from error
+
+    def append(self, data: bytes) -> None:
+        """Add bytes at the end; they reach the file when the buffer is full, or at `sync`."""
+        self._pending.append(data)
+        self.length += len(data)
+        if self.length - self._written >= _FLUSH_AT:
+            self._guarded(sync=False)
+
+    def sync(self) -> None:
+        """Write what is in the buffer and wait until the disk has it; cheap when nothing was added."""
+        if self.length != self.synced:
+            self._guarded(sync=True)
+            self.synced = self.length
+
+    def cut(self, length: int) -> None:
+        """Forget everything after `length`, in the buffer and in the file; a file that cannot be cut is closed."""
+        if length < self._written:
+            self._truncate(length)
+            self._written = length
+            self._pending.clear()
+        elif length < self.length:
+            kept = b"".join(self._pending)[: length - self._written]
+            self._pending = [kept]
+        self.length = length
+        self.synced = min(self.synced, length)
+
+    def close(self) -> None:
+        """Give back the descriptor without writing anything more; safe to call twice."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _truncate(self, length: int) -> None:
+        try:
+            os.ftruncate(self._fd, length)
+            os.lseek(self._fd, length, os.SEEK_SET)
+        except OSError as error:
+            self.close()
+            raise archive_error(error, self.path) from error
+
+    def _guarded(self, *, sync: bool) -> None:
+        try:
+            self._flush()
+            if sync:
+                os.fdatasync(self._fd)
+        except OSError as error:
+            self.cut(self.synced)
+            raise archive_error(error, self.path) from error
+
+    def _flush(self) -> None:
+        data = memoryview(b"".join(self._pending))
+        self._pending.clear()
+        while data:
+            count = os.write(self._fd, data)
+            self._written += count
+            data = data[count:]

@@ -1,0 +1,220 @@
+"""One open WARC and its row journal: what a worker writes to.
+
+The order is the guarantee: records synced, then rows synced. The open file is `OUT/NAME.open`, its journal
+`PARTS/NAME.journal`; the journal exists, durably, before the WARC does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from muniment.archive import records
+from muniment.archive.digests import sha1_of
+from muniment.archive.durable import GrowingFile, archive_error, sync_directory
+from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
+from muniment.archive.members import deflate_member, store_member, stores, stream_deflated, stream_stored
+from muniment.archive.records import RECORD_END, Event, WarcInfo
+from muniment.archive.rows import failure_row, record_row
+from muniment.clock import new_record_id, now_us, record_urn
+from muniment.errors import ArchiveError
+from muniment.model.capture import Capture, Earlier, PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
+
+__all__ = ["OPEN_SUFFIX", "REVISIT_ABOVE", "Segment"]
+
+OPEN_SUFFIX = ".open"
+REVISIT_ABOVE = 100
+"""Payloads of at most so many bytes are always stored again: a revisit would be no smaller."""
+
+_IN_MEMORY = 1 << 20
+"""Larger blocks are streamed: digested in one pass, compressed in a second."""
+
+
+class Segment:
+    """One WARC that is being written, and its journal.
+
+    Not for two threads at once: `sync` and `seal` block and may run in another thread, but only while no `write` runs.
+    When a write, a sync or a seal raises `DiskFullError` or `ArchiveError`, the WARC has been cut back to the last
+    synced length: every capture since then is lost and must be repeated; `seal` may still be called.
+    """
+
+    def __init__(self, warc: GrowingFile, journal: GrowingFile, name: str) -> None:
+        self.name = name
+        self._warc = warc
+        self._journal = journal
+        self._warcinfo = ""
+        self._first = b""
+        self._safe = 0
+        self._fresh: list[Capture] = []
+
+    @classmethod
+    def open(cls, out: Path, parts: Path, name: str, info: WarcInfo) -> Segment:
+        """Begin the WARC `name` (such as `muniment-00000.warc.gz`); no file of this name may exist yet."""
+        try:
+            if (out / name).exists():
+                raise ArchiveError(f"{name}: exists already")
+            parts.mkdir(exist_ok=True)
+            sync_directory(out)
+            journal = GrowingFile(journal_path(parts, name))
+            journal.append(header_frame(name))
+            journal.sync()
+            sync_directory(parts)
+            warc = GrowingFile(out / (name + OPEN_SUFFIX))
+            sync_directory(out)
+        except OSError as error:
+            raise archive_error(error, out / name) from error
+        segment = cls(warc, journal, name)
+        segment._write_warcinfo(info)
+        return segment
+
+    @property
+    def size(self) -> int:
+        """Bytes of the WARC so far, those not yet on the disk included; the caller rolls by it before a record."""
+        return self._warc.length
+
+    def write(
+        self, exchange: Exchange, context: PageContext, earlier: Earlier | None = None, *, unchanged: bool = False
+    ) -> Capture:
+        """Add the records of one exchange and its row; buffered, safe only after `sync`.
+
+        `earlier` is an earlier capture of the same payload, already synced: the exchange becomes a revisit of it,
+        unless it is truncated, failed or no larger than `REVISIT_ABOVE`. An exchange without a header block leaves a
+        row only.
+        """
+        if not exchange.head:
+            failure = exchange.failure or Failure("protocol", "no response header")
+            return self.write_failure(exchange.url, failure, context, exchange)
+        mark = self._warc.length
+        try:
+            capture = self._write_records(exchange, context, earlier, unchanged=unchanged)
+        except OSError as error:
+            self._warc.cut(mark)
+            raise archive_error(error, self._warc.path) from error
+        except ArchiveError:
+            self._forget()
+            raise
+        self._note(capture)
+        return capture
+
+    def write_failure(
+        self, url: str, failure: Failure, context: PageContext, exchange: Exchange | None = None
+    ) -> Capture:
+        """Add a row without a record; `exchange` is given when one was begun, for its times and address."""
+        capture = failure_row(url, failure, context, now_us(), exchange)
+        self._note(capture)
+        return capture
+
+    def sync(self) -> list[Capture]:
+        """Make everything written so far durable, records first and then rows; the captures that became so.
+
+        Blocks. When it raises, none of them did.
+        """
+        try:
+            self._warc.sync()
+            self._journal.sync()
+        except ArchiveError:
+            self._forget()
+            raise
+        self._safe = self._warc.length
+        done, self._fresh = self._fresh, []
+        return done
+
+    def seal(self) -> None:
+        """Sync, close, and give the WARC its final name; the journal stays until it has been indexed. Blocks."""
+        self.sync()
+        self.close()
+        final = self._warc.path.with_name(self.name)
+        try:
+            self._warc.path.rename(final)
+            sync_directory(final.parent)
+        except OSError as error:
+            raise archive_error(error, final) from error
+
+    def close(self) -> None:
+        """Give back the descriptors without sealing: the file is left for `repair`; safe to call twice."""
+        self._warc.close()
+        self._journal.close()
+
+    def _write_warcinfo(self, info: WarcInfo) -> None:
+        self._warcinfo = _new_urn()
+        self._first = deflate_member(records.warcinfo_record(info, self.name, self._warcinfo, now_us()))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._warc.append(self._first)
+        self._journal.append(entry_frame(Entry(self._warc.length, None)))
+
+    def _write_records(
+        self, exchange: Exchange, context: PageContext, earlier: Earlier | None, *, unchanged: bool
+    ) -> Capture:
+        event = Event.of(exchange, self._warcinfo)
+        urn = _new_urn()
+        offset = self._warc.length
+        if earlier is not None and _may_revisit(exchange):
+            record_type = "revisit"
+            header = records.revisit_header(event, urn, earlier, exchange.body.payload_sha1, exchange.head)
+            self._warc.append(deflate_member(b"".join((header, exchange.head, RECORD_END))))
+        else:
+            record_type = "response"
+            self._write_response(exchange, event, urn)
+        place = (self.name, offset, self._warc.length - offset)
+        self._warc.append(deflate_member(records.request_record(event, _new_urn(), urn, exchange.request)))
+        block = records.metadata_block(context, exchange.duration_ms)
+        self._warc.append(deflate_member(records.metadata_record(event, _new_urn(), urn, block)))
+        return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
+
+    def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:
+        body = exchange.body
+        stored = stores(exchange.header("content-type"), exchange.header("content-encoding"), body.length)
+        large = body.length > _IN_MEMORY
+        pieces = [] if large else list(body.wire())
+        block_sha1 = sha1_of(exchange.head, body.wire() if large else pieces)
+        payload_sha1 = None if exchange.status == 304 else body.payload_sha1
+        header = records.response_header(
+            event,
+            urn,
+            truncated=exchange.truncated,
+            payload_sha1=payload_sha1,
+            block_sha1=block_sha1,
+            length=len(exchange.head) + body.length,
+        )
+        if large:
+            stream = stream_stored if stored else stream_deflated
+            stream(_whole(header, exchange), self._warc.append)
+        elif stored:
+            self._warc.append(store_member((header + exchange.head, *pieces, RECORD_END)))
+        else:
+            self._warc.append(deflate_member(b"".join((header, exchange.head, *pieces, RECORD_END))))
+
+    def _note(self, capture: Capture) -> None:
+        self._fresh.append(capture)
+        try:
+            self._journal.append(entry_frame(Entry(self._warc.length, capture)))
+        except ArchiveError:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        # Rows without their records, or records without their rows, must not stay: both go back to the last sync.
+        self._journal.cut(self._journal.synced)
+        self._warc.cut(self._safe)
+        self._fresh.clear()
+        if not self._safe:
+            self._begin()
+
+
+def _new_urn() -> str:
+    return record_urn(new_record_id())
+
+
+def _may_revisit(exchange: Exchange) -> bool:
+    if exchange.truncated or exchange.failure is not None or exchange.status == 304:
+        return False
+    return exchange.body.payload_length > REVISIT_ABOVE
+
+
+def _whole(header: bytes, exchange: Exchange) -> Iterator[bytes]:
+    return chain((header, exchange.head), exchange.body.wire(), (RECORD_END,))
