@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.model.link import Kind
+from muniment.model.link import FoundAs, Kind
 from muniment.model.url import path_of
 
 __all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "start_prefix"]
@@ -28,14 +28,19 @@ class Standing(Struct, frozen=True):
     requisite_hops: int
     """Fewest requisite hops, or FAR."""
     on_site: bool
+    included: bool
+    """Matches an include pattern, or there is none."""
     redirects: int
     """Redirects in a row that led here."""
 
 
 class Offers(Struct, frozen=True):
-    """What a page offers its children, as (link hops, requisite hops), indexed by `Kind`."""
+    """What a page offers its children: hops by `FoundAs`, FAR where it offers none."""
 
-    by_kind: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]]
+    link: tuple[int, ...]
+    requisite: tuple[int, ...]
+    redirects: int
+    """Redirects in a row of a child that the page redirects to."""
 
 
 class Scope(Struct, frozen=True):
@@ -51,10 +56,13 @@ class Scope(Struct, frozen=True):
         hops = standing.link_hops
         if hops == FAR:
             return False
-        return hops == 0 or ((self.level is None or hops <= self.level) and (standing.on_site or self.offsite_links))
+        if hops == 0:
+            return True
+        near = self.level is None or hops <= self.level
+        return near and standing.included and (standing.on_site or self.offsite_links)
 
     def admits(self, standing: Standing) -> bool:
-        """Whether the page is in scope now, patterns apart."""
+        """Whether the page is in scope now, ignore patterns apart."""
         return self.as_page(standing) or standing.requisite_hops <= MAX_REQUISITE_HOPS
 
     def follows(self, on_site: bool) -> bool:
@@ -69,12 +77,17 @@ class Scope(Struct, frozen=True):
         redirect = (FAR, FAR)
         if standing.redirects < self.max_redirects:
             redirect = (standing.link_hops if page else FAR, standing.requisite_hops)
-        by_kind = [(FAR, FAR)] * 4
-        by_kind[Kind.LINK] = (link, FAR)
-        by_kind[Kind.REQUISITE] = (FAR, requisite)
-        by_kind[Kind.FRAME] = (link, requisite)
-        by_kind[Kind.REDIRECT] = redirect
-        return Offers((by_kind[0], by_kind[1], by_kind[2], by_kind[3]))
+        by_kind = {
+            Kind.LINK: (link, FAR),
+            Kind.REQUISITE: (FAR, requisite),
+            Kind.FRAME: (link, requisite),
+            Kind.REDIRECT: redirect,
+        }
+        return Offers(
+            link=tuple(by_kind[found_as.kind][0] for found_as in FoundAs),
+            requisite=tuple(by_kind[found_as.kind][1] for found_as in FoundAs),
+            redirects=standing.redirects + 1,
+        )
 
 
 def start_prefix(url: str, no_parent: bool) -> str:

@@ -1,0 +1,1 @@
+"""The tracker: jobs, pages, relations, attempts and results. The only SQL of the project lives here."""

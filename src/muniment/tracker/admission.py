@@ -1,0 +1,310 @@
+"""Admission: outlinks become pages and relations. The hot path of a crawl (about 70 links a page).
+
+For every link: one look into the seen-cache, and a comparison of the hops that its parent offers with those it has.
+Only URLs that are new to the job are judged by rules; only pages that come nearer are written.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+from sqlalchemy import bindparam, select
+
+from muniment.errors import ProtocolError
+from muniment.model.link import FoundAs
+from muniment.model.page import LINK_ENTRY, PageState
+from muniment.model.url import host_of, url_key
+from muniment.rules.patterns import Patterns
+from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
+from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.hosts import Hosts
+from muniment.tracker.seen import SeenCache, pack, page_of
+from muniment.tracker.tables import pages, relations, repairs
+
+__all__ = ["Admission", "Offer", "Parent", "Ruleset", "unpack_children"]
+
+_COLUMNS = (
+    "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
+    "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "on_site", "included", "in_scope", "ruleset",
+    "reason",
+)  # fmt: skip
+_INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
+_BY_KEY = Prepared(
+    select(pages.c.id, pages.c.link_hops, pages.c.requisite_hops).where(
+        pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")
+    ),
+    "job",
+    "k",
+)
+_DRAFT = Prepared(
+    select(
+        pages.c.id, pages.c.key, pages.c.url, pages.c.host_id, pages.c.state, pages.c.attempts,
+        pages.c.attempts_remaining, pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site,
+        pages.c.included, pages.c.in_scope,
+    ).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")),
+    "job",
+    "page",
+)  # fmt: skip
+_NEARER = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(
+        link_hops=bindparam("l"), requisite_hops=bindparam("r"), redirects=bindparam("rd"), in_scope=bindparam("scope")
+    ),
+    "l",
+    "r",
+    "rd",
+    "scope",
+    "job",
+    "page",
+)
+_RELATE = Prepared(
+    relations.insert()
+    .prefix_with("OR REPLACE", dialect="sqlite")
+    .values(job_id=bindparam("job"), parent_id=bindparam("parent"), children=bindparam("c")),
+    "job",
+    "parent",
+    "c",
+)
+_DIRTY = Prepared(
+    repairs.insert()
+    .prefix_with("OR IGNORE", dialect="sqlite")
+    .values(job_id=bindparam("job"), page_id=bindparam("page")),
+    "job",
+    "page",
+)
+
+
+class Ruleset(Struct, frozen=True):
+    """The patterns in force, compiled, with the version of `job_rulesets` they come from."""
+
+    version: int
+    include: Patterns
+    ignore: Patterns
+
+
+class Parent(Struct, frozen=True):
+    """A page whose outlinks are taken in."""
+
+    page_id: int
+    standing: Standing
+    outlinks: bytes
+
+
+class Offer:
+    """The best that the parents of one batch offer a page."""
+
+    __slots__ = ("link", "redirects", "requisite")
+
+    def __init__(self) -> None:
+        self.link, self.requisite, self.redirects = FAR, FAR, 0
+
+
+class _New(Struct):
+    """A page that this batch brings."""
+
+    page_id: int
+    key: bytes
+    url: str
+    found_as: int
+    via_id: int | None
+
+
+def unpack_children(packed: bytes) -> array[int]:
+    """The words of a `relations.children` value: page id << 8 | FoundAs."""
+    words = array("Q", packed)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
+
+
+def _pack_children(words: Iterable[int]) -> bytes:
+    packed = array("Q", words)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+class Admission:
+    """Takes links into one job; every method runs within the caller's transaction."""
+
+    def __init__(self, db: Database, job_id: int, scope: Scope, ruleset: Ruleset, hosts: Hosts, tries: int) -> None:
+        self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
+        self.ruleset = ruleset
+        self._tries = tries
+        self._seen = SeenCache()
+        self._offers: dict[Standing, Offers] = {}
+        self.last_id = self._last_id()
+        """The highest page id given out, which is also how many URLs the job knows."""
+        self.dirtied = False
+        """Whether repairs were added that nobody has looked at yet."""
+
+    def _last_id(self) -> int:
+        last = Prepared(
+            select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(1), "job"
+        )
+        rows = self._db.rows(last, (self._job_id,))
+        return int(rows[0][0]) if rows else 0
+
+    def offers(self, standing: Standing) -> Offers:
+        """What a page that stands so offers; remembered, because few standings occur."""
+        offers = self._offers.get(standing)
+        if offers is None:
+            if len(self._offers) > 10_000:
+                self._offers.clear()
+            offers = self._offers[standing] = self._scope.offers(standing)
+        return offers
+
+    def add_starts(self, urls: Iterable[str], nice: int = 0) -> Counter[int]:
+        """Take in start URLs; returns how many pages became pending per host number."""
+        fresh: list[_New] = []
+        wanted: dict[int, Offer] = {}
+        for url in urls:
+            key = url_key(url)
+            word = self._word(key)
+            if word is None:
+                word = self._introduce(fresh, key, url, FoundAs.START, None)
+            offer = wanted.setdefault(page_of(word), Offer())
+            offer.link = 0
+        return self._apply(fresh, wanted, nice)
+
+    def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
+        """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
+        fresh: list[_New] = []
+        told: list[tuple[Parent, list[int], bytes]] = []
+        for parent in parents:
+            entries = parent.outlinks
+            keys = [entries[i : i + 16] for i in range(0, len(entries), LINK_ENTRY)]
+            kinds = entries[16::LINK_ENTRY]
+            words = self._seen.words(keys)
+            known = self._complete(words, keys, kinds, parent, texts, fresh)
+            told.append((parent, known, kinds))
+        wanted: dict[int, Offer] = {}
+        rows = []
+        for parent, words_of, kinds in told:
+            self._collect(self.offers(parent.standing), words_of, kinds, wanted)
+            if words_of:
+                children = _pack_children([word >> 32 << 8 | kind for word, kind in zip(words_of, kinds, strict=True)])
+                rows.append((self._job_id, parent.page_id, children))
+        self._db.many(_RELATE, rows)
+        return self._apply(fresh, wanted, 0)
+
+    def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
+        """Offer the children of a page that came nearer what it offers now (repair)."""
+        offers = self.offers(standing)
+        for word in unpack_children(children):
+            found_as = word & 0xFF
+            self._merge(wanted, word >> 8, offers.link[found_as], offers.requisite[found_as], offers, found_as)
+
+    def apply(self, wanted: dict[int, Offer]) -> Counter[int]:
+        """Write what pages gained; returns pages newly pending per host number."""
+        return self._apply([], wanted, 0)
+
+    def _complete(
+        self,
+        words: list[int | None],
+        keys: list[bytes],
+        kinds: bytes,
+        parent: Parent,
+        texts: dict[bytes, str],
+        fresh: list[_New],
+    ) -> list[int]:
+        if None not in words:
+            return words  # type: ignore[return-value]
+        known = []
+        for word, key, kind in zip(words, keys, kinds, strict=True):
+            # a page may link the same new URL as link and as requisite: ask again before introducing it
+            found = word if word is not None else self._word(key)
+            if found is None:
+                url = texts.get(key)
+                if url is None:
+                    raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
+                found = self._introduce(fresh, key, url, kind, parent.page_id)
+            known.append(found)
+        return known
+
+    def _word(self, key: bytes) -> int | None:
+        word = self._seen.words([key])[0]
+        if word is None:
+            rows = self._db.rows(_BY_KEY, (self._job_id, key))
+            if rows:
+                word = pack(*rows[0])
+                self._seen.put(key, word)
+        return word
+
+    def _introduce(self, fresh: list[_New], key: bytes, url: str, found_as: int, via_id: int | None) -> int:
+        self.last_id += 1
+        word = pack(self.last_id, FAR, FAR)
+        fresh.append(_New(self.last_id, key, url, found_as, via_id))
+        self._seen.put(key, word)
+        return word
+
+    def _collect(self, offers: Offers, words: list[int], kinds: bytes, wanted: dict[int, Offer]) -> None:
+        link, requisite = offers.link, offers.requisite
+        for word, kind in zip(words, kinds, strict=True):
+            if link[kind] < (word >> 16 & 0xFFFF) or requisite[kind] < (word & 0xFFFF):
+                self._merge(wanted, word >> 32, link[kind], requisite[kind], offers, kind)
+
+    @staticmethod
+    def _merge(wanted: dict[int, Offer], page: int, link: int, requisite: int, offers: Offers, found_as: int) -> None:
+        offer = wanted.get(page)
+        if offer is None:
+            offer = wanted[page] = Offer()
+        if found_as == FoundAs.REDIRECT and min(link, requisite) < min(offer.link, offer.requisite):
+            offer.redirects = offers.redirects
+        offer.link = min(offer.link, link)
+        offer.requisite = min(offer.requisite, requisite)
+
+    def _apply(self, fresh: list[_New], wanted: dict[int, Offer], nice: int) -> Counter[int]:
+        pending: Counter[int] = Counter()
+        self._db.many(_INSERT, [self._row(page, wanted.pop(page.page_id, None), nice, pending) for page in fresh])
+        nearer, dirty = [], []
+        for page_id, offer in wanted.items():
+            change = self._improve(page_id, offer, pending)
+            if change is not None:
+                nearer.append(change[0])
+                if change[1]:
+                    dirty.append((self._job_id, page_id))
+        self._db.many(_NEARER, nearer)
+        self._db.many(_DIRTY, dirty)
+        self.dirtied = self.dirtied or bool(dirty)
+        return pending
+
+    def _row(self, page: _New, offer: Offer | None, nice: int, pending: Counter[int]) -> tuple[object, ...]:
+        link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
+        host = self._hosts.get(host_of(page.url))
+        site = on_site(page.url, host.site_paths)
+        rules = self.ruleset
+        included = not rules.include or rules.include.match(page.url) is not None
+        ignored = rules.ignore.match(page.url) if rules.ignore else None
+        scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
+        if offer is not None:
+            self._seen.put(page.key, pack(page.page_id, link, requisite))
+        if scope and ignored is None:
+            pending[host.host_id] += 1
+        state = PageState.READY if ignored is None else PageState.SKIPPED
+        reason = "" if ignored is None else f"ignore: {ignored}"
+        return (
+            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self._tries, nice, 0,
+            link, requisite, redirects, page.found_as, page.via_id, site, included, scope, rules.version, reason,
+        )  # fmt: skip
+
+    def _improve(self, page_id: int, offer: Offer, pending: Counter[int]) -> tuple[tuple[object, ...], bool] | None:
+        """The update of a known page that comes nearer, and whether its children must be told again."""
+        rows = self._db.rows(_DRAFT, (self._job_id, page_id))
+        if not rows:
+            raise ProtocolError(f"page {page_id} is not in the tracker")
+        _, key, _url, host_id, state, attempts, remaining, link, requisite, redirects, site, included, was = rows[0]
+        if offer.link >= link and offer.requisite >= requisite:
+            return None
+        redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects
+        link, requisite = min(link, offer.link), min(requisite, offer.requisite)
+        scope = self._scope.admits(Standing(link, requisite, bool(site), bool(included), redirects))
+        self._seen.put(key, pack(page_id, link, requisite))
+        if scope and not was and state == PageState.READY and remaining > 0:
+            pending[host_id] += 1
+        return (link, requisite, redirects, scope, self._job_id, page_id), attempts > 0

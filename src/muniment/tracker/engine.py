@@ -1,0 +1,161 @@
+"""The database under the tracker: opening it, its transactions, and the one place where dialects may differ.
+
+Statements are written with SQLAlchemy Core. Those that run per page are compiled once and handed to the driver with
+rows of tuples (`Prepared`), because Core's handling of parameters costs more than the statement itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.sql import ClauseElement
+
+from muniment.errors import TrackerError
+from muniment.tracker.tables import metadata
+
+__all__ = ["SCHEMA_REVISION", "Database", "Prepared", "Row"]
+
+SCHEMA_REVISION = "0001"
+"""The migration that `tables.py` equals; a contract test holds the two together."""
+
+Row = tuple[Any, ...]
+
+_PRAGMAS = (
+    "journal_mode=WAL",
+    # In WAL mode NORMAL survives kill -9; a power cut may lose the last commits, which repeats work and loses none.
+    "synchronous=NORMAL",
+    "cache_size=-65536",
+    "wal_autocheckpoint=4000",
+    "busy_timeout=5000",
+    "temp_store=MEMORY",
+    "foreign_keys=OFF",
+)
+
+
+class Prepared:
+    """A statement compiled once; its rows are tuples in the order of `names`, constants of the statement left out."""
+
+    def __init__(self, statement: ClauseElement, *names: str) -> None:
+        compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+        order = tuple(compiled.positiontup or ())
+        constants = {name: value for name, value in compiled.params.items() if name not in names}
+        if tuple(name for name in order if name in names) != names or any(v is None for v in constants.values()):
+            raise TrackerError(f"the statement takes {order}, not {names}")
+        self.sql = str(compiled)
+        self._order = tuple((name in names, constants.get(name)) for name in order)
+        self.plain = not constants
+
+    def complete(self, row: Row) -> Row:
+        """The row with the statement's constants in their places."""
+        given = iter(row)
+        return tuple(next(given) if taken else constant for taken, constant in self._order)
+
+
+class Database:
+    """One open tracker database; the orchestrator is SQLite's only writer."""
+
+    def __init__(self, engine: Engine, *, read_only: bool = False) -> None:
+        self.engine = engine
+        self.read_only = read_only
+
+    @classmethod
+    def open_sqlite(cls, path: Path) -> Database:
+        """Open or make the embedded tracker, bringing an older one up to date."""
+        engine = create_engine(f"sqlite:///{path}", poolclass=StaticPool, connect_args={"isolation_level": None})
+        event.listen(engine, "connect", _set_pragmas)
+        database = cls(engine)
+        try:
+            database._bring_up_to_date(path)
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise TrackerError(f"the tracker {path} cannot be used: {_first_line(error)}") from None
+        return database
+
+    @classmethod
+    def read_sqlite(cls, path: Path) -> Database:
+        """Open an existing tracker for reading, beside a run that may be writing it."""
+        if not path.is_file():
+            raise TrackerError(f"there is no tracker at {path}")
+        engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", poolclass=StaticPool)
+        return cls(engine, read_only=True)
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The one connection."""
+        return self.engine.connect()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One write transaction; everything in it happens or nothing does."""
+        connection = self.connection
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
+
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement once for each row."""
+        if rows:
+            self._cursor.executemany(prepared.sql, rows if prepared.plain else map(prepared.complete, rows))
+
+    def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
+        """All rows that a prepared statement gives."""
+        return self._cursor.execute(prepared.sql, values if prepared.plain else prepared.complete(values)).fetchall()
+
+    @cached_property
+    def _cursor(self) -> sqlite3.Cursor:
+        driver = self.connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver.cursor()
+
+    def close(self) -> None:
+        """Give the connection back; safe to call twice."""
+        if "connection" in self.__dict__:
+            self.__dict__.pop("_cursor", None)
+            self.connection.close()
+            del self.__dict__["connection"]
+        self.engine.dispose()
+
+    def _bring_up_to_date(self, path: Path) -> None:
+        found = self._revision()
+        if found == SCHEMA_REVISION:
+            return
+        if found is None:
+            with self.transaction() as connection:
+                metadata.create_all(connection, checkfirst=True)
+                connection.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)"))
+                connection.execute(text("DELETE FROM alembic_version"))
+                connection.execute(text("INSERT INTO alembic_version VALUES (:r)"), {"r": SCHEMA_REVISION})
+            return
+        from muniment.tracker.migrate import upgrade  # noqa: PLC0415  (alembic is slow to import and rarely needed)
+
+        upgrade(self.engine, path)
+
+    def _revision(self) -> str | None:
+        with self.engine.connect() as connection:
+            known = connection.execute(text("SELECT name FROM sqlite_master WHERE name = 'alembic_version'")).first()
+            if known is None:
+                return None
+            row = connection.execute(text("SELECT version_num FROM alembic_version")).first()
+            return None if row is None else str(row[0])
+
+
+def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _first_line(error: BaseException) -> str:
+    cause = getattr(error, "orig", None) or error
+    return str(cause).partition("\n")[0]

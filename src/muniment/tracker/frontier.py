@@ -1,0 +1,266 @@
+"""The frontier: pages are claimed, finished and given back. One transaction a batch; a finish counts once.
+
+The order that makes a crash harmless: records are synced before a finish is sent, and a finish changes a page only
+while the page still carries the finish's claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec import Struct
+from sqlalchemy import bindparam, func, null, select
+
+from muniment.model.page import Claim, FinishBatch, Finished, PageState
+from muniment.rules.scope import FAR, Scope, Standing
+from muniment.tracker.admission import Admission, Parent
+from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.hosts import Hosts
+from muniment.tracker.payloads import Payloads
+from muniment.tracker.repair import Repair
+from muniment.tracker.sites import Sites
+from muniment.tracker.tables import PENDING, attempts, jobs, pages
+
+__all__ = ["FinishReport", "Frontier"]
+
+_CLAIM = Prepared(
+    select(
+        pages.c.id, pages.c.url, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops, pages.c.found_as,
+        pages.c.via_id, pages.c.on_site,
+    )
+    .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING, pages.c.ready_at <= bindparam("now"))
+    .order_by(pages.c.nice, pages.c.id)
+    .limit(bindparam("most")),
+    "job", "host", "now", "most",
+)  # fmt: skip
+_CLAIMED = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(state=PageState.CLAIMED.value, claim_id=bindparam("claim")),
+    "claim", "job", "page",
+)  # fmt: skip
+_URL = Prepared(select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")), "job", "page")
+_HELD = Prepared(
+    select(
+        pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site, pages.c.included,
+        pages.c.redirects, pages.c.attempts_remaining,
+    ).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")),
+    "job", "page",
+)  # fmt: skip
+_FINISH = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(
+        state=PageState.READY.value,
+        attempts=pages.c.attempts + 1,
+        attempts_remaining=bindparam("left"),
+        ready_at=bindparam("at"),
+        claim_id=null(),
+    ),
+    "left", "at", "job", "page",
+)  # fmt: skip
+_ATTEMPT_COLUMNS = ("job_id", "page_id", "number", "worker", "ruleset", "started_at", "finished_at", "status", "error")
+_ATTEMPT = Prepared(
+    attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
+    *_ATTEMPT_COLUMNS,
+)
+_RELEASE = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"), pages.c.claim_id == bindparam("claim"))
+    .values(state=PageState.READY.value, claim_id=null()),
+    "job", "page", "claim",
+)  # fmt: skip
+
+
+class FinishReport(Struct, frozen=True):
+    """What one finish batch changed."""
+
+    accepted: list[Finished]
+    """Pages whose claim still held; the others changed nothing."""
+    pending: dict[int, int]
+    """Pages newly waiting, per host number: new ones and retries."""
+    retries: dict[int, int]
+    """Host number → earliest time (Unix ms) at which one of its retries is due."""
+
+
+class Totals(Struct):
+    """Running sums of the job, kept in its row."""
+
+    captured: int = 0
+    failed: int = 0
+    starts_captured: int = 0
+    requisites: int = 0
+    payload_bytes: int = 0
+
+
+class Frontier:
+    """Claims, finishes and releases pages of one job."""
+
+    def __init__(
+        self, db: Database, job_id: int, scope: Scope, admission: Admission, sites: Sites, hosts: Hosts
+    ) -> None:
+        self._db, self._job_id, self._scope = db, job_id, scope
+        self._admission, self._sites, self.hosts = admission, sites, hosts
+        self.payloads = Payloads(db, job_id)
+        self._repair = Repair(db, job_id, admission)
+        self._last_claim = 0
+        self.totals = self._load_totals()
+
+    def _load_totals(self) -> Totals:
+        columns = (
+            jobs.c.pages_captured,
+            jobs.c.pages_failed,
+            jobs.c.starts_captured,
+            jobs.c.requisites_captured,
+            jobs.c.payload_bytes,
+        )
+        row = self._db.connection.execute(select(*columns).where(jobs.c.id == self._job_id)).one()
+        return Totals(*row)
+
+    def recover(self) -> int:
+        """Give back what a killed run held; returns how many pages that were."""
+        with self._db.transaction() as connection:
+            given_back = connection.execute(
+                pages.update()
+                .where(pages.c.job_id == self._job_id, pages.c.state == PageState.CLAIMED.value)
+                .values(state=PageState.READY.value, claim_id=None)
+            )
+            return given_back.rowcount
+
+    def pending(self) -> dict[int, int]:
+        """Pages that wait to be claimed, per host number."""
+        counted = (
+            select(pages.c.host_id, func.count())
+            .where(pages.c.job_id == self._job_id, PENDING)
+            .group_by(pages.c.host_id)
+        )
+        return {host: count for host, count in self._db.connection.execute(counted)}
+
+    def known_pages(self) -> int:
+        """How many URLs the job knows."""
+        return self._admission.last_id
+
+    def claim(self, wanted: list[tuple[int, int]], now: int) -> list[Claim]:
+        """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction."""
+        claims: list[Claim] = []
+        with self._db.transaction():
+            for host_id, most in wanted:
+                name = self.hosts.name(host_id)
+                rows = self._db.rows(_CLAIM, (self._job_id, host_id, now, most))
+                claims += [self._claim(row, name) for row in rows]
+            self._db.many(
+                _CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims]
+            )
+        return claims
+
+    def _claim(self, row: Row, host: str) -> Claim:
+        page_id, url, tried, left, hops, found_as, via_id, site = row
+        self._last_claim += 1
+        via = self._db.rows(_URL, (self._job_id, via_id))[0][0] if via_id is not None else ""
+        return Claim(
+            page_id=page_id,
+            claim_id=self._last_claim,
+            url=url,
+            host=host,
+            attempt=tried + 1,
+            last_try=left <= 1,
+            depth=-1 if hops == FAR else hops,
+            found_as=found_as,
+            via=via,
+            follow=self._scope.follows(bool(site)),
+        )
+
+    def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
+        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+        with self._db.transaction():
+            held = {page.page_id: self._db.rows(_HELD, (self._job_id, page.page_id)) for page in batch.pages}
+            accepted = [page for page in batch.pages if _holds(held[page.page_id], page)]
+            texts = dict(batch.urls)
+            pending = self._sites.learn([page for page in accepted if held[page.page_id][0][2] == 0], texts)
+            parents = [Parent(p.page_id, _standing(held[p.page_id][0]), p.outlinks) for p in accepted if p.outlinks]
+            pending += self._admission.admit(parents, texts)
+            pending += self._repair.work()
+            retries: dict[int, int] = {}
+            finishes = [self._finish(page, held[page.page_id][0], now, pending, retries) for page in accepted]
+            self._db.many(_FINISH, finishes)
+            self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted])
+            self.payloads.remember(accepted)
+            self._save_totals()
+        return FinishReport(accepted, dict(pending), retries)
+
+    def _finish(self, page: Finished, held: Row, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+        host_id, left = held[1], 0 if page.done else held[7] - 1
+        at = 0
+        standing = _standing(held)
+        if left > 0:
+            at = now + page.retry_after_ms
+            retries[host_id] = min(at, retries.get(host_id, at))
+            pending[host_id] += 1
+        elif not page.followed and self._scope.follows(standing.on_site):
+            # the host became part of the site while the page was out: its links were left behind, so it goes again
+            left = 1
+            pending[host_id] += 1
+        else:
+            self._count(page, standing)
+        return (left, at, self._job_id, page.page_id)
+
+    def _count(self, page: Finished, standing: Standing) -> None:
+        totals = self.totals
+        totals.payload_bytes += page.body_length
+        if page.error:
+            totals.failed += 1
+        elif self._scope.as_page(standing):
+            totals.captured += 1
+            totals.starts_captured += standing.link_hops == 0
+        else:
+            totals.requisites += 1
+
+    def _attempt(self, page: Finished, worker: int) -> Row:
+        version = self._admission.ruleset.version
+        return (
+            self._job_id, page.page_id, page.attempt, worker, version, page.started_at, page.finished_at, page.status,
+            page.error,
+        )  # fmt: skip
+
+    def _save_totals(self) -> None:
+        t = self.totals
+        self._db.many(_TOTALS, [(t.captured, t.failed, t.starts_captured, t.requisites, t.payload_bytes, self._job_id)])
+
+    def release(self, claims: list[tuple[int, int]]) -> None:
+        """Give pages back unfetched: (page id, claim id)."""
+        with self._db.transaction():
+            self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
+
+    def repair(self) -> dict[int, int]:
+        """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
+        with self._db.transaction():
+            return dict(self._repair.work())
+
+    @property
+    def repairing(self) -> bool:
+        """Whether shorter paths are still being told; a job is not finished while they are."""
+        return self._repair.waiting
+
+
+_TOTALS = Prepared(
+    jobs.update()
+    .where(jobs.c.id == bindparam("job"))
+    .values(
+        pages_captured=bindparam("pc"),
+        pages_failed=bindparam("pf"),
+        starts_captured=bindparam("sc"),
+        requisites_captured=bindparam("rc"),
+        payload_bytes=bindparam("pb"),
+    ),
+    "pc", "pf", "sc", "rc", "pb", "job",
+)  # fmt: skip
+
+
+def _holds(rows: list[Row], page: Finished) -> bool:
+    return bool(rows) and rows[0][0] == page.claim_id
+
+
+def _standing(held: Row) -> Standing:
+    return Standing(held[2], held[3], bool(held[4]), bool(held[5]), held[6])
+
+

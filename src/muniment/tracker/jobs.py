@@ -1,0 +1,100 @@
+"""Jobs: making one, finding it again, its rulesets and its states."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import func, select
+
+from muniment.tracker.engine import Database
+from muniment.tracker.tables import job_rulesets, jobs, pages
+
+__all__ = ["Job", "Rules", "create_job", "find_job", "latest_rules", "save_rules", "set_state", "start_digest", "start_urls"]
+
+
+class Rules(Struct, frozen=True):
+    """One version of a job's patterns, in Python syntax."""
+
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+class Job(Struct, frozen=True):
+    """A job as it stands in the tracker."""
+
+    job_id: int
+    name: str
+    state: str
+    """ACTIVE, DRAINING, FINISHED or ABORTED (seed 002)."""
+    outcome: str
+    settings: str
+    """JSON."""
+    start_digest: bytes
+
+
+def start_digest(urls: Iterable[str]) -> bytes:
+    """What a resumed run compares: SHA-256 over the sorted set of start URLs."""
+    return hashlib.sha256("\n".join(sorted(set(urls))).encode()).digest()
+
+
+def find_job(db: Database) -> Job | None:
+    """The job of an embedded tracker, or None when it is new."""
+    columns = (jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest)
+    row = db.connection.execute(select(*columns).order_by(jobs.c.id).limit(1)).first()
+    return None if row is None else Job(*row)
+
+
+def create_job(db: Database, name: str, settings: str, digest: bytes, now: int) -> Job:
+    """Make the job; within the caller's transaction, so that a job never exists without its start pages."""
+    made = db.connection.execute(
+        jobs.insert().values(name=name, state="ACTIVE", settings=settings, start_digest=digest, created_at=now)
+    )
+    key = made.inserted_primary_key
+    assert key is not None
+    return Job(int(key[0]), name, "ACTIVE", "", settings, digest)
+
+
+def set_state(db: Database, job_id: int, state: str, outcome: str, now: int) -> None:
+    """Move a job to a state; FINISHED and ABORTED note the time."""
+    ended = now if state in {"FINISHED", "ABORTED"} else None
+    with db.transaction() as connection:
+        connection.execute(
+            jobs.update().where(jobs.c.id == job_id).values(state=state, outcome=outcome, finished_at=ended)
+        )
+
+
+def save_settings(db: Database, job_id: int, settings: str) -> None:
+    """Keep the settings that a resumed run was given."""
+    with db.transaction() as connection:
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings=settings))
+
+
+def latest_rules(db: Database, job_id: int) -> tuple[int, Rules]:
+    """The version in force and its patterns."""
+    row = db.connection.execute(
+        select(job_rulesets.c.version, job_rulesets.c.rules)
+        .where(job_rulesets.c.job_id == job_id)
+        .order_by(job_rulesets.c.version.desc())
+        .limit(1)
+    ).one()
+    return int(row[0]), msgspec.json.decode(row[1], type=Rules)
+
+
+def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
+    """Add a version, within the caller's transaction; older ones stay, for the attempts made under them."""
+    newest = select(func.coalesce(func.max(job_rulesets.c.version), 0)).where(job_rulesets.c.job_id == job_id)
+    version = int(db.connection.execute(newest).scalar_one()) + 1
+    text = msgspec.json.encode(rules).decode()
+    db.connection.execute(
+        job_rulesets.insert().values(job_id=job_id, version=version, rules=text, created_at=now)
+    )
+    return version
+
+
+def start_urls(db: Database, job_id: int) -> Sequence[str]:
+    """The start URLs of a job, in order."""
+    found = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.via_id.is_(None)).order_by(pages.c.id)
+    return [str(row[0]) for row in db.connection.execute(found)]

@@ -1,0 +1,55 @@
+"""Payloads already kept in this directory: what a revisit record may refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import bindparam, select
+
+from muniment.model.capture import Earlier
+from muniment.model.page import Finished
+from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.tables import pages, payloads
+
+__all__ = ["Payloads"]
+
+_REMEMBER = Prepared(
+    payloads.insert()
+    .prefix_with("OR IGNORE", dialect="sqlite")
+    .values(
+        job_id=bindparam("job"),
+        digest=bindparam("d"),
+        page_id=bindparam("page"),
+        captured_at=bindparam("at"),
+        record_id=bindparam("r"),
+    ),
+    "job", "d", "page", "at", "r",
+)  # fmt: skip
+_KNOWN = Prepared(
+    select(pages.c.url, payloads.c.captured_at, payloads.c.record_id)
+    .select_from(payloads)
+    .join(pages, (pages.c.job_id == payloads.c.job_id) & (pages.c.id == payloads.c.page_id))
+    .where(payloads.c.job_id == bindparam("job"), payloads.c.digest == bindparam("d")),
+    "job", "d",
+)  # fmt: skip
+
+
+class Payloads:
+    """The payloads of one job by digest."""
+
+    def __init__(self, db: Database, job_id: int) -> None:
+        self._db, self._job_id = db, job_id
+
+    def remember(self, finished: Iterable[Finished]) -> None:
+        """Keep the first capture of each payload; within the caller's transaction."""
+        rows = [(self._job_id, f.payload, f.page_id, f.started_at, f.record_id) for f in finished if f.payload]
+        self._db.many(_REMEMBER, rows)
+
+    def known(self, digests: Iterable[bytes]) -> dict[bytes, Earlier]:
+        """The earlier capture of each digest that has one."""
+        found = {}
+        for digest in digests:
+            rows = self._db.rows(_KNOWN, (self._job_id, digest))
+            if rows:
+                found[digest] = Earlier(*rows[0])
+        return found

@@ -1,0 +1,55 @@
+"""The seen-cache: which URLs a job knows, and how near each stands, without asking the database."""
+
+from __future__ import annotations
+
+from muniment.rules.scope import FAR
+
+__all__ = ["UNREACHED", "SeenCache", "pack", "page_of"]
+
+
+def pack(page_id: int, link_hops: int, requisite_hops: int) -> int:
+    """One word: page id, link hops and requisite hops."""
+    return page_id << 32 | link_hops << 16 | requisite_hops
+
+
+def page_of(word: int) -> int:
+    """The page id of a word."""
+    return word >> 32
+
+
+class SeenCache:
+    """URL key → word, bounded: two generations, of which the older is dropped when the younger is full.
+
+    About 130 bytes an entry. What was dropped is found in the database again.
+    """
+
+    def __init__(self, entries: int = 800_000) -> None:
+        self._half = entries // 2
+        self._young: dict[bytes, int] = {}
+        self._old: dict[bytes, int] = {}
+
+    def words(self, keys: list[bytes]) -> list[int | None]:
+        """The words of many keys; None where the cache does not know."""
+        found: list[int | None] = list(map(self._young.get, keys))
+        if self._old and None in found:
+            found = [self._from_old(key) if word is None else word for key, word in zip(keys, found, strict=True)]
+        return found
+
+    def _from_old(self, key: bytes) -> int | None:
+        word = self._old.get(key)
+        if word is not None:
+            self.put(key, word)
+        return word
+
+    def put(self, key: bytes, word: int) -> None:
+        """Remember a key's newest word."""
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+        self._young[key] = word
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+
+UNREACHED = FAR << 16 | FAR
+"""The lower half of the word of a page that no relation admits yet."""

@@ -1,0 +1,82 @@
+"""Sites that grow: the host that a start URL redirects to is a start host too (contract, "Scope of crawl")."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sqlalchemy import bindparam, select
+
+from muniment.model.link import FoundAs
+from muniment.model.page import LINK_ENTRY, Finished, PageState
+from muniment.model.url import host_of
+from muniment.rules.scope import Scope, Standing, on_site, start_prefix
+from muniment.tracker.admission import Admission
+from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.hosts import Hosts
+from muniment.tracker.tables import pages
+
+__all__ = ["Sites"]
+
+_URL = Prepared(select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")), "job", "k")
+_ELSEWHERE = Prepared(
+    select(
+        pages.c.id, pages.c.url, pages.c.state, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
+        pages.c.requisite_hops, pages.c.included, pages.c.redirects, pages.c.in_scope,
+    ).where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), pages.c.on_site == bindparam("s")),
+    "job", "host", "s",
+)  # fmt: skip
+_JOIN = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(attempts_remaining=bindparam("left"), on_site=bindparam("s"), in_scope=bindparam("scope")),
+    "left", "s", "scope", "job", "page",
+)  # fmt: skip
+
+
+class Sites:
+    """Makes hosts part of the site and brings their pages along; within the caller's transaction."""
+
+    def __init__(
+        self, db: Database, job_id: int, scope: Scope, hosts: Hosts, admission: Admission, *, no_parent: bool
+    ) -> None:
+        self._db, self._job_id, self._scope, self._hosts, self._admission = db, job_id, scope, hosts, admission
+        self._no_parent = no_parent
+
+    def add(self, url: str) -> Counter[int]:
+        """Make the host of a URL (with `--no-parent`, its directory) part of the site; returns pages newly pending."""
+        name = host_of(url)
+        if not self._hosts.add_site_path(name, start_prefix(url, self._no_parent)):
+            return Counter()
+        host = self._hosts.get(name)
+        pending: Counter[int] = Counter()
+        changes = []
+        for row in self._db.rows(_ELSEWHERE, (self._job_id, host.host_id, False)):
+            if on_site(row[1], host.site_paths):
+                changes.append(self._join(row, host.host_id, pending))
+        self._db.many(_JOIN, changes)
+        return pending
+
+    def learn(self, finished: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
+        """Follow the redirects of start pages to their hosts; returns pages newly pending."""
+        pending: Counter[int] = Counter()
+        for page in finished:
+            entries = page.outlinks
+            for i in range(0, len(entries), LINK_ENTRY):
+                if entries[i + 16] == FoundAs.REDIRECT:
+                    pending += self.add(self._url(entries[i : i + 16], texts))
+        return pending
+
+    def _url(self, key: bytes, texts: dict[bytes, str]) -> str:
+        return texts[key] if key in texts else str(self._db.rows(_URL, (self._job_id, key))[0][0])
+
+    def _join(self, row: Row, host_id: int, pending: Counter[int]) -> Row:
+        page_id, _, state, tried, left, link, requisite, included, redirects, was = row
+        standing = Standing(link, requisite, True, bool(included), redirects)
+        scope = self._scope.admits(standing)
+        if tried and left == 0 and self._scope.follows(True) and self._scope.as_page(standing):
+            # captured while it was offsite, so its links were not told: it goes again
+            left, was = 1, False
+        if scope and not was and left > 0 and state == PageState.READY:
+            pending[host_id] += 1
+        return (left, True, scope, self._job_id, page_id)
