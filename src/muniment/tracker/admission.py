@@ -136,10 +136,10 @@ class Admission:
         self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
         self.ruleset = ruleset
         self._tries = tries
-        self._seen = SeenCache()
         self._offers: dict[Standing, Offers] = {}
         self.last_id = self._last_id()
         """The highest page id given out, which is also how many URLs the job knows."""
+        self._seen = SeenCache(complete=self.last_id == 0)
         self.dirtied = False
         """Whether repairs were added that nobody has looked at yet."""
 
@@ -229,7 +229,7 @@ class Admission:
 
     def _word(self, key: bytes) -> int | None:
         word = self._seen.words([key])[0]
-        if word is None:
+        if word is None and not self._seen.complete:
             rows = self._db.rows(_BY_KEY, (self._job_id, key))
             if rows:
                 word = pack(*rows[0])

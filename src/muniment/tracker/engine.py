@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Column, Connection, Engine, Select, bindparam, create_engine, event, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
@@ -22,7 +22,7 @@ from sqlalchemy.sql import ClauseElement
 from muniment.errors import TrackerError
 from muniment.tracker.tables import metadata
 
-__all__ = ["SCHEMA_REVISION", "Database", "Prepared", "Row"]
+__all__ = ["SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
 
 SCHEMA_REVISION = "0001"
 """The migration that `tables.py` equals; a contract test holds the two together."""
@@ -58,6 +58,33 @@ class Prepared:
         """The row with the statement's constants in their places."""
         given = iter(row)
         return tuple(next(given) if taken else constant for taken, constant in self._order)
+
+
+class Lookup:
+    """A select of the rows whose key is among many, within one job; compiled for batches of 1, 2, 4 … 128 keys."""
+
+    def __init__(self, statement: Select[Any], job: Column[Any], key: Column[Any]) -> None:
+        self._statement, self._job, self._key = statement, job, key
+        self._prepared: dict[int, Prepared] = {}
+
+    def batches(self, job_id: int, keys: Sequence[Any]) -> Iterator[tuple[Prepared, Row]]:
+        """The statements to run, with their values; a short batch repeats its last key."""
+        for at in range(0, len(keys), _LARGEST_LOOKUP):
+            chunk = tuple(keys[at : at + _LARGEST_LOOKUP])
+            size = 1 << (len(chunk) - 1).bit_length()
+            yield self._of_size(size), (job_id, *chunk, *chunk[-1:] * (size - len(chunk)))
+
+    def _of_size(self, size: int) -> Prepared:
+        prepared = self._prepared.get(size)
+        if prepared is None:
+            names = [f"key{i}" for i in range(size)]
+            among = self._key.in_([bindparam(name) for name in names])
+            prepared = Prepared(self._statement.where(self._job == bindparam("job"), among), "job", *names)
+            self._prepared[size] = prepared
+        return prepared
+
+
+_LARGEST_LOOKUP = 128
 
 
 class Database:
@@ -112,6 +139,10 @@ class Database:
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""
         return self._cursor.execute(prepared.sql, values if prepared.plain else prepared.complete(values)).fetchall()
+
+    def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
+        """The rows of many keys, in no order; keys without a row are left out."""
+        return [row for prepared, values in lookup.batches(job_id, keys) for row in self.rows(prepared, values)]
 
     @cached_property
     def _cursor(self) -> sqlite3.Cursor:

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, null, select
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
 from muniment.rules.scope import FAR, Scope, Standing
 from muniment.tracker.admission import Admission, Parent
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
@@ -23,11 +23,14 @@ from muniment.tracker.tables import PENDING, attempts, jobs, pages
 
 __all__ = ["FinishReport", "Frontier"]
 
+_parent = pages.alias("parent")
 _CLAIM = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops, pages.c.found_as,
-        pages.c.via_id, pages.c.on_site,
+        _parent.c.url, pages.c.on_site,
     )
+    .select_from(pages)
+    .outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
     .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING, pages.c.ready_at <= bindparam("now"))
     .order_by(pages.c.nice, pages.c.id)
     .limit(bindparam("most")),
@@ -39,13 +42,13 @@ _CLAIMED = Prepared(
     .values(state=PageState.CLAIMED.value, claim_id=bindparam("claim")),
     "claim", "job", "page",
 )  # fmt: skip
-_URL = Prepared(select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")), "job", "page")
-_HELD = Prepared(
+_HELD = Lookup(
     select(
-        pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site, pages.c.included,
-        pages.c.redirects, pages.c.attempts_remaining,
-    ).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")),
-    "job", "page",
+        pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
+        pages.c.included, pages.c.redirects, pages.c.attempts_remaining,
+    ),
+    pages.c.job_id,
+    pages.c.id,
 )  # fmt: skip
 _FINISH = Prepared(
     pages.update()
@@ -81,6 +84,15 @@ class FinishReport(Struct, frozen=True):
     """Pages newly waiting, per host number: new ones and retries."""
     retries: dict[int, int]
     """Host number → earliest time (Unix ms) at which one of its retries is due."""
+
+
+class _Held(Struct, frozen=True):
+    """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
+
+    claim_id: int | None
+    host_id: int
+    standing: Standing
+    left: int
 
 
 class Totals(Struct):
@@ -154,9 +166,8 @@ class Frontier:
         return claims
 
     def _claim(self, row: Row, host: str) -> Claim:
-        page_id, url, tried, left, hops, found_as, via_id, site = row
+        page_id, url, tried, left, hops, found_as, via, site = row
         self._last_claim += 1
-        via = self._db.rows(_URL, (self._job_id, via_id))[0][0] if via_id is not None else ""
         return Claim(
             page_id=page_id,
             claim_id=self._last_claim,
@@ -166,32 +177,38 @@ class Frontier:
             last_try=left <= 1,
             depth=-1 if hops == FAR else hops,
             found_as=found_as,
-            via=via,
+            via=via or "",
             follow=self._scope.follows(bool(site)),
         )
 
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         with self._db.transaction():
-            held = {page.page_id: self._db.rows(_HELD, (self._job_id, page.page_id)) for page in batch.pages}
-            accepted = [page for page in batch.pages if _holds(held[page.page_id], page)]
+            held = self._held([page.page_id for page in batch.pages])
+            accepted = [page for page in batch.pages if page.page_id in held and held[page.page_id].claim_id == page.claim_id]
             texts = dict(batch.urls)
-            pending = self._sites.learn([page for page in accepted if held[page.page_id][0][2] == 0], texts)
-            parents = [Parent(p.page_id, _standing(held[p.page_id][0]), p.outlinks) for p in accepted if p.outlinks]
+            pending = self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
+            parents = [Parent(p.page_id, held[p.page_id].standing, p.outlinks) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
             pending += self._repair.work()
             retries: dict[int, int] = {}
-            finishes = [self._finish(page, held[page.page_id][0], now, pending, retries) for page in accepted]
+            finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
             self._db.many(_FINISH, finishes)
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted])
             self.payloads.remember(accepted)
             self._save_totals()
         return FinishReport(accepted, dict(pending), retries)
 
-    def _finish(self, page: Finished, held: Row, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
-        host_id, left = held[1], 0 if page.done else held[7] - 1
+    def _held(self, page_ids: list[int]) -> dict[int, _Held]:
+        rows = self._db.lookup(_HELD, self._job_id, page_ids)
+        return {
+            page_id: _Held(claim_id, host_id, Standing(link, requisite, bool(site), bool(included), redirects), left)
+            for page_id, claim_id, host_id, link, requisite, site, included, redirects, left in rows
+        }
+
+    def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+        host_id, left, standing = held.host_id, 0 if page.done else held.left - 1, held.standing
         at = 0
-        standing = _standing(held)
         if left > 0:
             at = now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
@@ -254,13 +271,3 @@ _TOTALS = Prepared(
     ),
     "pc", "pf", "sc", "rc", "pb", "job",
 )  # fmt: skip
-
-
-def _holds(rows: list[Row], page: Finished) -> bool:
-    return bool(rows) and rows[0][0] == page.claim_id
-
-
-def _standing(held: Row) -> Standing:
-    return Standing(held[2], held[3], bool(held[4]), bool(held[5]), held[6])
-
-

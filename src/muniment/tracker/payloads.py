@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select
 
 from muniment.model.capture import Earlier
 from muniment.model.page import Finished
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Database, Lookup, Prepared
 from muniment.tracker.tables import pages, payloads
 
 __all__ = ["Payloads"]
@@ -25,13 +25,13 @@ _REMEMBER = Prepared(
     ),
     "job", "d", "page", "at", "r",
 )  # fmt: skip
-_KNOWN = Prepared(
-    select(pages.c.url, payloads.c.captured_at, payloads.c.record_id)
+_KNOWN = Lookup(
+    select(payloads.c.digest, pages.c.url, payloads.c.captured_at, payloads.c.record_id)
     .select_from(payloads)
-    .join(pages, (pages.c.job_id == payloads.c.job_id) & (pages.c.id == payloads.c.page_id))
-    .where(payloads.c.job_id == bindparam("job"), payloads.c.digest == bindparam("d")),
-    "job", "d",
-)  # fmt: skip
+    .join(pages, (pages.c.job_id == payloads.c.job_id) & (pages.c.id == payloads.c.page_id)),
+    payloads.c.job_id,
+    payloads.c.digest,
+)
 
 
 class Payloads:
@@ -47,9 +47,5 @@ class Payloads:
 
     def known(self, digests: Iterable[bytes]) -> dict[bytes, Earlier]:
         """The earlier capture of each digest that has one."""
-        found = {}
-        for digest in digests:
-            rows = self._db.rows(_KNOWN, (self._job_id, digest))
-            if rows:
-                found[digest] = Earlier(*rows[0])
-        return found
+        rows = self._db.lookup(_KNOWN, self._job_id, list(digests))
+        return {digest: Earlier(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}

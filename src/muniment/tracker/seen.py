@@ -23,8 +23,10 @@ class SeenCache:
     About 130 bytes an entry. What was dropped is found in the database again.
     """
 
-    def __init__(self, entries: int = 800_000) -> None:
+    def __init__(self, entries: int = 800_000, *, complete: bool = False) -> None:
         self._half = entries // 2
+        self.complete = complete
+        """Whether every URL of the job is in the cache, so that what it does not know is new."""
         self._young: dict[bytes, int] = {}
         self._old: dict[bytes, int] = {}
 
@@ -44,6 +46,7 @@ class SeenCache:
     def put(self, key: bytes, word: int) -> None:
         """Remember a key's newest word."""
         if len(self._young) >= self._half:
+            self.complete = self.complete and not self._old
             self._old, self._young = self._young, {}
         self._young[key] = word
 

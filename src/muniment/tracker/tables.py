@@ -44,8 +44,11 @@ metadata = MetaData(
     }
 )
 
-PENDING = text("state = 'READY' AND attempts_remaining > 0 AND in_scope")
-"""A page that waits to be claimed; the text is also the condition of the index that serves the claim."""
+_PENDING = "{0}state = 'READY' AND {0}attempts_remaining > 0 AND {0}in_scope"
+_INDEXED = text(_PENDING.format(""))
+
+PENDING = text(_PENDING.format("pages."))
+"""A page that waits to be claimed; the condition of the index that serves the claim."""
 
 jobs = Table(
     "jobs",
@@ -110,7 +113,7 @@ pages = Table(
     # admission: is this URL known?
     Index("uq_pages_job_id_key", "job_id", "key", unique=True),
     # claim: pages of a due host, nice then first in first out; and the count of pending pages at start
-    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=PENDING, postgresql_where=PENDING),
+    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED, postgresql_where=_INDEXED),
     # resume: what a killed run held
     Index(
         "ix_pages_claimed",

@@ -1,0 +1,181 @@
+"""The capture index: row journals become Parquet parts, and parts become `captures.parquet`.
+
+Every file is written aside, synced and renamed before what it replaces is removed. `captures.parquet` names in its
+metadata the parts that its last join took in, so that parts left by a crash after the rename are recognised and not
+taken in twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from muniment.archive.durable import archive_error, remove, rename, sync_directory, sync_path
+from muniment.archive.journal import SUFFIX, entries, journal_path
+from muniment.archive.segment import OPEN_SUFFIX
+from muniment.errors import ArchiveError
+from muniment.model.capture import Capture
+
+__all__ = [
+    "CAPTURES",
+    "PART_SUFFIX",
+    "SCHEMA",
+    "index_journal",
+    "join",
+    "journal_batches",
+    "merged_names",
+    "open_parquet",
+    "part_path",
+]
+
+CAPTURES = "captures.parquet"
+PART_SUFFIX = ".parquet"
+ROW_GROUP = 10_000
+
+_MERGED = b"muniment.merged"
+_VERSION = b"muniment.index"
+_FORMAT = b"1"
+_TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), int | None: pa.int64()}
+_NARROW = {"status": pa.int32(), "attempt": pa.int32(), "depth": pa.int32()}
+
+
+def _schema() -> pa.Schema:
+    fields = msgspec.structs.fields(Capture)
+    return pa.schema([(field.name, _NARROW.get(field.name) or _TYPES[field.type]) for field in fields])
+
+
+SCHEMA: pa.Schema = _schema()
+"""The columns of the index, in the contract's order."""
+
+
+def part_path(parts: Path, name: str) -> Path:
+    """Where the part of the WARC `name` lies."""
+    return parts / (name + PART_SUFFIX)
+
+
+def index_journal(out: Path, parts: Path, name: str) -> None:
+    """Turn the journal of a sealed WARC into its part of the index; may be repeated after a crash."""
+    journal, part = journal_path(parts, name), part_path(parts, name)
+    if (out / (name + OPEN_SUFFIX)).exists():
+        raise ArchiveError(f"{name}: still open; its rows are not complete")
+    try:
+        if not journal.exists():
+            return
+        if not part.exists():
+            _write(part, journal_batches(journal), {})
+        remove(journal)
+    except OSError as error:
+        raise archive_error(error, part) from error
+
+
+def join(out: Path, parts: Path) -> None:
+    """Join the parts and left-over journals into `captures.parquet`, and remove them and the empty `parts` directory.
+
+    May be killed at any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without
+    any row gets an index without rows.
+    """
+    captures = out / CAPTURES
+    try:
+        merged = merged_names(captures) if captures.exists() else frozenset()
+        for name in _part_names(parts) & merged:
+            _remove_part(parts, name)
+        for journal in sorted(parts.glob("*" + SUFFIX)):
+            index_journal(out, parts, journal.name.removesuffix(SUFFIX))
+        names = sorted(_part_names(parts))
+        if names or not captures.exists():
+            _write(captures, _joined(captures, parts, names), {_MERGED: json.dumps(names).encode()})
+        for name in names:
+            _remove_part(parts, name)
+        if parts.exists() and not any(parts.iterdir()):
+            parts.rmdir()
+            sync_directory(out)
+    except OSError as error:
+        raise archive_error(error, captures) from error
+
+
+def merged_names(captures: Path) -> frozenset[str]:
+    """The WARC names whose parts the last join took in."""
+    with open_parquet(captures) as file:
+        metadata = file.schema_arrow.metadata or {}
+    return frozenset(json.loads(metadata.get(_MERGED, b"[]")))
+
+
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """A file of the index; raises `ArchiveError` when it is damaged or has other columns than this version's."""
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowException as error:
+        raise ArchiveError(f"{path.name}: not a readable Parquet file") from error
+    if not file.schema_arrow.equals(SCHEMA):
+        file.close()
+        raise ArchiveError(f"{path.name}: its columns are not those of this version's index")
+    return file
+
+
+def journal_batches(journal: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a journal's valid prefix, in batches."""
+    rows: list[Capture] = []
+    for entry in entries(journal):
+        if entry.capture is not None:
+            rows.append(entry.capture)
+            if len(rows) == ROW_GROUP:
+                yield _batch(rows)
+                rows.clear()
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[Capture]) -> pa.RecordBatch:
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _joined(captures: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    paths = [part_path(parts, name) for name in names]
+    for path in [captures, *paths] if captures.exists() else paths:
+        with open_parquet(path) as file:
+            yield from file.iter_batches(batch_size=ROW_GROUP)
+
+
+def _write(target: Path, batches: Iterable[pa.RecordBatch], metadata: dict[bytes, bytes]) -> None:
+    aside = target.with_name(target.name + ".tmp")
+    schema = SCHEMA.with_metadata({_VERSION: _FORMAT, **metadata})
+    with pq.ParquetWriter(aside, schema, compression="zstd", compression_level=3) as writer:
+        for table in _row_groups(batches):
+            writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=ROW_GROUP)
+    sync_path(aside)
+    rename(aside, target)
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    # Small parts are put together: a row group for each would make the joined index slow to query for ever.
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= ROW_GROUP:
+            table = pa.Table.from_batches(held, SCHEMA)
+            whole = count - count % ROW_GROUP
+            yield table.slice(0, whole)
+            held = table.slice(whole).to_batches()
+            count -= whole
+    if count:
+        yield pa.Table.from_batches(held, SCHEMA)
+
+
+def _part_names(parts: Path) -> frozenset[str]:
+    return frozenset(path.name.removesuffix(PART_SUFFIX) for path in parts.glob("*" + PART_SUFFIX))
+
+
+def _remove_part(parts: Path, name: str) -> None:
+    # Should both exist, the journal goes first: a journal without its part would be taken for new rows.
+    journal_path(parts, name).unlink(missing_ok=True)
+    sync_directory(parts)
+    remove(part_path(parts, name))

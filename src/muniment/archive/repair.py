@@ -1,0 +1,121 @@
+"""Repair after a crash: cut every open WARC to the length its journal vouches for, and seal it; nothing is scanned."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.archive.durable import archive_error, remove, rename, sync_directory
+from muniment.archive.journal import SUFFIX, Entry, entries, journal_path, read_header, rewrite
+from muniment.archive.segment import OPEN_SUFFIX
+from muniment.errors import ArchiveError
+
+__all__ = ["Repaired", "repair", "repair_file"]
+
+_OPEN_PATTERN = "*.warc.gz" + OPEN_SUFFIX
+
+
+class Repaired(Struct, frozen=True, kw_only=True):
+    """What was done to one WARC."""
+
+    name: str
+    """The final file name."""
+    freed: bool
+    """Nothing of it was safe: the file is gone and its number may be given out again."""
+    rows: int
+    """Captures kept."""
+    cut_bytes: int
+    """Unfinished bytes cut off the end; they are fetched again."""
+    dropped_rows: int = 0
+    """Journalled captures whose bytes the file does not hold: damage by the disk, to be reported."""
+
+
+def repair(out: Path, parts: Path) -> list[Repaired]:
+    """Repair every open WARC of a directory that nobody is writing to.
+
+    Idempotent, and may be killed at any instant. Raises `ArchiveError` when a WARC has no readable journal or a journal
+    with captures has no WARC.
+    """
+    for aside in (*out.glob("*.parquet.tmp"), *parts.glob("*.tmp")):
+        aside.unlink()
+    done = [repair_file(out, parts, path.name.removesuffix(OPEN_SUFFIX)) for path in sorted(out.glob(_OPEN_PATTERN))]
+    done += [
+        _without_warc(journal)
+        for journal in sorted(parts.glob("*" + SUFFIX))
+        if not (out / journal.name.removesuffix(SUFFIX)).exists()
+    ]
+    return done
+
+
+def repair_file(out: Path, parts: Path, name: str) -> Repaired:
+    """Repair the open WARC of one killed worker; `name` is the final name."""
+    warc, journal = out / (name + OPEN_SUFFIX), journal_path(parts, name)
+    if not warc.exists() and journal.exists():
+        return _without_warc(journal)
+    try:
+        return _cut_and_seal(warc, journal, name)
+    except OSError as error:
+        raise archive_error(error, warc) from error
+
+
+def _cut_and_seal(warc: Path, journal: Path, name: str) -> Repaired:
+    if not journal.exists():
+        raise ArchiveError(f"{warc.name}: its row journal {journal.name} is missing, so what is safe in it is unknown")
+    size = warc.stat().st_size
+    if not read_header(journal):
+        if size:
+            raise ArchiveError(f"{warc.name}: its row journal {journal.name} is damaged at its beginning")
+        return _free(warc, journal, 0, 0)
+    length, rows, dropped = _vouched(journal, size)
+    if dropped:
+        rewrite(journal, (entry for entry in entries(journal) if entry.warc_length <= size))
+    if not length:
+        return _free(warc, journal, size, dropped)
+    _cut(warc, length)
+    rename(warc, warc.with_name(name))
+    return Repaired(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped)
+
+
+def _vouched(journal: Path, size: int) -> tuple[int, int, int]:
+    """The last journalled length within the file's size, the rows up to it and the rows beyond it."""
+    length = rows = dropped = 0
+    for entry in entries(journal):
+        if entry.warc_length <= size:
+            length = entry.warc_length
+            rows += _is_row(entry)
+        else:
+            dropped += _is_row(entry)
+    return length, rows, dropped
+
+
+def _is_row(entry: Entry) -> bool:
+    return entry.capture is not None
+
+
+def _cut(warc: Path, length: int) -> None:
+    fd = os.open(warc, os.O_RDWR)
+    try:
+        os.ftruncate(fd, length)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int) -> Repaired:
+    # The WARC goes first: a journal alone is recognised the next time, a WARC alone would be an error.
+    remove(warc)
+    remove(journal)
+    name = warc.name.removesuffix(OPEN_SUFFIX)
+    return Repaired(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped)
+
+
+def _without_warc(journal: Path) -> Repaired:
+    name = journal.name.removesuffix(SUFFIX)
+    rows = sum(_is_row(entry) for entry in entries(journal))
+    if rows:
+        raise ArchiveError(f"{name}: the file is missing, though its row journal lists {rows} captures")
+    journal.unlink()
+    sync_directory(journal.parent)
+    return Repaired(name=name, freed=True, rows=0, cut_bytes=0)

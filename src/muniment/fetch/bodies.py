@@ -1,0 +1,196 @@
+"""Where message bodies lie: in memory when small, in an unnamed temporary file when not."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from muniment.fetch.chunked import Piece, decode
+
+__all__ = [
+    "EMPTY_BODY",
+    "MEMORY_BUDGET",
+    "SMALL_BODY",
+    "SPOOL_AT",
+    "BodyBuilder",
+    "MemoryBody",
+    "MemoryUse",
+    "SpooledBody",
+]
+
+SPOOL_AT = 1 << 20
+"""Bytes above which a body goes to a file."""
+SMALL_BODY = 64 << 10
+"""Bytes above which it does when memory is scarce."""
+MEMORY_BUDGET = 64 << 20
+"""Bytes of all bodies in memory above which memory is scarce."""
+
+_READ = 1 << 18
+# Pieces below this are gathered, so that a server that dribbles does not make a list of millions of bytes objects.
+_DRIBBLE = 2048
+_GATHERED = 64 << 10
+
+
+class MemoryUse:
+    """Counts the bytes of the bodies that are in memory, against a budget."""
+
+    __slots__ = ("budget", "used")
+
+    def __init__(self, budget: int = MEMORY_BUDGET) -> None:
+        self.budget = budget
+        self.used = 0
+
+
+_PROCESS_USE = MemoryUse()
+
+
+def _sha1(pieces: Iterable[Piece]) -> bytes:
+    digest = hashlib.sha1(usedforsecurity=False)
+    for piece in pieces:
+        digest.update(piece)
+    return digest.digest()
+
+
+def _first(pieces: Iterable[Piece], limit: int) -> bytes:
+    kept: list[Piece] = []
+    left = limit
+    for piece in pieces:
+        kept.append(piece if len(piece) <= left else piece[:left])
+        left -= len(kept[-1])
+        if left <= 0:
+            break
+    # One piece of `bytes` is handed out as it is: the usual small page is not copied again.
+    return kept[0] if len(kept) == 1 and isinstance(kept[0], bytes) else b"".join(kept)
+
+
+class MemoryBody:
+    """A body in memory, once: in the pieces in which it came."""
+
+    __slots__ = ("_chunked", "_pieces", "_sha1", "_use", "length", "payload_length")
+
+    def __init__(self, pieces: list[bytes], length: int, payload_length: int, *, chunked: bool, use: MemoryUse) -> None:
+        self._pieces = pieces
+        self._chunked = chunked
+        self._sha1: bytes | None = None
+        self._use: MemoryUse | None = use
+        self.length = length
+        self.payload_length = payload_length
+
+    @property
+    def payload_sha1(self) -> bytes:
+        """SHA-1 of the payload, 20 bytes, computed when first asked for."""
+        if self._sha1 is None:
+            self._sha1 = _sha1(decode(self._pieces) if self._chunked else self._pieces)
+        return self._sha1
+
+    def wire(self) -> Iterator[bytes]:
+        """The bytes as received, in pieces."""
+        return iter(self._pieces)
+
+    def payload(self, limit: int) -> bytes:
+        """At most `limit` bytes of the payload."""
+        return _first(decode(self._pieces) if self._chunked else self._pieces, limit)
+
+    def close(self) -> None:
+        """Give the bytes back to the memory budget; the body stays readable."""
+        if self._use:
+            self._use.used -= self.length
+            self._use = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class SpooledBody:
+    """A body in an unnamed temporary file, which is gone with the process."""
+
+    __slots__ = ("_chunked", "_file", "length", "payload_length", "payload_sha1")
+
+    def __init__(self, file: IO[bytes], length: int, payload_length: int, payload_sha1: bytes, *, chunked: bool) -> None:
+        self._file = file
+        self._chunked = chunked
+        self.length = length
+        self.payload_length = payload_length
+        self.payload_sha1 = payload_sha1
+
+    def wire(self) -> Iterator[bytes]:
+        """The bytes as received, in pieces of 256 KB. Raises OSError when the file cannot be read."""
+        at = 0
+        while at < self.length:
+            self._file.seek(at)
+            piece = self._file.read(min(_READ, self.length - at))
+            if not piece:
+                raise OSError("a spooled body is shorter than what was written to it")
+            yield piece
+            at += len(piece)
+
+    def payload(self, limit: int) -> bytes:
+        """At most `limit` bytes of the payload."""
+        return _first(decode(self.wire()) if self._chunked else self.wire(), limit)
+
+    def close(self) -> None:
+        """Give the file's room back."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class BodyBuilder:
+    """Takes a body as it comes (a `wire.Sink`) and ends as a `MemoryBody` or a `SpooledBody`."""
+
+    __slots__ = ("_chunked", "_digest", "_file", "_gathered", "_pieces", "_spool_dir", "_use", "length", "payload_length")
+
+    def __init__(self, spool_dir: Path, use: MemoryUse = _PROCESS_USE) -> None:
+        self._spool_dir = spool_dir
+        self._use = use
+        self._pieces: list[bytes] = []
+        self._gathered: bytearray | None = None
+        self._chunked = False
+        self._file: IO[bytes] | None = None
+        self._digest = None
+        self.length = 0
+        self.payload_length = 0
+
+    def begin_chunked(self) -> None:
+        """The payload differs from the wire bytes."""
+        self._chunked = True
+
+    def add(self, wire: bytes, payload: Sequence[Piece] | None) -> None:
+        """Keep more bytes. Raises OSError when the temporary file cannot take them."""
+        size = len(wire)
+        self.length += size
+        self.payload_length += size if payload is None else sum(map(len, payload))
+        if self._file is not None:
+            self._spool(self._file, wire, payload)
+            return
+        self._use.used += size
+        if size >= _DRIBBLE:
+            self._settle()
+            self._pieces.append(wire)
+        elif size:
+            self._gather(wire)
+        if self.length > SMALL_BODY and (self.length > SPOOL_AT or self._use.used > self._use.budget):
+            self._to_file()
+
+    def finish(self) -> MemoryBody | SpooledBody:
+        """The body as it is now; nothing may be added after it. Raises OSError when the file cannot be completed."""
+        if self._file is None:
+            self._settle()
+            return MemoryBody(
+                self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use
+            )
+        self._file.flush()
+        file, self._file = self._file, None
+        digest = self._digest.digest()
+        return SpooledBody(file, self.length, self.payload_length, digest, chunked=self._chunked)
+
+    def discard(self) -> None:
+        """Throw away what was kept."""
+        if self._file is not None:
+            self._file.close()
+        else:
+            self._use.used -= self.length

@@ -1,0 +1,258 @@
+"""A lenient, bounded reader of one HTTP/1.1 response that does no input or output itself (RFC 9112).
+
+Any bytes, split at any points, give the same result as the whole. What is kept is exactly what was received; reading is
+lenient so that an odd response is still recorded, and bounded so that a hostile one costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from muniment.fetch.chunked import ChunkWalker, Piece
+from muniment.fetch.heads import Head, parse_head, status_of
+from muniment.model.failure import Failure, FailureCode
+
+__all__ = ["MAX_HEAD", "MAX_INTERIM", "End", "ResponseReader", "Sink"]
+
+MAX_HEAD = 1 << 20
+"""Bytes of the longest header block that is recorded."""
+MAX_INTERIM = 16 << 20
+"""Bytes of interim responses (1xx) before a final one; any number of them, but not for ever."""
+
+End = Literal["cut", "reset", "time"]
+"""Why no more bytes come: the peer closed (FIN), it reset (RST), or it was silent for too long."""
+
+_START = b"HTTP/"
+_NOT_HTTP = "the answer does not begin with an HTTP status line"
+
+
+class Sink(Protocol):
+    """Takes a body's bytes as they come."""
+
+    length: int
+
+    def begin_chunked(self) -> None:
+        """The body has the chunked transfer coding: the payload is given apart from the wire bytes."""
+
+    def add(self, wire: bytes, payload: Sequence[Piece] | None) -> None:
+        """More bytes, and the payload among them (None: all of it). Raises OSError when they cannot be kept."""
+
+
+class ResponseReader:
+    """Reads one response: call `feed` until it says that the message ended, or `end` when nothing more comes."""
+
+    __slots__ = (
+        "_chunks",
+        "_head",
+        "_head_only",
+        "_held",
+        "_interim",
+        "_left",
+        "_line_seen",
+        "_max_body",
+        "_sink",
+        "done",
+        "failure",
+        "surplus",
+        "truncated",
+    )
+
+    def __init__(self, sink: Sink, max_body: int | None = None, *, head_only: bool = False) -> None:
+        self._sink = sink
+        self._max_body = max_body
+        self._head_only = head_only
+        self._held = bytearray()
+        self._interim = 0
+        self._head: Head | None = None
+        self._left = 0
+        self._line_seen = False
+        self._chunks: ChunkWalker | None = None
+        self.done = False
+        self.surplus = False
+        """Bytes followed the end of the message: they are no part of it, and the connection cannot be trusted."""
+        self.truncated = ""
+        self.failure: Failure | None = None
+
+    @property
+    def head(self) -> bytes:
+        """Status line and header block as received; empty until both are complete."""
+        return self._head.raw if self._head else b""
+
+    @property
+    def status(self) -> int:
+        """The status code, 0 while there is no complete header block."""
+        return self._head.status if self._head else 0
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The header fields as `model.exchange.Exchange` wants them."""
+        return self._head.headers if self._head else ()
+
+    @property
+    def reusable(self) -> bool:
+        """The connection may carry another request (RFC 9112 §9.3): the message ended cleanly and nobody said close."""
+        head = self._head
+        return self.done and head is not None and head.keep_alive and not self.surplus and self.failure is None
+
+    def feed(self, data: bytes) -> bool:
+        """Read more bytes; True once the message has ended, after which nothing more may be fed."""
+        if self._head is None:
+            rest = self._feed_head(data)
+            if rest is None:
+                return self.done
+            if self.done:
+                self.surplus = bool(rest)
+                return True
+            data = rest
+        if data:
+            self._feed_body(data)
+        return self.done
+
+    def end(self, why: End) -> None:
+        """Nothing more comes: decide whether what came is whole."""
+        if self.done:
+            return
+        head = self._head
+        if head is None:
+            self._fail_head("timeout-header" if why == "time" else why, _HEAD_ENDS[why])
+        elif self._is_whole(head, why):
+            self._finish("", None)
+        elif why == "time":
+            self._finish("time", Failure("timeout-body", f"no byte for too long after {self._sink.length} of the body"))
+        else:
+            self._finish("disconnect", Failure(why, f"{_BODY_ENDS[why]} after {self._sink.length} bytes of the body"))
+
+    def _is_whole(self, head: Head, why: End) -> bool:
+        if why == "reset":
+            return False
+        if head.kind == "length":
+            return self._sink.length in head.lengths
+        if self._chunks:
+            return self._chunks.last_chunk
+        return why == "cut"
+
+    def _feed_head(self, data: bytes) -> bytes | None:
+        """Read header blocks; the bytes after the final one, or None while it is incomplete."""
+        held = self._held
+        seen = len(held)
+        buffer: bytes | bytearray = data
+        if seen:
+            held += data
+            buffer = held
+        while True:
+            end = _head_end(buffer, max(seen - 3, 0))
+            if end < 0 or end > MAX_HEAD:
+                self._check_start(buffer, seen, end)
+                if self.done:
+                    return None
+                if buffer is not held:
+                    self._held = bytearray(buffer)
+                return None
+            head, buffer = bytes(buffer[:end]), bytes(buffer[end:])
+            seen = 0
+            if self._take_head(head):
+                self._held = bytearray()
+                return buffer
+            if self.done:
+                return None
+
+    def _check_start(self, buffer: bytes | bytearray, seen: int, end: int) -> None:
+        """Fail as soon as an incomplete block is sure not to be HTTP, or to be too large."""
+        if not self._line_seen:
+            if not buffer.startswith(_START) and not _START.startswith(buffer[:5]):
+                self._fail_head("protocol", _NOT_HTTP)
+                return
+            newline = buffer.find(b"\n", seen, MAX_HEAD)
+            self._line_seen = newline >= 0
+            if self._line_seen and status_of(buffer) is None:
+                self._fail_head("protocol", _NOT_HTTP)
+                return
+        if end > MAX_HEAD or len(buffer) > MAX_HEAD:
+            self._fail_head("too-large", f"header block over {MAX_HEAD} bytes")
+
+    def _take_head(self, raw: bytes) -> bool:
+        """Begin the final response; False for an interim one, which leaves no trace (RFC 9110 §15.2)."""
+        head = parse_head(raw, head_only=self._head_only)
+        if head is None:
+            self._fail_head("protocol", _NOT_HTTP)
+            return False
+        self._line_seen = False
+        if head.status < 200:
+            self._interim += len(raw)
+            if self._interim > MAX_INTERIM:
+                self._fail_head("too-large", f"interim responses over {MAX_INTERIM} bytes")
+            return False
+        self._head = head
+        if head.kind == "chunked":
+            self._chunks = ChunkWalker()
+            self._sink.begin_chunked()
+        elif head.kind == "length":
+            self._left = head.lengths[-1]
+        if head.kind == "none" or (head.kind == "length" and not self._left):
+            self.done = True
+        return True
+
+    def _feed_body(self, data: bytes) -> None:
+        # Cut to the allowed size before anything is understood: the result must not depend on how bytes were grouped.
+        size = len(data)
+        allowed = size if self._max_body is None else min(size, self._max_body - self._sink.length)
+        used = self._take_body(data if allowed == size else data[:allowed])
+        if self.done:
+            self.surplus = used < size
+        elif allowed < size:
+            self._finish("length", Failure("too-large", f"body over {self._max_body} bytes"))
+
+    def _take_body(self, data: bytes) -> int:
+        """Keep what belongs to the message, and say how much that is."""
+        if self._chunks:
+            used, payload = self._chunks.feed(data)
+            if used:
+                self._sink.add(data if used == len(data) else data[:used], payload)
+            if self._chunks.done:
+                self._finish("", None)
+            return used
+        head = self._head
+        if head is None or head.kind == "close":
+            self._sink.add(data, None)
+            return len(data)
+        used = min(self._left, len(data))
+        if used:
+            self._sink.add(data if used == len(data) else data[:used], None)
+            self._left -= used
+        if not self._left:
+            self._finish("", None)
+        return used
+
+    def _finish(self, truncated: str, failure: Failure | None) -> None:
+        chunks = self._chunks
+        if chunks:
+            if tail := chunks.eof():
+                self._sink.add(b"", [tail])
+            if chunks.malformed and truncated != "length":
+                truncated, failure = "unspecified", Failure("protocol", "malformed chunk line")
+        self.truncated = truncated
+        self.failure = failure
+        self.done = True
+
+    def _fail_head(self, code: FailureCode, text: str) -> None:
+        self._held = bytearray()
+        self.failure = Failure(code, text)
+        self.done = True
+
+
+def _head_end(buffer: bytes | bytearray, start: int) -> int:
+    """Where the header block ends, past its empty line: the first of `LF CR LF` and `LF LF`; -1 when there is none."""
+    end = buffer.find(b"\n\r\n", start)
+    bare = buffer.find(b"\n\n", start, end + 2 if end >= 0 else len(buffer))
+    if bare >= 0:
+        return bare + 2
+    return end + 3 if end >= 0 else -1
+
+
+_HEAD_ENDS: dict[End, str] = {
+    "cut": "connection closed before the end of the header block",
+    "reset": "connection reset before the end of the header block",
+    "time": "no complete header block: silent for too long",
+}
+_BODY_ENDS: dict[End, str] = {"cut": "connection closed", "reset": "connection reset", "time": "silence"}
