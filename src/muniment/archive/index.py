@@ -40,8 +40,8 @@ ROW_GROUP = 10_000
 _MERGED = b"muniment.merged"
 _VERSION = b"muniment.index"
 _FORMAT = b"1"
-_TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), int | None: pa.int64()}
-_NARROW = {"status": pa.int32(), "attempt": pa.int32(), "depth": pa.int32()}
+_TYPES: dict[object, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), int | None: pa.int64()}
+_NARROW: dict[str, pa.DataType] = {"status": pa.int32(), "attempt": pa.int32(), "depth": pa.int32()}
 
 
 def _schema() -> pa.Schema:
@@ -91,6 +91,8 @@ def join(out: Path, parts: Path) -> None:
             _write(captures, _joined(captures, parts, names), {_MERGED: json.dumps(names).encode()})
         for name in names:
             _remove_part(parts, name)
+        for aside in parts.glob("*.tmp"):
+            aside.unlink()
         if parts.exists() and not any(parts.iterdir()):
             parts.rmdir()
             sync_directory(out)
