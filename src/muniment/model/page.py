@@ -56,6 +56,7 @@ class Finished(Struct, frozen=True, array_like=True):
     retry_after_ms: int
     """When not done, how long to wait before the next try."""
     started_at: int
+    """Unix µs: the WARC-Date of its records."""
     finished_at: int
     """Unix ms."""
     body_length: int

@@ -235,7 +235,7 @@ class Frontier:
     def _attempt(self, page: Finished, worker: int) -> Row:
         version = self._admission.ruleset.version
         return (
-            self._job_id, page.page_id, page.attempt, worker, version, page.started_at, page.finished_at, page.status,
+            self._job_id, page.page_id, page.attempt, worker, version, page.started_at // 1000, page.finished_at, page.status,
             page.error,
         )  # fmt: skip
 

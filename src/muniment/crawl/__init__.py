@@ -1,0 +1,1 @@
+"""The crawl itself: the worker's loop, the orchestrator, and what they say to each other."""

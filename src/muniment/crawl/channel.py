@@ -1,0 +1,54 @@
+"""One side of the socket between a worker and the orchestrator."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any, cast
+
+from muniment.crawl.messages import Frames, FromOrchestrator, FromWorker, encode
+
+__all__ = ["Channel", "open_channel"]
+
+
+class Channel(asyncio.Protocol):
+    """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone."""
+
+    def __init__(self, frames: Frames[Any], received: Callable[[Any], None], lost: Callable[[], None]) -> None:
+        self._frames, self._received, self._lost = frames, received, lost
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport (asyncio.Protocol)."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes (asyncio.Protocol)."""
+        for message in self._frames.feed(data):
+            self._received(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the owner (asyncio.Protocol)."""
+        self._transport = None
+        self._lost()
+
+    def send(self, message: FromWorker | FromOrchestrator) -> None:
+        """Send a message; to a side that is gone it says nothing, for `lost` tells."""
+        if self._transport is not None:
+            self._transport.write(encode(message))
+
+    def close(self) -> None:
+        """Close after what was sent is out."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+async def open_channel(
+    sock: socket.socket, kind: Any, received: Callable[[Any], None], lost: Callable[[], None]
+) -> Channel:
+    """A channel over a connected socket, for messages of one kind."""
+    sock.setblocking(False)
+    loop = asyncio.get_running_loop()
+    _, channel = await loop.create_unix_connection(lambda: Channel(Frames(kind), received, lost), sock=sock)
+    return channel

@@ -1,0 +1,104 @@
+"""Harvest: what one exchange means for the crawl — its links, its redirect, whether to try again. No files, no waits."""
+
+from __future__ import annotations
+
+import random
+
+from msgspec import Struct
+
+from muniment.crawl.outlinks import Outlinks, Resolved
+from muniment.extract.coding import decode
+from muniment.extract.links import extract
+from muniment.model.capture import PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim, Finished
+from muniment.rules.retry import retryable, wait_ms
+
+__all__ = ["Harvested", "finished", "harvest"]
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_EXTRACTED = 32 << 20
+"""Bytes of a document that are searched for links."""
+_NOTHING = Resolved(b"", ())
+
+
+class Harvested(Struct, frozen=True):
+    """A page that was fetched and is ready to be recorded."""
+
+    claim: Claim
+    exchange: Exchange
+    context: PageContext
+    entries: bytes
+    done: bool
+
+
+def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
+    """Find the links of an exchange and decide whether its page is done."""
+    redirect = _redirect(claim, exchange, outlinks)
+    found = redirect or _links(claim, exchange, outlinks)
+    context = PageContext(
+        via=claim.via,
+        depth=claim.depth,
+        found_as=FoundAs(claim.found_as).label,
+        attempt=claim.attempt,
+        seed_url="",
+        meta_json="",
+        redirect_to=redirect.listed[0][0] if redirect else "",
+        outlinks=found.listed,
+    )
+    done = claim.last_try or not retryable(exchange.status, exchange.failure)
+    return Harvested(claim, exchange, context, found.entries, done)
+
+
+def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved | None:
+    if exchange.status not in _REDIRECTS:
+        return None
+    location = exchange.header("location")
+    if not location:
+        return None
+    try:
+        # servers send UTF-8 where the grammar wants ASCII
+        location = location.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        pass
+    found = outlinks.resolve(claim.url, [(location, FoundAs.REDIRECT)], follow=claim.follow)
+    return found if found.listed else None
+
+
+def _links(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved:
+    kind = exchange.header("content-type")
+    if not exchange.body.payload_length or not _may_hold_links(kind):
+        return _NOTHING
+    payload = exchange.body.payload(_MOST_EXTRACTED)
+    coding = exchange.header("content-encoding")
+    if coding:
+        payload = decode(payload, coding, _MOST_EXTRACTED)
+    found = extract(payload, kind, claim.url)
+    return outlinks.resolve(found.base, found.links, follow=claim.follow) if found.links else _NOTHING
+
+
+def _may_hold_links(content_type: str) -> bool:
+    return not content_type.startswith(("image/", "video/", "audio/", "font/"))
+
+
+def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
+    """What the tracker is told about a recorded page."""
+    claim, exchange = page.claim, page.exchange
+    started = exchange.started_at
+    return Finished(
+        page_id=claim.page_id,
+        claim_id=claim.claim_id,
+        attempt=claim.attempt,
+        status=exchange.status,
+        error="" if exchange.failure is None else str(exchange.failure),
+        done=page.done,
+        retry_after_ms=0 if page.done else wait_ms(claim.attempt, random.random()),
+        started_at=started,
+        finished_at=started // 1000 + exchange.duration_ms,
+        body_length=exchange.body.payload_length if exchange.status != 304 else 0,
+        payload=payload,
+        record_id=record_id,
+        outlinks=page.entries,
+        followed=claim.follow,
+    )

@@ -1,0 +1,195 @@
+"""What workers and the orchestrator say to each other, and how it is framed.
+
+A frame is a 32-bit big-endian length and a msgpack array whose first element names the message. Pipelines will speak
+the same messages over HTTP.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from muniment.errors import ProtocolError
+from muniment.model.capture import Earlier
+from muniment.model.page import Claim, FinishBatch
+from muniment.settings import Settings
+
+__all__ = [
+    "AskFile",
+    "AskKnown",
+    "Bye",
+    "FileName",
+    "Finish",
+    "FinishAck",
+    "Frames",
+    "FromOrchestrator",
+    "FromWorker",
+    "GiveBack",
+    "Hello",
+    "Known",
+    "PagesOut",
+    "PermitsHeld",
+    "PermitsSet",
+    "Sealed",
+    "Setup",
+    "Stop",
+    "Trouble",
+    "WantPages",
+    "encode",
+]
+
+
+class Hello(Struct, frozen=True, array_like=True, tag=True):
+    """A worker is up and wants its setup."""
+
+    pid: int
+
+
+class WantPages(Struct, frozen=True, array_like=True, tag=True):
+    """Claim: the worker can take this many more pages. One request is open at a time."""
+
+    most: int
+
+
+class AskKnown(Struct, frozen=True, array_like=True, tag=True):
+    """Which of these payload digests are already kept?"""
+
+    digests: list[bytes]
+
+
+class AskFile(Struct, frozen=True, array_like=True, tag=True):
+    """The worker needs a name for its next WARC file."""
+
+
+class Finish(Struct, frozen=True, array_like=True, tag=True):
+    """What became of a batch of pages; their records are synced."""
+
+    batch: FinishBatch
+    cpu_s: float
+    """CPU seconds of the worker so far."""
+    wire_bytes: int
+    """Bytes received since the last finish."""
+
+
+class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
+    """The connections of a host that the worker may still have open, after it closed some."""
+
+    held: dict[str, int]
+
+
+class Sealed(Struct, frozen=True, array_like=True, tag=True):
+    """A WARC file has its final name; its row journal can be indexed."""
+
+    name: str
+
+
+class GiveBack(Struct, frozen=True, array_like=True, tag=True):
+    """Pages that will not be fetched now: (page id, claim id)."""
+
+    claims: list[tuple[int, int]]
+
+
+class Trouble(Struct, frozen=True, array_like=True, tag=True):
+    """The worker cannot go on; everything it reported stands."""
+
+    disk_full: bool
+    text: str
+
+
+class Bye(Struct, frozen=True, array_like=True, tag=True):
+    """The worker has finished all it held and ends."""
+
+
+class Setup(Struct, frozen=True, array_like=True, tag=True):
+    """What a worker needs to know, once."""
+
+    number: int
+    out: str
+    settings: Settings
+    operator: str
+    command_line: str
+    allowed_classes: tuple[str, ...]
+    workers: int
+
+
+class PagesOut(Struct, frozen=True, array_like=True, tag=True):
+    """Claims for a worker, with the connections it may have per host."""
+
+    claims: list[Claim]
+    permits: dict[str, int]
+
+
+class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
+    """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
+
+    permits: dict[str, int]
+
+
+class Known(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskKnown: the earlier capture of each digest that has one."""
+
+    earlier: dict[bytes, Earlier]
+
+
+class FileName(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskFile."""
+
+    name: str
+
+
+class FinishAck(Struct, frozen=True, array_like=True, tag=True):
+    """The oldest finish not yet acknowledged is committed."""
+
+
+class Stop(Struct, frozen=True, array_like=True, tag=True):
+    """End: finish what is in flight within the grace, give the rest back, seal the file."""
+
+    grace_s: float
+
+
+FromWorker = Hello | WantPages | AskKnown | AskFile | Finish | PermitsHeld | Sealed | GiveBack | Trouble | Bye
+FromOrchestrator = Setup | PagesOut | PermitsSet | Known | FileName | FinishAck | Stop
+
+M = TypeVar("M")
+_LENGTH = struct.Struct(">I")
+_LARGEST = 1 << 30
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(message: FromWorker | FromOrchestrator) -> bytes:
+    """The frame of a message."""
+    body = _encoder.encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames(Generic[M]):
+    """Takes bytes as they come and gives whole messages."""
+
+    def __init__(self, kind: type[M]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[M]:
+        """The messages that these bytes complete; raises ProtocolError for anything else."""
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        try:
+            while len(buffer) - at >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(buffer, at)
+                if length > _LARGEST:
+                    raise ProtocolError(f"a message of {length} bytes")
+                end = at + _LENGTH.size + length
+                if end > len(buffer):
+                    break
+                message = self._decoder.decode(memoryview(buffer)[at + _LENGTH.size : end].tobytes())
+                at = end
+                yield message
+        except msgspec.DecodeError as error:
+            raise ProtocolError(f"a message that makes no sense: {error}") from None
+        finally:
+            del buffer[:at]

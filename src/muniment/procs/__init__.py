@@ -1,0 +1,1 @@
+"""Operating-system processes: launching workers, the lock on a directory, and dying with one's parent."""

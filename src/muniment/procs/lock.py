@@ -1,0 +1,71 @@
+"""The lock on an output directory: one run at a time, orphans included.
+
+The lock is on the open file description of `crawl.jsonl`, which workers inherit: a directory stays locked while any
+process of the run lives (flock(2)).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from muniment.errors import BusyError, UsageError
+
+__all__ = ["lock_directory", "make_directory"]
+
+EVENTS_FILE = "crawl.jsonl"
+
+
+def make_directory(path: Path) -> None:
+    """Make an output directory and see that it can be written, or raise UsageError with one line that says why not."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{path} is a file; give a directory with -o") from None
+    except OSError as error:
+        raise UsageError(f"the directory {path} cannot be made: {error.strerror}") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"the directory {path} cannot be written; choose another with -o or change its permissions")
+
+
+def lock_directory(path: Path, patience_s: float = 2.0) -> int:
+    """Lock a directory for this run and return the inheritable descriptor that holds the lock.
+
+    Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError.
+    """
+    try:
+        descriptor = os.open(path / EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
+    give_up = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+                os.close(descriptor)
+                raise UsageError(f"the filesystem of {path} cannot lock files: {error.strerror}") from None
+        else:
+            return descriptor
+        if time.monotonic() > give_up:
+            os.close(descriptor)
+            raise BusyError(f"{path} is in use by another run{_holder(path)}; stop it first or choose another directory")
+        time.sleep(0.05)
+
+
+def _holder(path: Path) -> str:
+    """` (process N)` from the last start event, for the message."""
+    pid = None
+    with (path / EVENTS_FILE).open("rb") as lines:
+        for line in lines:
+            if b'"start"' in line:
+                try:
+                    pid = msgspec.json.decode(line).get("pid")
+                except msgspec.DecodeError:
+                    continue
+    return f" (process {pid})" if pid else ""
