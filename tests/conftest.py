@@ -1,0 +1,205 @@
+"""What every test may ask for: the command line, real servers, a replay reader; and that nothing is left running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from muniment.testing.nginx import Nginx, free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+SESSION_MARK = "MUNIMENT_TEST_SESSION"
+
+
+def pytest_sessionstart() -> None:
+    # Children inherit it, orphans included, so that a process left behind is known as ours.
+    os.environ[SESSION_MARK] = uuid.uuid4().hex
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_left() -> Iterator[None]:
+    yield
+    end = time.monotonic() + 5
+    while (left := _our_processes()) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left, f"processes left behind: {left}"
+
+
+def _our_processes() -> list[str]:
+    me = psutil.Process()
+    found = {child.pid: child for child in me.children(recursive=True)}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid != me.pid and process.environ().get(SESSION_MARK) == os.environ[SESSION_MARK]:
+                found[process.pid] = process
+    return [line for process in found.values() if (line := _describe(process)) and "resource_tracker" not in line]
+
+
+def _describe(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return f"{process.pid} {' '.join(process.cmdline())} ({process.status()})"
+    return ""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command line ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass
+class CommandLine:
+    """Runs `python -m muniment` as its users do: as another process, with real pipes."""
+
+    cwd: Path
+    environ: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __call__(self, *arguments: object, timeout: float = 60, stdin: str = "", **environ: str) -> Finished:
+        """Run to the end; the test fails when that takes longer than `timeout` seconds."""
+        process = self.start(*arguments, **environ)
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            self._end(process)
+            stdout, stderr = process.communicate()
+            pytest.fail(f"muniment {arguments} took more than {timeout} s\n{stdout[-2000:]}\n{stderr[-4000:]}")
+        return Finished(process.returncode, stdout, stderr)
+
+    def start(self, *arguments: object, **environ: str) -> subprocess.Popen[str]:
+        """Start it, to be signalled or killed by the test; what is still running at the test's end is ended."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "muniment", *map(str, arguments)],
+            cwd=self.cwd,
+            env={**os.environ, **self.environ, **environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def end_all(self) -> None:
+        """Kill what a test left running on purpose; what outlived a command that had ended is a fault of ours."""
+        orphans = [line for process in self.started if process.poll() is not None for line in _group(process.pid)]
+        for process in self.started:
+            self._end(process)
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+        assert not orphans, f"these outlived the command that started them: {orphans}"
+
+    @staticmethod
+    def _end(process: subprocess.Popen[str]) -> None:
+        """Kill what is left of the session that the command line began (its pid is the group's number)."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+def _group(number: int, seconds: float = 5) -> list[str]:
+    """The processes of a group that are still there when the time is over; zombies wait for init and do not count."""
+    end = time.monotonic() + seconds
+    while True:
+        left = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if os.getpgid(process.pid) == number and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(_describe(process))
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def muniment(tmp_path: Path) -> Iterator[CommandLine]:
+    """`muniment("crawl", url, "-o", out)` → code, stdout, stderr; `muniment.start(...)` → Popen, for killing."""
+    command_line = CommandLine(tmp_path)
+    yield command_line
+    command_line.end_all()
+
+
+@pytest.fixture
+def nginx() -> Iterator[Callable[..., Nginx]]:
+    """`nginx(directory, **options)` → a running `Nginx`, stopped when the test ends."""
+    with contextlib.ExitStack() as stack:
+        yield lambda root, **options: stack.enter_context(Nginx(root, **options))
+
+
+@pytest.fixture(scope="session")
+def python_docs() -> Path:
+    """The HTML tree of Debian's python3-doc: a real site of about 500 pages."""
+    listed = subprocess.run(["dpkg", "-L", "python3-doc"], capture_output=True, text=True, check=False).stdout.split()
+    for path in map(Path, listed):
+        if path.name == "html" and (path / "index.html").is_file():
+            return path.resolve()
+    return pytest.fail("the Python documentation is missing; install it with: apt-get install python3-doc")
+
+
+@pytest.fixture
+def python_doc_site(python_docs: Path) -> Iterator[Nginx]:
+    """nginx serving `python_docs`; its scripts jquery.js and underscore.js are links to elsewhere, as on Debian."""
+    with Nginx(python_docs) as server:
+        yield server
+
+
+@pytest.fixture
+def pywb(tmp_path: Path) -> Iterator[Callable[[Sequence[Path]], str]]:
+    """`pywb([warc, ...])` → base URL of a replay server; the raw body of a capture is at `{base}/c/{ts}id_/{url}`."""
+    with contextlib.ExitStack() as stack:
+        yield lambda warcs: stack.enter_context(_replay(warcs, tmp_path / f"pywb-{uuid.uuid4().hex[:8]}"))
+
+
+@contextlib.contextmanager
+def _replay(warcs: Sequence[Path], home: Path) -> Iterator[str]:
+    programs = ROOT / ".venv-pywb" / "bin"
+    if not (programs / "wayback").exists():
+        pytest.fail("pywb is missing; scripts/test installs it")
+    home.mkdir()
+    for arguments in (["init", "c"], ["add", "c", *map(str, warcs)]):
+        # Started through its interpreter: the scripts' first lines hold the path where they were installed.
+        command = [str(programs / "python"), str(programs / "wb-manager"), *arguments]
+        done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"wb-manager {arguments[0]}: {done.stderr}"
+    port = free_port()
+    command = [str(programs / "python"), str(programs / "wayback"), "-b", "127.0.0.1", "-p", str(port)]
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        _wait_for_port(port, server, home / "log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_for_port(port: int, server: subprocess.Popen[bytes], log: Path, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.05)
+    pytest.fail(f"pywb did not start: {log.read_text()[-4000:]}")
