@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,7 +110,9 @@ class SpooledBody:
 
     __slots__ = ("_chunked", "_file", "length", "payload_length", "payload_sha1")
 
-    def __init__(self, file: IO[bytes], length: int, payload_length: int, payload_sha1: bytes, *, chunked: bool) -> None:
+    def __init__(
+        self, file: IO[bytes], length: int, payload_length: int, payload_sha1: bytes, *, chunked: bool
+    ) -> None:
         self._file = file
         self._chunked = chunked
         self.length = length
@@ -142,7 +145,7 @@ class SpooledBody:
 class BodyBuilder:
     """Takes a body as it comes (a `wire.Sink`) and ends as a `MemoryBody` or a `SpooledBody`."""
 
-    __slots__ = ("_chunked", "_digest", "_file", "_gathered", "_pieces", "_spool_dir", "_use", "length", "payload_length")
+    __slots__ = ("_chunked", "_gathered", "_pieces", "_spool", "_spool_dir", "_use", "length", "payload_length")
 
     def __init__(self, spool_dir: Path, use: MemoryUse = _PROCESS_USE) -> None:
         self._spool_dir = spool_dir
@@ -150,8 +153,7 @@ class BodyBuilder:
         self._pieces: list[bytes] = []
         self._gathered: bytearray | None = None
         self._chunked = False
-        self._file: IO[bytes] | None = None
-        self._digest = None
+        self._spool: _Spool | None = None
         self.length = 0
         self.payload_length = 0
 
@@ -164,8 +166,8 @@ class BodyBuilder:
         size = len(wire)
         self.length += size
         self.payload_length += size if payload is None else sum(map(len, payload))
-        if self._file is not None:
-            self._spool(self._file, wire, payload)
+        if self._spool:
+            self._spool.write(wire, (wire,) if payload is None else payload)
             return
         self._use.used += size
         if size >= _DRIBBLE:
@@ -178,19 +180,63 @@ class BodyBuilder:
 
     def finish(self) -> MemoryBody | SpooledBody:
         """The body as it is now; nothing may be added after it. Raises OSError when the file cannot be completed."""
-        if self._file is None:
+        if not self._spool:
             self._settle()
-            return MemoryBody(
-                self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use
-            )
-        self._file.flush()
-        file, self._file = self._file, None
-        digest = self._digest.digest()
-        return SpooledBody(file, self.length, self.payload_length, digest, chunked=self._chunked)
+            return MemoryBody(self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use)
+        file = self._spool.file
+        file.flush()
+        return SpooledBody(file, self.length, self.payload_length, self._spool.digest.digest(), chunked=self._chunked)
 
     def discard(self) -> None:
-        """Throw away what was kept."""
-        if self._file is not None:
-            self._file.close()
+        """Throw away what was kept, in place of `finish`."""
+        if self._spool:
+            self._spool.close()
         else:
             self._use.used -= self.length
+
+    def _gather(self, wire: bytes) -> None:
+        if self._gathered is None:
+            self._gathered = bytearray()
+        self._gathered += wire
+        if len(self._gathered) >= _GATHERED:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._gathered:
+            self._pieces.append(bytes(self._gathered))
+            self._gathered = None
+
+    def _to_file(self) -> None:
+        self._settle()
+        self._use.used -= self.length
+        # From here on `discard` has no memory to give back, even when the file takes nothing.
+        self._spool = spool = _Spool(self._spool_dir)
+        for piece in self._pieces:
+            spool.write(piece, ())
+        for part in decode(self._pieces, ended=False) if self._chunked else self._pieces:
+            spool.digest.update(part)
+        self._pieces = []
+
+
+class _Spool:
+    """A temporary file and the payload digest that grows with it."""
+
+    __slots__ = ("digest", "file")
+
+    def __init__(self, folder: Path) -> None:
+        self.digest = hashlib.sha1(usedforsecurity=False)
+        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, buffering=_READ)  # noqa: SIM115 - lives with the body
+
+    def write(self, wire: bytes, payload: Sequence[Piece]) -> None:
+        self.file.write(wire)
+        for part in payload:
+            self.digest.update(part)
+
+    def close(self) -> None:
+        # Closing writes what is buffered, which fails again on a full disk; the file is thrown away in any case.
+        with contextlib.suppress(OSError):
+            self.file.close()
+
+
+EMPTY_BODY = MemoryBody([], 0, 0, chunked=False, use=_PROCESS_USE)
+"""The body of an exchange that has none; one for all."""

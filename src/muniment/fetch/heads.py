@@ -81,7 +81,9 @@ def _decide_body(head: Head, lengths: list[str], codings: list[str], head_only: 
         head.kind = "none"
         return
     if codings:
-        names = [name for coding in codings if (name := coding.partition(";")[0].strip().lower()) not in ("", "identity")]
+        names = [
+            name for coding in codings if (name := coding.partition(";")[0].strip().lower()) not in ("", "identity")
+        ]
         if names:
             head.kind = "chunked" if names[-1] == "chunked" else "close"
             return

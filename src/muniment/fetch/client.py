@@ -1,0 +1,153 @@
+"""The HTTP engine's face: a URL in, an exchange out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from muniment.clock import monotonic, now_us
+from muniment.fetch.bodies import EMPTY_BODY, BodyBuilder
+from muniment.fetch.config import FetchConfig
+from muniment.fetch.connect import Connector
+from muniment.fetch.connection import Connection
+from muniment.fetch.faults import disk_failure
+from muniment.fetch.pool import Pool
+from muniment.fetch.request import Requests, UnsupportedSchemeError
+from muniment.fetch.wire import ResponseReader
+from muniment.model.exchange import Body, Exchange
+from muniment.model.failure import Failure
+
+__all__ = ["Client"]
+
+
+def _nothing(_host: str) -> None:
+    return
+
+
+class Client:
+    """Fetches URLs over kept connections; must be made and used inside one running event loop, and closed there."""
+
+    def __init__(self, config: FetchConfig, spool_dir: Path, closed: Callable[[str], None] = _nothing) -> None:
+        """Large bodies go to unnamed files in `spool_dir`; `closed` gets the host of each connection that is closed.
+
+        Raises UsageError for a proxy URL or a certificate file that cannot be used.
+        """
+        self._spool_dir = spool_dir
+        self._max_body = config.max_body
+        self._requests = Requests(config)
+        self._connector = Connector(config)
+        self._pool = Pool(self._connector, closed, per_host=config.per_host, silence=config.timeout, idle=config.idle)
+
+    async def fetch(self, url: str, extra_headers: tuple[tuple[str, str], ...] = ()) -> Exchange:
+        """One GET of a normalised URL; the network's faults are in the exchange's `failure`.
+
+        The caller closes the exchange's body. Cancelled, it closes the connection.
+        """
+        started = now_us(), monotonic()
+        try:
+            origin, target = self._requests.split(url)
+        except UnsupportedSchemeError as error:
+            return _failed(url, Failure("scheme", str(error)), started)
+        request = self._requests.build(origin, target, extra_headers)
+        connection = self._pool.take(origin) or await self._pool.acquire(origin)
+        while not isinstance(connection, Failure):
+            exchange = await self._exchange(connection, url, request)
+            if exchange is not None:
+                return exchange
+            # A kept connection had died (RFC 9112 §9.3.1): once more, on a new one, which cannot have.
+            connection = await self._pool.acquire(origin, fresh=True)
+        return _failed(url, connection, started)
+
+    def set_limit(self, host: str, limit: int) -> None:
+        """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
+        self._pool.set_limit(host, limit)
+
+    def unset_limit(self, host: str) -> None:
+        """Forget a host's limit, so that nothing is kept for a host that is done with."""
+        self._pool.unset_limit(host)
+
+    def open_connections(self, host: str) -> int:
+        """Connections to a host that are open, idle ones and half-open ones included."""
+        return self._pool.open_connections(host)
+
+    async def close(self) -> None:
+        """Close every connection; fetches under way end with a failure or are cancelled."""
+        await self._pool.close()
+        await self._connector.close()
+
+    async def _exchange(self, connection: Connection, url: str, request: bytes) -> Exchange | None:
+        """Send and receive; None when a kept connection died before its answer began."""
+        kept = connection.served > 0
+        builder = BodyBuilder(self._spool_dir)
+        reader = ResponseReader(builder, self._max_body)
+        sent = now_us()
+        try:
+            await connection.exchange(request, reader)
+        except BaseException:
+            connection.abandon()
+            builder.discard()
+            raise
+        failure = reader.failure
+        if failure is not None and kept and not connection.answered_at and failure.code in ("cut", "reset"):
+            return None
+        exchange = _exchange(connection, builder, reader, (url, request, sent))
+        self._pool.release(connection)
+        return exchange
+
+
+def _exchange(
+    connection: Connection, builder: BodyBuilder, reader: ResponseReader, asked: tuple[str, bytes, int]
+) -> Exchange:
+    url, request, sent = asked
+    failure = reader.failure
+    error = connection.disk_error
+    body: Body = EMPTY_BODY
+    if error is None and reader.head:
+        try:
+            body = builder.finish()
+        except OSError as late:
+            error = late
+    if error is not None:
+        builder.discard()
+        failure = disk_failure(error)
+    recorded = bool(reader.head) and error is None
+    return Exchange(
+        url=url,
+        request=request,
+        head=reader.head if recorded else b"",
+        body=body,
+        status=reader.status if recorded else 0,
+        headers=reader.headers if recorded else (),
+        ip=connection.ip,
+        tls=connection.tls,
+        cipher=connection.cipher,
+        started_at=sent,
+        ttfb_ms=_ms(connection.answered_at - connection.sent_at) if connection.answered_at else 0,
+        duration_ms=_ms(connection.active_at - connection.sent_at),
+        truncated=reader.truncated if recorded else "",
+        failure=failure,
+    )
+
+
+def _failed(url: str, failure: Failure, started: tuple[int, float]) -> Exchange:
+    """No request went out."""
+    return Exchange(
+        url=url,
+        request=b"",
+        head=b"",
+        body=EMPTY_BODY,
+        status=0,
+        headers=(),
+        ip="",
+        tls="",
+        cipher="",
+        started_at=started[0],
+        ttfb_ms=0,
+        duration_ms=_ms(monotonic() - started[1]),
+        truncated="",
+        failure=failure,
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,39 @@
+"""What the HTTP engine is told: one frozen value per worker."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+__all__ = ["FetchConfig"]
+
+
+class FetchConfig(Struct, frozen=True, kw_only=True):
+    """The engine's settings; times are in seconds."""
+
+    user_agent: str
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request; one of a built-in name takes that one's place."""
+    compression: bool = False
+    """Ask for gzip and deflate; else for `identity`."""
+    connect_timeout: float = 20.0
+    """For everything before the request can be sent: TCP, proxy and TLS, each time anew; names have `dns_timeout`."""
+    timeout: float = 60.0
+    """The longest silence, before the header block's end and within the body; any received byte starts it anew."""
+    max_body: int | None = None
+    """Bytes of body after which a response is cut off, counted as on the wire."""
+    insecure: bool = False
+    """Accept any certificate."""
+    ca_file: str = ""
+    """Trust the certificates of this PEM file instead of the system's."""
+    proxy: str = ""
+    """`http://`, `socks4://`, `socks5://` or `socks5h://`, with user and password where needed."""
+    allowed_classes: frozenset[str] = frozenset()
+    """The address classes besides `public` that may be reached: see `addresses.address_class`."""
+    per_host: int = 6
+    """Connections to a host that was given no limit of its own."""
+    idle: float = 10.0
+    """How long a kept connection may wait for its next request."""
+    nameservers: tuple[str, ...] = ()
+    """`address` or `address:port`; empty for the system's."""
+    dns_timeout: float = 10.0
+    """The longest wait for a name."""

@@ -1,0 +1,102 @@
+"""Opening a connection: name, address policy, TCP (RFC 8305), proxy, TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import aiohappyeyeballs
+
+from muniment.fetch.config import FetchConfig
+from muniment.fetch.connection import Connection
+from muniment.fetch.dns import Resolver
+from muniment.fetch.faults import connect_failure
+from muniment.fetch.proxy import ProxyDialer
+from muniment.fetch.tls import make_context
+from muniment.model.failure import Failure
+
+__all__ = ["Connector", "dial"]
+
+_NEXT_ADDRESS = 0.25
+"""Seconds before the next address is tried beside one that does not answer (RFC 8305 §5)."""
+
+
+async def dial(addresses: tuple[str, ...], port: int) -> socket.socket:
+    """A connected TCP socket to the first of the addresses that answers; raises OSError."""
+    infos = [
+        (
+            socket.AF_INET6 if ":" in address else socket.AF_INET,
+            socket.SOCK_STREAM,
+            socket.IPPROTO_TCP,
+            "",
+            (address, port, 0, 0) if ":" in address else (address, port),
+        )
+        for address in addresses
+    ]
+    sock = await aiohappyeyeballs.start_connection(infos, happy_eyeballs_delay=_NEXT_ADDRESS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+class Connector:
+    """Opens connections as configured; implements `pool.Opener`."""
+
+    def __init__(self, config: FetchConfig) -> None:
+        self._timeout = config.connect_timeout
+        self._resolver = Resolver(config.allowed_classes, config.nameservers, config.dns_timeout)
+        self._context = make_context(insecure=config.insecure, ca_file=config.ca_file)
+        self._proxy = ProxyDialer(config.proxy, self._resolver) if config.proxy else None
+
+    async def open(self, connection: Connection) -> Failure | None:
+        """Connect `connection` to its origin; says why when that fails."""
+        origin = connection.origin
+        addresses: tuple[str, ...] = ()
+        if self._proxy is None:
+            found = await self._resolver.resolve(origin.host)
+            if isinstance(found, Failure):
+                return found
+            addresses = found
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._reach(connection, addresses)
+        except (OSError, UnicodeError, RuntimeError) as error:
+            return connect_failure(error)
+
+    async def _reach(self, connection: Connection, addresses: tuple[str, ...]) -> Failure | None:
+        origin = connection.origin
+        if self._proxy is None:
+            sock = await dial(addresses, origin.port)
+            connection.ip = sock.getpeername()[0]
+        else:
+            tunnel = await self._proxy.dial(origin.host, origin.port)
+            if isinstance(tunnel, Failure):
+                return tunnel
+            sock = tunnel
+        await self._attach(connection, sock)
+        return None
+
+    async def close(self) -> None:
+        """End the name queries."""
+        await self._resolver.close()
+
+    async def _attach(self, connection: Connection, sock: socket.socket) -> None:
+        """Hand the socket to the event loop, through TLS where the origin wants it."""
+        loop = asyncio.get_running_loop()
+        origin = connection.origin
+        try:
+            if not origin.secure:
+                await loop.create_connection(lambda: connection, sock=sock)
+                return
+            name = origin.host.removeprefix("[").removesuffix("]").rstrip(".")
+            await loop.create_connection(
+                lambda: connection,
+                sock=sock,
+                ssl=self._context,
+                server_hostname=name,
+                ssl_handshake_timeout=self._timeout + 1,
+                ssl_shutdown_timeout=1.0,
+            )
+        except BaseException:
+            if not connection.opened:
+                sock.close()
+            raise

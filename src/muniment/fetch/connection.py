@@ -1,0 +1,171 @@
+"""One connection to a server: carries one exchange at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from typing import Protocol, cast
+
+from muniment.clock import monotonic
+from muniment.fetch.request import Origin
+from muniment.fetch.tls import session_names
+from muniment.fetch.wire import End, ResponseReader
+
+__all__ = ["Connection", "Owner"]
+
+_READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
+
+
+class Owner(Protocol):
+    """Who counts the connections."""
+
+    def lost(self, connection: Connection) -> None:
+        """The connection is closed."""
+
+
+class Connection(asyncio.Protocol):
+    """An open connection; `exchange` sends a request, and its future is done when the reader is."""
+
+    __slots__ = (
+        "_loop",
+        "_owner",
+        "_poll",
+        "_reader",
+        "_transport",
+        "_waiter",
+        "active_at",
+        "answered_at",
+        "cipher",
+        "dirty",
+        "disk_error",
+        "ip",
+        "origin",
+        "sent_at",
+        "served",
+        "tls",
+    )
+
+    def __init__(self, owner: Owner, origin: Origin) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._owner = owner
+        self._transport: asyncio.Transport | None = None
+        self._reader: ResponseReader | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._poll: select.poll | None = None
+        self.origin = origin
+        self.ip = ""
+        self.tls = ""
+        self.cipher = ""
+        self.dirty = False
+        """Not to be used again: closed, closing, or bytes came that nobody asked for."""
+        self.served = 0
+        """Exchanges so far, the present one included."""
+        self.active_at = monotonic()
+        """When something was last sent or received (monotonic seconds)."""
+        self.sent_at = 0.0
+        self.answered_at = 0.0
+        """When the first byte of the present response came; 0 before."""
+        self.disk_error: OSError | None = None
+
+    @property
+    def opened(self) -> bool:
+        """The connection came to be: its end will be told to the owner."""
+        return self._transport is not None
+
+    @property
+    def busy(self) -> bool:
+        """An exchange is under way."""
+        return self._reader is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The transport is ready, the TLS handshake included."""
+        # uvloop's transports do not derive from asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self.tls, self.cipher = session_names(transport)
+        self._poll = select.poll()
+        self._poll.register(transport.get_extra_info("socket").fileno(), _READABLE)
+
+    def quiet(self) -> bool:
+        """Nothing waits to be read, so that what comes next answers what is sent next.
+
+        The event loop may not have come round to bytes or an end that already arrived; to take them for the answer to
+        the next request would archive them under a wrong URL.
+        """
+        if self.dirty or self._poll is None:
+            return False
+        return not self._poll.poll(0)
+
+    def exchange(self, request: bytes, reader: ResponseReader) -> asyncio.Future[None]:
+        """Send a request; the future is done when `reader` is, or when the response could not be kept."""
+        assert self._transport is not None
+        self._reader = reader
+        self._waiter = waiter = self._loop.create_future()
+        self.served += 1
+        self.answered_at = 0.0
+        self.sent_at = self.active_at = monotonic()
+        self._transport.write(request)
+        return waiter
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        reader = self._reader
+        if reader is None:
+            self.abort()
+            return
+        self.active_at = now = monotonic()
+        if not self.answered_at:
+            self.answered_at = now
+        try:
+            done = reader.feed(data)
+        except OSError as error:
+            self.disk_error = error
+            done = True
+        if done:
+            self._finish(reader)
+
+    def eof_received(self) -> None:
+        """The peer sent FIN; the transport closes itself after this."""
+        self.dirty = True
+        self._end("cut")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed, by either side."""
+        self.dirty = True
+        self._end("cut" if exc is None else "reset")
+        self._owner.lost(self)
+
+    def expire(self) -> None:
+        """The peer was silent for too long."""
+        self.dirty = True
+        self._end("time")
+        self.abort()
+
+    def abandon(self) -> None:
+        """Nobody waits for the exchange any more."""
+        self._reader = None
+        self._waiter = None
+        self.abort()
+
+    def abort(self) -> None:
+        """Close at once; `connection_lost` follows from the event loop."""
+        self.dirty = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, why: End) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        try:
+            reader.end(why)
+        except OSError as error:
+            self.disk_error = error
+        self._finish(reader)
+
+    def _finish(self, reader: ResponseReader) -> None:
+        waiter, self._waiter, self._reader = self._waiter, None, None
+        self.active_at = monotonic()
+        if not reader.reusable:
+            self.abort()
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)

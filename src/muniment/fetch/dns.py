@@ -1,0 +1,119 @@
+"""Names to addresses: c-ares, a bounded cache, and one query in flight per name."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from typing import Any
+
+import aiodns
+from msgspec import Struct
+
+from muniment.clock import monotonic
+from muniment.fetch.addresses import address_class
+from muniment.model.failure import Failure
+
+__all__ = ["MAX_TTL", "MIN_TTL", "NEGATIVE_TTL", "Resolver", "literal_address"]
+
+MIN_TTL = 60.0
+"""Seconds that an answer is kept at least: some servers say 0, which would mean a query per connection."""
+MAX_TTL = 3600.0
+NEGATIVE_TTL = 5.0
+"""Seconds that a failure is kept, so that many pages of one dead host make few queries."""
+_MAX_NAMES = 50_000
+# Search domains are for people who type; a crawler must not turn example.com into example.com.corp.example.
+_NO_SEARCH = 1 << 5
+
+
+class _Answer(Struct, frozen=True):
+    addresses: tuple[str, ...] | Failure
+    expires: float
+
+
+def literal_address(host: str) -> str:
+    """The address that a URL's host spells, without brackets, in RFC 5952 form; empty when the host is a name."""
+    try:
+        return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return ""
+
+
+class Resolver:
+    """Resolves names and applies the address policy."""
+
+    def __init__(self, allowed: frozenset[str], nameservers: tuple[str, ...] = (), timeout: float = 10.0) -> None:
+        self._allowed = allowed | {"public"}
+        self._nameservers = nameservers
+        self._timeout = timeout
+        self._channel: aiodns.DNSResolver | None = None
+        self._answers: dict[str, _Answer] = {}
+        self._queries: dict[str, asyncio.Task[tuple[str, ...] | Failure]] = {}
+
+    async def resolve(self, host: str) -> tuple[str, ...] | Failure:
+        """The addresses of a host that may be reached, the preferred one first."""
+        literal = literal_address(host)
+        found = (literal,) if literal else await self._lookup(host.lower())
+        return found if isinstance(found, Failure) else self._permitted(found)
+
+    async def close(self) -> None:
+        """End all queries; whoever waits for one gets a failure."""
+        if self._channel is not None:
+            await self._channel.close()
+        await asyncio.gather(*self._queries.values(), return_exceptions=True)
+
+    def _permitted(self, addresses: tuple[str, ...]) -> tuple[str, ...] | Failure:
+        kept = tuple(ip for ip in addresses if address_class(ip) in self._allowed)
+        if kept:
+            return kept
+        first = addresses[0]
+        return Failure("private-address", f"{first} is a {address_class(first)} address")
+
+    async def _lookup(self, name: str) -> tuple[str, ...] | Failure:
+        answer = self._answers.get(name)
+        if answer is not None and answer.expires > monotonic():
+            return answer.addresses
+        query = self._queries.get(name)
+        if query is None:
+            query = self._queries[name] = asyncio.ensure_future(self._query(name))
+            query.add_done_callback(lambda _: self._queries.pop(name, None))
+        # Shielded: one fetch that is cancelled must not take the answer from the others.
+        return await asyncio.shield(query)
+
+    async def _query(self, name: str) -> tuple[str, ...] | Failure:
+        if self._channel is None:
+            self._channel = self._open_channel()
+        try:
+            async with asyncio.timeout(self._timeout):
+                found = await self._channel.getaddrinfo(name, type=1)
+        except aiodns.error.DNSError as error:
+            return self._keep(name, Failure("dns", _text(error)), NEGATIVE_TTL)
+        except TimeoutError:
+            return self._keep(name, Failure("dns", "no answer in time"), NEGATIVE_TTL)
+        except (UnicodeError, ValueError) as error:
+            return self._keep(name, Failure("dns", f"not a host name: {error}"), MAX_TTL)
+        addresses = tuple(dict.fromkeys(_address(node) for node in found.nodes))
+        if not addresses:
+            return self._keep(name, Failure("dns", "no address"), NEGATIVE_TTL)
+        ttl = min((node.ttl for node in found.nodes), default=0)
+        return self._keep(name, addresses, min(max(ttl, MIN_TTL), MAX_TTL))
+
+    def _open_channel(self) -> aiodns.DNSResolver:
+        options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": _NO_SEARCH}
+        return aiodns.DNSResolver(self._nameservers or None, **options)
+
+    def _keep(self, name: str, found: tuple[str, ...] | Failure, ttl: float) -> tuple[str, ...] | Failure:
+        if len(self._answers) >= _MAX_NAMES:
+            # The oldest tenth goes: a dict keeps the order of insertion.
+            for old in list(self._answers)[: _MAX_NAMES // 10]:
+                del self._answers[old]
+        self._answers[name] = _Answer(found, monotonic() + ttl)
+        return found
+
+
+def _address(node: Any) -> str:
+    raw = node.addr[0]
+    return str(ipaddress.ip_address((raw.decode() if isinstance(raw, bytes) else raw).partition("%")[0]))
+
+
+def _text(error: aiodns.error.DNSError) -> str:
+    return str(error.args[1]) if len(error.args) > 1 else str(error)

@@ -1,0 +1,65 @@
+"""The border where other people's exceptions become failures (`model.failure.Failure`), once."""
+
+from __future__ import annotations
+
+import errno
+import ssl
+
+from python_socks import ProxyError
+
+from muniment.model.failure import Failure, FailureCode
+
+__all__ = ["connect_failure", "disk_failure", "proxy_failure"]
+
+_ERRNO_CODES: dict[int, FailureCode] = {
+    errno.ECONNREFUSED: "refused",
+    errno.ECONNRESET: "reset",
+    errno.ECONNABORTED: "reset",
+    errno.EPIPE: "reset",
+    errno.ETIMEDOUT: "timeout-connect",
+    # Ours, not the host's: the worker must not hold it against the host.
+    errno.EMFILE: "limit",
+    errno.ENFILE: "limit",
+    errno.ENOBUFS: "limit",
+    errno.ENOMEM: "limit",
+}
+
+# RFC 1928 §6 for SOCKS5; the numbers of SOCKS4 and of HTTP do not collide with them.
+_PROXY_CODES: dict[int, FailureCode] = {
+    5: "refused",
+    403: "refused",
+    407: "refused",
+    504: "timeout-connect",
+}
+
+
+def connect_failure(error: Exception) -> Failure:
+    """What stopped a connection from being opened."""
+    if isinstance(error, ssl.CertificateError):
+        return Failure("tls", f"certificate: {error.verify_message or error.reason}")
+    if isinstance(error, ssl.SSLError):
+        return Failure("tls", error.reason or str(error))
+    if isinstance(error, TimeoutError) and not getattr(error, "errno", None):
+        return Failure("timeout-connect", "no connection in time")
+    if isinstance(error, UnicodeError):
+        return Failure("tls", "the host name cannot be put into a certificate check")
+    if isinstance(error, OSError):
+        code = _ERRNO_CODES.get(error.errno or 0)
+        if code is None:
+            code = "reset" if isinstance(error, ConnectionError) else "unreachable"
+        return Failure(code, error.strerror or str(error) or code)
+    return Failure("unreachable", str(error) or type(error).__name__)
+
+
+def proxy_failure(error: Exception) -> Failure:
+    """What stopped a proxy from opening a connection for us; never shows the proxy's URL, which may hold a password."""
+    if isinstance(error, ProxyError):
+        code = _PROXY_CODES.get(error.error_code or 0, "unreachable")
+        return Failure(code, f"proxy: {error}")
+    inner = connect_failure(error)
+    return Failure(inner.code, f"proxy: {inner.text}")
+
+
+def disk_failure(error: OSError) -> Failure:
+    """A body could not be kept."""
+    return Failure("disk", error.strerror or str(error))

@@ -1,0 +1,242 @@
+"""The connections that are open, per host: a permit is a connection, kept idle ones count."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from muniment.clock import monotonic
+from muniment.fetch.connection import Connection
+from muniment.fetch.request import Origin
+from muniment.model.failure import Failure
+
+__all__ = ["SWEEP", "Opener", "Pool"]
+
+SWEEP = 0.25
+"""Seconds between two looks at the silence of all connections; no request has a timer of its own."""
+
+
+class Opener(Protocol):
+    """Opens connections."""
+
+    async def open(self, connection: Connection) -> Failure | None:
+        """Connect `connection`, or say why not."""
+
+
+class _Waiter:
+    """A request that waits for a connection of its origin, or (with `fresh` always) for room to open one."""
+
+    __slots__ = ("fresh", "origin", "ready")
+
+    def __init__(self, origin: Origin, ready: asyncio.Future[Connection | None], *, fresh: bool) -> None:
+        self.origin = origin
+        self.ready = ready
+        self.fresh = fresh
+
+
+class _Host:
+    __slots__ = ("fixed", "idle", "limit", "name", "open", "waiters")
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name = name
+        self.limit = limit
+        self.fixed = False
+        self.open = 0
+        self.idle: list[Connection] = []
+        self.waiters: deque[_Waiter] = deque()
+
+
+class Pool:
+    """Keeps at most a host's limit of connections open, counting from the first step of opening to the close."""
+
+    def __init__(
+        self, opener: Opener, closed: Callable[[str], None], *, per_host: int, silence: float, idle: float
+    ) -> None:
+        self._opener = opener
+        self._closed = closed
+        self._per_host = per_host
+        self._silence = silence
+        self._idle = idle
+        self._hosts: dict[str, _Host] = {}
+        self._connections: set[Connection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._closing = False
+        self._emptied: asyncio.Future[None] | None = None
+
+    def set_limit(self, host: str, limit: int) -> None:
+        """Allow so many connections to a host; lowered, idle ones are closed first and busy ones when they are done."""
+        entry = self._host(host)
+        entry.limit = limit
+        entry.fixed = True
+        self._shrink(entry)
+        self._serve(entry)
+
+    def unset_limit(self, host: str) -> None:
+        """Forget a host's own limit; what is open stays."""
+        entry = self._hosts.get(host)
+        if entry:
+            entry.fixed = False
+            entry.limit = self._per_host
+            self._serve(entry)
+            self._forget(entry)
+
+    def open_connections(self, host: str) -> int:
+        """Connections that are open, being opened or being closed."""
+        entry = self._hosts.get(host)
+        return entry.open if entry else 0
+
+    def take(self, origin: Origin) -> Connection | None:
+        """A kept connection of this origin that is fit to use, if there is one at once."""
+        host = self._hosts.get(origin.host)
+        if host is None or not host.idle:
+            return None
+        for at in range(len(host.idle) - 1, -1, -1):
+            connection = host.idle[at]
+            if connection.origin.key == origin.key:
+                del host.idle[at]
+                if connection.quiet():
+                    return connection
+                connection.abort()
+        return None
+
+    async def acquire(self, origin: Origin, *, fresh: bool = False) -> Connection | Failure:
+        """A connection, waiting for one as long as the host's limit demands; `fresh`: one never used before."""
+        host = self._host(origin.host)
+        if host.open < host.limit and not host.waiters:
+            host.open += 1
+        else:
+            connection = await self._wait(host, origin, fresh=fresh)
+            if connection is not None:
+                return connection
+        return await self._open(host, origin)
+
+    def release(self, connection: Connection) -> None:
+        """An exchange is over: hand the connection on, keep it, or let it go."""
+        host = self._hosts[connection.origin.host]
+        if connection.dirty:
+            return
+        while host.waiters and host.waiters[0].ready.done():
+            host.waiters.popleft()
+        if host.open > host.limit or self._closing:
+            connection.abort()
+        elif not host.waiters:
+            host.idle.append(connection)
+        else:
+            first = host.waiters[0]
+            if first.fresh or first.origin.key != connection.origin.key or not connection.quiet():
+                connection.abort()
+            else:
+                host.waiters.popleft().ready.set_result(connection)
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is closed (called by the connection)."""
+        self._connections.discard(connection)
+        host = self._hosts[connection.origin.host]
+        if connection in host.idle:
+            host.idle.remove(connection)
+        self._give_back(host)
+
+    async def close(self) -> None:
+        """Close every connection and wait until they are."""
+        self._closing = True
+        if self._sweeper:
+            self._sweeper.cancel()
+        for host in self._hosts.values():
+            for waiter in host.waiters:
+                waiter.ready.cancel()
+        for connection in list(self._connections):
+            connection.abort()
+        if self._connections:
+            self._emptied = asyncio.get_running_loop().create_future()
+            await self._emptied
+
+    def _host(self, name: str) -> _Host:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _Host(name, self._per_host)
+        return host
+
+    def _forget(self, host: _Host) -> None:
+        # A long crawl meets millions of hosts.
+        if not host.fixed and not host.open and not host.waiters and self._hosts.get(host.name) is host:
+            del self._hosts[host.name]
+
+    async def _wait(self, host: _Host, origin: Origin, *, fresh: bool) -> Connection | None:
+        """Wait for a connection, or for room (None; it is then already counted)."""
+        waiter = _Waiter(origin, asyncio.get_running_loop().create_future(), fresh=fresh)
+        host.waiters.append(waiter)
+        self._serve(host)
+        try:
+            return await waiter.ready
+        except asyncio.CancelledError:
+            if waiter.ready.done() and not waiter.ready.cancelled():
+                connection = waiter.ready.result()
+                if connection is None:
+                    self._give_back(host)
+                else:
+                    self.release(connection)
+            raise
+
+    def _serve(self, host: _Host) -> None:
+        """Give room to those who wait; where idle connections take it, close one."""
+        waiters = host.waiters
+        while waiters and (waiters[0].ready.done() or host.open < host.limit):
+            waiter = waiters.popleft()
+            if not waiter.ready.done():
+                host.open += 1
+                waiter.ready.set_result(None)
+        if waiters and host.idle and host.open <= host.limit:
+            host.idle.pop(0).abort()
+
+    async def _open(self, host: _Host, origin: Origin) -> Connection | Failure:
+        connection = Connection(self, origin)
+        failure = None
+        try:
+            failure = await self._opener.open(connection)
+        except BaseException:
+            failure = Failure("cut", "given up")
+            raise
+        finally:
+            if connection.opened and not connection.dirty:
+                self._connections.add(connection)
+            if failure or self._closing:
+                connection.abort()
+                if not connection.opened:
+                    self._give_back(host)
+        if failure:
+            return failure
+        self._sweep_later()
+        return connection
+
+    def _give_back(self, host: _Host) -> None:
+        host.open -= 1
+        self._serve(host)
+        self._closed(host.name)
+        self._forget(host)
+        if self._emptied and not self._connections and not self._emptied.done():
+            self._emptied.set_result(None)
+
+    def _shrink(self, host: _Host) -> None:
+        surplus = host.open - host.limit
+        while surplus > 0 and host.idle:
+            host.idle.pop(0).abort()
+            surplus -= 1
+
+    def _sweep_later(self) -> None:
+        if self._sweeper is None and not self._closing:
+            self._sweeper = asyncio.get_running_loop().call_later(SWEEP, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeper = None
+        now = monotonic()
+        for connection in list(self._connections):
+            quiet_for = now - connection.active_at
+            if connection.busy:
+                if quiet_for > self._silence:
+                    connection.expire()
+            elif quiet_for > self._idle:
+                connection.abort()
+        if self._connections:
+            self._sweep_later()

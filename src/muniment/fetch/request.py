@@ -1,0 +1,112 @@
+"""The bytes of a request: where it goes and what it says (RFC 9112 §3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from muniment.fetch.config import FetchConfig
+
+__all__ = ["Origin", "Requests", "UnsupportedSchemeError"]
+
+_PORTS = {"http": 80, "https": 443}
+_MAX_ORIGINS = 20_000
+# A header value may come from a server (an ETag, a cookie); none may begin another header.
+_BREAKS = re.compile(r"[\r\n\0]+")
+_NOT_A_TARGET = re.compile(r"[\x00-\x20\x7f-\U0010ffff]")
+
+
+class UnsupportedSchemeError(ValueError):
+    """The URL is not one of http or https, or has no host."""
+
+
+class Origin:
+    """Scheme, host and port, and the part of a request that is the same for all of its URLs."""
+
+    __slots__ = ("host", "host_header", "key", "lines", "port", "secure")
+
+    def __init__(self, scheme: str, host: str, port: int) -> None:
+        self.secure = scheme == "https"
+        self.host = host
+        """The name or address, IPv6 in brackets."""
+        self.port = port
+        self.key = (self.secure, port)
+        """Tells the origins of one host apart."""
+        self.host_header = host if port == _PORTS[scheme] else f"{host}:{port}"
+        self.lines = b""
+
+
+class Requests:
+    """Builds requests of one configuration; remembers the part that each origin's requests share."""
+
+    def __init__(self, config: FetchConfig) -> None:
+        self._base = _base_headers(config)
+        self._names = frozenset(name.lower() for name, _ in self._base) | {"host"}
+        self._origins: dict[str, Origin] = {}
+
+    def split(self, url: str) -> tuple[Origin, str]:
+        """The origin and the request target of a normalised URL; raises UnsupportedSchemeError."""
+        start = url.find("://") + 3
+        end = url.find("/", start)
+        if end < 0 or start < 3:
+            end = len(url)
+        origin = self._origins.get(url[:end])
+        if origin is None:
+            origin = self._origin(url[:end], start)
+        target = url[end:]
+        if "#" in target:
+            target = target.partition("#")[0]
+        return origin, target or "/"
+
+    def build(self, origin: Origin, target: str, extra: Iterable[tuple[str, str]] = ()) -> bytes:
+        """The request; an extra header takes the place of a built-in one of its name."""
+        if not target.isascii() or _NOT_A_TARGET.search(target):
+            target = _NOT_A_TARGET.sub(_escape, target)
+        if not extra:
+            return b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), origin.lines)
+        given = {name.lower() for name, _ in extra}
+        lines = origin.lines
+        if given & self._names:
+            host = [] if "host" in given else [("Host", origin.host_header)]
+            lines = _lines(host + [pair for pair in self._base if pair[0].lower() not in given])
+        return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
+
+    def _origin(self, prefix: str, start: int) -> Origin:
+        scheme = prefix[: start - 3].lower() if start >= 3 else ""
+        authority = prefix[start:].rpartition("@")[2]
+        if scheme not in _PORTS or not authority:
+            raise UnsupportedSchemeError(f"cannot fetch {scheme or 'this'}: URLs")
+        host, colon, port = authority.rpartition(":")
+        if not colon or "]" in port:
+            host, port = authority, ""
+        origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
+        origin.lines = _lines([("Host", origin.host_header), *self._base])
+        if len(self._origins) >= _MAX_ORIGINS:
+            self._origins.clear()
+        self._origins[prefix] = origin
+        return origin
+
+
+def _base_headers(config: FetchConfig) -> list[tuple[str, str]]:
+    base = [
+        ("User-Agent", config.user_agent),
+        ("Accept", "*/*"),
+        ("Accept-Encoding", "gzip, deflate" if config.compression else "identity"),
+        ("Connection", "keep-alive"),
+    ]
+    given = {name.lower() for name, _ in config.headers}
+    return [pair for pair in base if pair[0].lower() not in given] + list(config.headers)
+
+
+def _lines(headers: Iterable[tuple[str, str]]) -> bytes:
+    text = "".join(f"{name}: {_BREAKS.sub(' ', value)}\r\n" for name, value in headers)
+    # Header values are bytes that were read as Latin-1; what is not Latin-1 was typed by a person, in UTF-8.
+    return text.encode("latin-1") if _is_latin1(text) else text.encode()
+
+
+def _is_latin1(text: str) -> bool:
+    return text.isascii() or max(text) <= "\xff"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
