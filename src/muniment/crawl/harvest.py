@@ -48,7 +48,8 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
         outlinks=found.listed,
     )
     done = claim.last_try or not retryable(exchange.status, exchange.failure)
-    return Harvested(claim, exchange, context, found.entries, done)
+    # the links of an answer that will be asked for again are taken from the last one
+    return Harvested(claim, exchange, context, found.entries if done else b"", done)
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved | None:
@@ -75,7 +76,8 @@ def _links(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved:
     if coding:
         payload = decode(payload, coding, _MOST_EXTRACTED)
     found = extract(payload, kind, claim.url)
-    return outlinks.resolve(found.base, found.links, follow=claim.follow) if found.links else _NOTHING
+    base = found.base if found.base.startswith(("http://", "https://")) else claim.url
+    return outlinks.resolve(base, found.links, follow=claim.follow) if found.links else _NOTHING
 
 
 def _may_hold_links(content_type: str) -> bool:

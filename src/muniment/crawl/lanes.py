@@ -108,9 +108,9 @@ class Lanes:
         return [name for name, lanes in self._hosts.items() if lanes.idle]
 
     def forget(self, host: str) -> None:
-        """Drop an idle host whose pages are all acknowledged."""
+        """Drop an idle host whose pages are all acknowledged and whose permits are given back."""
         lanes = self._hosts.get(host)
-        if lanes and lanes.idle and not lanes.unacked:
+        if lanes and lanes.idle and not lanes.unacked and not lanes.permits:
             del self._hosts[host]
 
     def give_back(self) -> list[Claim]:

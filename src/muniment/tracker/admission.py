@@ -137,6 +137,7 @@ class Admission:
         self.ruleset = ruleset
         self._tries = tries
         self._offers: dict[Standing, Offers] = {}
+        self._skipped: list[tuple[str, str]] = []
         self.last_id = self._last_id()
         """The highest page id given out, which is also how many URLs the job knows."""
         self._seen = SeenCache(complete=self.last_id == 0)
@@ -192,6 +193,11 @@ class Admission:
                 rows.append((self._job_id, parent.page_id, children))
         self._db.many(_RELATE, rows)
         return self._apply(fresh, wanted, 0)
+
+    def take_skipped(self) -> list[tuple[str, str]]:
+        """URL and reason of the pages skipped since the last call."""
+        skipped, self._skipped = self._skipped, []
+        return skipped
 
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
         """Offer the children of a page that came nearer what it offers now (repair)."""
@@ -288,6 +294,8 @@ class Admission:
             pending[host.host_id] += 1
         state = PageState.READY if ignored is None else PageState.SKIPPED
         reason = "" if ignored is None else f"ignore: {ignored}"
+        if reason:
+            self._skipped.append((page.url, reason))
         return (
             self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self._tries, nice, 0,
             link, requisite, redirects, page.found_as, page.via_id, site, included, scope, rules.version, reason,

@@ -21,7 +21,7 @@ from muniment.tracker.repair import Repair
 from muniment.tracker.sites import Sites
 from muniment.tracker.tables import PENDING, attempts, jobs, pages
 
-__all__ = ["FinishReport", "Frontier"]
+__all__ = ["FinishReport", "Frontier", "Totals"]
 
 _parent = pages.alias("parent")
 _CLAIM = Prepared(
@@ -84,6 +84,8 @@ class FinishReport(Struct, frozen=True):
     """Pages newly waiting, per host number: new ones and retries."""
     retries: dict[int, int]
     """Host number → earliest time (Unix ms) at which one of its retries is due."""
+    skipped: list[tuple[str, str]]
+    """URL and reason of the new pages that a rule keeps out."""
 
 
 class _Held(Struct, frozen=True):
@@ -197,7 +199,7 @@ class Frontier:
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted])
             self.payloads.remember(accepted)
             self._save_totals()
-        return FinishReport(accepted, dict(pending), retries)
+        return FinishReport(accepted, dict(pending), retries, self._admission.take_skipped())
 
     def _held(self, page_ids: list[int]) -> dict[int, _Held]:
         rows = self._db.lookup(_HELD, self._job_id, page_ids)

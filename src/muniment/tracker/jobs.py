@@ -98,3 +98,9 @@ def start_urls(db: Database, job_id: int) -> Sequence[str]:
     """The start URLs of a job, in order."""
     found = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.via_id.is_(None)).order_by(pages.c.id)
     return [str(row[0]) for row in db.connection.execute(found)]
+
+
+def skipped(db: Database, job_id: int) -> int:
+    """How many pages a rule keeps out."""
+    counted = select(func.count()).where(pages.c.job_id == job_id, pages.c.state == "SKIPPED")
+    return int(db.connection.execute(counted).scalar_one())

@@ -1,0 +1,1 @@
+"""The composition root: builds the edges from settings and joins them. One module per kind of process."""

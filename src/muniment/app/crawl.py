@@ -1,0 +1,185 @@
+"""A crawl on this machine: directory, lock, tracker, archive and orchestrator, built in the order that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import uvloop
+from msgspec import Struct
+
+from muniment import __version__
+from muniment.app.worker import warc_info
+from muniment.clock import now_ms
+from muniment.control.starts import allowed_classes
+from muniment.crawl import messages as say
+from muniment.crawl.events import EventLog
+from muniment.crawl.limits import Limits
+from muniment.crawl.orchestrator import Orchestrator
+from muniment.crawl.progress import Outcome, Snapshot, Summary
+from muniment.crawl.shelf import Shelf
+from muniment.errors import UsageError
+from muniment.procs.launch import launch_worker
+from muniment.procs.lock import lock_directory, make_directory
+from muniment.rules.resume import changed_fixed
+from muniment.settings import Settings
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+from muniment.tracker.opening import Opened, open_job
+
+__all__ = ["Request", "run_crawl"]
+
+Watch = Callable[[Snapshot], None]
+_WATCH_S = 0.25
+
+
+class Request(Struct, frozen=True):
+    """What the command line asks for."""
+
+    settings: Settings
+    urls: tuple[str, ...]
+    """Start URLs, normalised."""
+    command_line: str
+    """For the warcinfo record, secrets masked."""
+
+
+def run_crawl(request: Request, watch: Watch) -> Summary | None:
+    """Run or resume a crawl; None when it had finished before. Raises MunimentError.
+
+    `watch` gets a snapshot four times a second.
+    """
+    settings = request.settings
+    out = output_directory(settings)
+    make_directory(out)
+    lock = lock_directory(out)
+    db = None
+    try:
+        state = Path(settings.state) if settings.state else out
+        make_directory(state)
+        db = Database.open_sqlite(state / "tracker.sqlite")
+        job = jobs.find_job(db)
+        if job is not None:
+            _check_same(out, job, request)
+            if job.state == "FINISHED":
+                return None
+        return uvloop.run(_run(out, lock, db, request, watch))
+    finally:
+        if db is not None:
+            db.close()
+        os.close(lock)
+
+
+def output_directory(settings: Settings) -> Path:
+    """OUT, or OUT/RUN_ID."""
+    return Path(settings.out) / settings.run_id if settings.run_id else Path(settings.out)
+
+
+def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
+    if job.start_digest != jobs.start_digest(request.urls):
+        raise UsageError(f"{out} holds a crawl of other start URLs; choose another directory with -o")
+    changed = changed_fixed(msgspec.json.decode(job.settings, type=Settings), request.settings)
+    if changed:
+        raise UsageError(f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o")
+
+
+async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watch) -> Summary:
+    settings = request.settings
+    events = EventLog(lock)
+    setup = say.Setup(
+        number=0,
+        out=str(out.absolute()),
+        settings=settings,
+        operator=_operator(),
+        command_line=request.command_line,
+        allowed_classes=await allowed_classes(request.urls, everything=settings.allow_private),
+        workers=settings.workers or os.cpu_count() or 1,
+    )
+    shelf = Shelf(out, settings.prefix, warc_info(setup))
+    repaired = shelf.open()
+    opened = open_job(db, out.name, settings, request.urls, now_ms())
+    events.write("start", pid=os.getpid(), version=__version__, resumed=opened.resumed, repaired_files=repaired)
+    orchestrator = Orchestrator(
+        opened.frontier, shelf, events, setup, Limits(settings, out), lambda: launch_worker(lock)
+    )
+    watching = asyncio.create_task(_watch(orchestrator, watch))
+    try:
+        with _signals(orchestrator, events):
+            outcome = await orchestrator.run()
+    finally:
+        watching.cancel()
+    return _conclude(db, opened, orchestrator, shelf, events, outcome)
+
+
+async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
+    while True:
+        watch(orchestrator.snapshot())
+        await asyncio.sleep(_WATCH_S)
+
+
+@contextmanager
+def _signals(orchestrator: Orchestrator, events: EventLog) -> Iterator[None]:
+    """Ctrl-C or SIGTERM once: stop when what is in flight has landed; twice: at once; a third time: here and now."""
+    loop = asyncio.get_running_loop()
+    steps = [lambda reason: orchestrator.stop(reason), lambda _: orchestrator.kill()]
+
+    def asked(reason: str) -> None:
+        if not steps:
+            os._exit(3)
+        events.write("stop", reason=reason)
+        steps.pop(0)(reason)
+
+    for number, reason in _STOP_SIGNALS.items():
+        loop.add_signal_handler(number, asked, reason)
+    try:
+        yield
+    finally:
+        for number in _STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+_STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+
+
+def _conclude(
+    db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
+) -> Summary:
+    job_id = opened.job.job_id
+    if outcome.exit_code == 0:
+        jobs.set_state(db, job_id, "FINISHED", "completed", now_ms())
+    last = orchestrator.snapshot()
+    files, size = shelf.files()
+    summary = Summary(
+        outcome=outcome,
+        elapsed_s=last.elapsed_s,
+        captured=last.captured,
+        failed=last.failed,
+        skipped=jobs.skipped(db, job_id),
+        queued=last.queued,
+        payload_bytes=last.payload_bytes,
+        warc_files=files,
+        warc_bytes=size,
+        statuses=tuple(sorted(orchestrator.progress.statuses.items())),
+    )
+    events.write(
+        "finish",
+        reason=outcome.reason,
+        exit=outcome.exit_code,
+        captured=last.captured,
+        failed=last.failed,
+        queued=last.queued,
+    )
+    return summary
+
+
+def _operator() -> str:
+    """Who runs this: the login name, or MUNIMENT_OPERATOR."""
+    try:
+        return os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
+    except (KeyError, OSError):
+        return ""

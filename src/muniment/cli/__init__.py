@@ -1,0 +1,67 @@
+"""The command line: parse, call the composition root or a control, render. Each command is imported when it is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from muniment import __version__
+from muniment.errors import MunimentError
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "crawl": ("muniment.cli.crawl", "crawl"),
+    "fetch": ("muniment.cli.later", "fetch"),
+    "inspect": ("muniment.cli.inspect", "inspect"),
+    "check": ("muniment.cli.check", "check"),
+    "why": ("muniment.cli.why", "why"),
+    "set": ("muniment.cli.later", "set_"),
+    "ignores": ("muniment.cli.later", "ignores"),
+    "process": ("muniment.cli.later", "process"),
+    "worker": ("muniment.cli.worker", "worker"),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="muniment", message="%(prog)s %(version)s")
+def _muniment() -> None:
+    """Archive web pages exactly as servers send them: WARC files with a columnar index."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line; exits with the contract's codes, an error being one line on standard error."""
+    try:
+        code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(3)
+    except MunimentError as error:
+        _complain(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> None:
+    print(f"muniment: {' '.join(text.split())}", file=sys.stderr)

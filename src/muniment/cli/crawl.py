@@ -1,0 +1,60 @@
+"""`muniment crawl`."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from muniment.app.crawl import Request, output_directory, run_crawl
+from muniment.cli.display import LineDisplay, LiveDisplay, SilentDisplay, tell_summary
+from muniment.cli.options import read_settings, setting_options
+from muniment.control.starts import start_urls
+from muniment.settings import redact
+
+__all__ = ["crawl"]
+
+
+@click.command()
+@click.argument("urls", metavar="URL...", nargs=-1)
+@setting_options
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    help="How much of the inner workings is logged to standard error. [default: warning]",
+)
+def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, log_level: str, **given: Any) -> int:
+    """Archive the sites of the given URLs into WARC files with a Parquet index.
+
+    The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
+    """
+    logging.basicConfig(level=log_level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    settings = read_settings(given)
+    request = Request(settings, start_urls(urls, settings.input), command_line())
+    out = output_directory(settings)
+    display = SilentDisplay() if quiet or as_json else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
+    with display:
+        summary = run_crawl(request, display.show)
+    if summary is None:
+        if not (quiet or as_json):
+            click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}")
+        elif as_json:
+            click.echo('{"reason":"finished before"}')
+        return 0
+    if as_json:
+        click.echo(msgspec.json.encode(summary).decode())
+    elif not quiet:
+        tell_summary(summary, out)
+    return summary.outcome.exit_code
+
+
+def command_line() -> str:
+    """This process's command line for the warcinfo record, secrets masked."""
+    return shlex.join(["muniment", *map(redact, sys.argv[1:])])

@@ -1,0 +1,142 @@
+"""What a running crawl looks like: a live panel in a terminal, a line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from muniment.crawl.progress import Snapshot, Summary
+
+__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "size_text", "tell_summary"]
+
+_LINE_EVERY_S = 10.0
+
+
+class _Display(Protocol):
+    def show(self, snapshot: Snapshot) -> None: ...
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Ignore the snapshot."""
+
+
+class LineDisplay(SilentDisplay):
+    """A line every ten seconds, for logs."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._next = _LINE_EVERY_S
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Print a line when one is due."""
+        if snapshot.elapsed_s >= self._next:
+            self._next = snapshot.elapsed_s + _LINE_EVERY_S
+            self._console.print(_line(snapshot), markup=False)
+
+
+class LiveDisplay(SilentDisplay):
+    """A panel that is redrawn in place."""
+
+    def __init__(self) -> None:
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.stop()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw the crawl as it is now."""
+        self._live.update(_panel(snapshot), refresh=True)
+
+
+def _line(now: Snapshot) -> str:
+    note = f" ({now.note})" if now.note else ""
+    return (
+        f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
+        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{note}"
+    )
+
+
+def _panel(now: Snapshot) -> RenderableType:
+    head = Table.grid(padding=(0, 3))
+    head.add_row(
+        Text(f"{now.captured:,} done", style="bold green"),
+        Text(f"{now.queued:,} queued", style="bold"),
+        Text(f"{now.failed:,} failed", style="bold red" if now.failed else "dim"),
+        Text(f"{now.pages_per_s:,.0f} pages/s"),
+        Text(f"{size_text(now.bytes_per_s)}/s"),
+        Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
+        Text(f"{now.workers} worker{'s' if now.workers != 1 else ''}", style="dim"),
+        Text(duration_text(now.elapsed_s), style="dim"),
+    )
+    rows: list[RenderableType] = [head]
+    if now.note:
+        rows.append(Text(now.note, style="bold yellow"))
+    if now.slow_hosts:
+        slow = ", ".join(f"{host} {ms:,} ms" for host, ms in now.slow_hosts)
+        rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))
+    for status, url in now.last_urls:
+        style = "green" if 200 <= status < 300 else "yellow" if 300 <= status < 400 else "red"
+        rows.append(
+            Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True)
+        )
+    rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
+    return Group(*rows)
+
+
+def size_text(size: float) -> str:
+    """Bytes for people: `1.2 MB`, powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds for people: `2:05` or `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def tell_summary(summary: Summary, out: Path) -> None:
+    """The end of a run: what was captured, and what to do next."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    place = shlex.quote(str(out))
+    if summary.outcome.exit_code == 4:
+        console.print(f"Nothing could be captured. Why: muniment inspect {place}", markup=False)
+        return
+    title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
+    rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
+    lines = [
+        f"{title} after {duration_text(summary.elapsed_s)}: {summary.captured:,} captured, {summary.failed:,} failed, "
+        f"{summary.skipped:,} ignored, {summary.queued:,} queued; {rate:,.0f} pages/s",
+        f"{summary.warc_files} WARC file{'s' if summary.warc_files != 1 else ''}, {size_text(summary.warc_bytes)}, "
+        f"from {size_text(summary.payload_bytes)} of payload, in {out}",
+    ]
+    if summary.outcome.exit_code == 0:
+        lines.append(f"Next: muniment inspect {place}   muniment check {place}")
+    else:
+        lines.append("To resume, give the same command again.")
+    for line in lines:
+        console.print(line, markup=False)

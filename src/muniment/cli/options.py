@@ -1,0 +1,88 @@
+"""Click options made from the settings table, so that a setting is spelled once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import click
+from msgspec import structs
+
+from muniment.errors import NotYetError, UsageError
+from muniment.settings import DelayRange, Option, Settings, options, parse_delay, parse_size
+
+__all__ = ["read_settings", "setting_options"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_BYTES = "BYTES"
+
+
+class _Parsed(click.ParamType[Any, Any]):
+    """A value that one of our own parsers reads; its complaint becomes Click's."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+def setting_options(function: _F) -> _F:
+    """Give a command every option of the settings table."""
+    for name, kind, default, option in reversed(list(options())):
+        function = _click_option(name, kind, default, option)(function)
+    return function
+
+
+def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callable[[_F], _F]:
+    flags = list(option.flags)
+    kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) not in {tuple, Literal} else [kind]
+    plain = kinds[0] if kinds else kind
+    text = option.help + (" [not yet]" if option.later else "")
+    if plain is bool:
+        if option.off:
+            flags[0] = f"{flags[0]}/{option.off}"
+        return click.option(name, *flags, is_flag=True, default=None, help=text)
+    common: dict[str, Any] = {"default": None, "help": text + _shown(default), "metavar": option.metavar or None}
+    if get_origin(plain) is tuple:
+        return click.option(name, *flags, multiple=True, **{**common, "default": ()})
+    return click.option(name, *flags, type=_type(plain, option), **common)
+
+
+def _type(kind: Any, option: Option) -> Any:
+    if kind is DelayRange:
+        return _Parsed("delay", parse_delay)
+    if kind is int and option.metavar == _BYTES:
+        return _Parsed("size", parse_size)
+    if kind is int:
+        return click.IntRange(min=0 if option.flags[0] == "--level" else 1)
+    if kind is float:
+        return click.FloatRange(min=0, min_open=True)
+    if get_origin(kind) is Literal:
+        return click.Choice(list(get_args(kind)))
+    return str
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, DelayRange) or default in (None, "", ()):
+        return ""
+    return f" [default: {default}]"
+
+
+def read_settings(given: dict[str, Any]) -> Settings:
+    """The settings of a command line; raises NotYetError for options that a later version carries out."""
+    values = {}
+    for name, _, default, option in options():
+        value = given.get(name)
+        if value is None or value == ():
+            continue
+        if option.later and value != default:
+            raise NotYetError(f"{option.flags[0]} is not carried out yet by this version")
+        values[name] = value
+    return structs.replace(Settings(), **values)

@@ -1,0 +1,1 @@
+"""One function per operator verb; the read side for status."""

@@ -1,0 +1,64 @@
+"""Start URLs: reading them, and which networks they let a crawl reach."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from muniment.errors import UsageError
+from muniment.fetch import address_class
+from muniment.fetch.dns import Resolver
+from muniment.model.failure import Failure
+from muniment.model.url import host_of, normalise
+
+__all__ = ["allowed_classes", "start_urls"]
+
+_CLASSES = ("loopback", "link-local", "private")
+
+
+def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
+    """The start URLs of the command line and of a file (`-` is standard input), normalised, each once, in order."""
+    lines = [(f"line {number} of {file}", line) for number, line in enumerate(_lines(file), 1)] if file else []
+    urls: dict[str, None] = {}
+    for where, text in [*(("the command line", url) for url in given), *lines]:
+        text = text.strip()
+        if text and not (where != "the command line" and text.startswith("#")):
+            urls[_start_url(text, where)] = None
+    if not urls:
+        raise UsageError("no start URL given; for example: muniment crawl https://example.com/ -o example")
+    return tuple(urls)
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return sys.stdin.read().splitlines() if file == "-" else Path(file).read_text("utf-8", "replace").splitlines()
+    except OSError as error:
+        raise UsageError(f"the list {file} cannot be read: {error.strerror}") from None
+
+
+def _start_url(text: str, where: str) -> str:
+    url = normalise(text)
+    if url is None:
+        hint = f"; did you mean https://{text}?" if normalise(f"https://{text}") and "://" not in text else ""
+        raise UsageError(f"{text!r} ({where}) is not an http or https URL{hint}")
+    return url
+
+
+async def allowed_classes(urls: Sequence[str], *, everything: bool) -> tuple[str, ...]:
+    """The address classes besides public ones that a crawl may reach: those its own start URLs resolve to."""
+    if everything:
+        return (*_CLASSES, "reserved")
+    resolver = Resolver(frozenset((*_CLASSES, "reserved")))
+    classes: set[str] = set()
+    try:
+        for host in dict.fromkeys(map(host_of, urls[:_MOST_RESOLVED])):
+            found = await resolver.resolve(host)
+            if not isinstance(found, Failure):
+                classes.update(map(address_class, found))
+    finally:
+        await resolver.close()
+    return tuple(sorted(classes - {"public"}))
+
+
+_MOST_RESOLVED = 1000

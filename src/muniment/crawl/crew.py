@@ -1,0 +1,110 @@
+"""The crew: worker processes, from launch to end. It hires while CPU is the limit and replaces the killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Callable
+
+from muniment.clock import monotonic
+from muniment.crawl.channel import Channel, open_channel
+from muniment.crawl.messages import FromWorker
+from muniment.model.page import Claim
+from muniment.procs.launch import Launched
+
+__all__ = ["Crew", "Member"]
+
+_BUSY = 0.75
+"""Share of a core from which a worker counts as CPU-bound."""
+_JUDGED_AFTER_S = 0.4
+
+
+class Member:
+    """One worker process as the orchestrator sees it."""
+
+    def __init__(self, number: int, process: subprocess.Popen[bytes]) -> None:
+        self.number, self.process = number, process
+        self.channel: Channel | None = None
+        self.held: dict[int, tuple[Claim, int]] = {}
+        """Pages handed out: page id → the claim and its host number."""
+        self.wants = 0
+        """Pages it asked for and did not get yet."""
+        self.open_file = ""
+        self.bye = False
+        self.finished = 0
+        """Pages it finished."""
+        self._cpu_s = 0.0
+        self._judged = (monotonic(), 0.0)
+        self.busy = False
+
+    def worked(self, cpu_s: float) -> None:
+        """Take in the worker's CPU seconds so far."""
+        self._cpu_s = cpu_s
+        then, before = self._judged
+        now = monotonic()
+        if now - then >= _JUDGED_AFTER_S:
+            self.busy = (cpu_s - before) / (now - then) > _BUSY
+            self._judged = (now, cpu_s)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+
+
+class Crew:
+    """All workers of a run."""
+
+    def __init__(
+        self,
+        launch: Callable[[], Launched],
+        received: Callable[[Member, FromWorker], None],
+        ended: Callable[[Member], None],
+    ) -> None:
+        self._launch, self._received, self._ended = launch, received, ended
+        self.members: dict[int, Member] = {}
+        self._numbers = 0
+        self._watching: set[asyncio.Task[None]] = set()
+
+    async def hire(self) -> Member:
+        """Launch one more worker."""
+        launched = self._launch()
+        member = Member(self._numbers, launched.process)
+        self._numbers += 1
+        self.members[member.number] = member
+        gone = asyncio.Event()
+        member.channel = await open_channel(
+            launched.channel, FromWorker, lambda message: self._received(member, message), gone.set
+        )
+        watch = asyncio.create_task(self._watch(member, gone))
+        self._watching.add(watch)
+        watch.add_done_callback(self._watching.discard)
+        return member
+
+    async def _watch(self, member: Member, gone: asyncio.Event) -> None:
+        """A worker has ended when its process has: only then are its connections and files its no more."""
+        await gone.wait()
+        try:
+            await asyncio.wait_for(asyncio.to_thread(member.process.wait), 15)
+        except TimeoutError:
+            member.kill()
+            await asyncio.to_thread(member.process.wait)
+        del self.members[member.number]
+        self._ended(member)
+
+    @property
+    def busy(self) -> bool:
+        """Whether every worker is CPU-bound, so that one more would help."""
+        return bool(self.members) and all(member.busy for member in self.members.values())
+
+    async def ended(self, timeout_s: float) -> bool:
+        """Wait until every worker has ended; False when some have not in time."""
+        if self._watching:
+            await asyncio.wait(set(self._watching), timeout=timeout_s)
+        return not self.members
+
+    def kill(self) -> None:
+        """End every worker at once."""
+        for member in self.members.values():
+            member.kill()

@@ -1,0 +1,309 @@
+"""The orchestrator: owns the tracker, the hosts' permits and the file names, and answers workers.
+
+    worker asks for pages ──▶ schedule picks hosts ──▶ tracker claims ──▶ worker
+    worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged ──▶ announced
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.crawl import messages as say
+from muniment.crawl.crew import Crew, Member
+from muniment.crawl.events import EventLog
+from muniment.crawl.limits import Limits
+from muniment.crawl.progress import Outcome, Progress, Snapshot
+from muniment.crawl.schedule import Schedule
+from muniment.crawl.shelf import Shelf
+from muniment.errors import MunimentError, ProtocolError
+from muniment.model.page import Finished
+from muniment.tracker.frontier import FinishReport, Frontier
+
+__all__ = ["Orchestrator"]
+
+_TICK_S = 0.2
+_GRACE_S = 10.0
+_MOST_CRASHES = 5
+"""Workers in a row that may die without finishing a page."""
+
+
+class Orchestrator:
+    """One run of one job on this machine."""
+
+    def __init__(
+        self, frontier: Frontier, shelf: Shelf, events: EventLog, setup: say.Setup, limits: Limits, launch: Any
+    ) -> None:
+        settings = setup.settings
+        self._frontier, self._shelf, self._events = frontier, shelf, events
+        self._setup, self._limits = setup, limits
+        self._schedule = Schedule(settings.per_host, one_owner=settings.delay.high > 0)
+        self._crew = Crew(launch, self._received, self._worker_ended)
+        self._out = Path(setup.out)
+        self.progress = Progress()
+        self._outcome: Outcome | None = None
+        self._wake = asyncio.Event()
+        self._stopping = self._paused = self._killed = False
+        self._crashes = 0
+        self._hiring: list[asyncio.Task[Member]] = []
+        self._error: BaseException | None = None
+
+    async def run(self) -> Outcome:
+        """Work until the job is finished or stopped; the index is joined when it returns."""
+        for host_id, pages in self._frontier.pending().items():
+            self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
+        await self._crew.hire()
+        while (outcome := self._verdict()) is None:
+            await self._tick()
+        await self._stop_workers()
+        if self._error is not None:
+            raise self._error
+        if self._killed:
+            return Outcome(3, "stopped at once")
+        await self._shelf.finish()
+        return outcome
+
+    def stop(self, reason: str) -> None:
+        """End the run as if a limit were reached: what is in flight lands first."""
+        self._end(Outcome(3, reason))
+
+    def kill(self) -> None:
+        """End every worker at once; the run stays resumable, its index is joined by the next one."""
+        self._killed = True
+        self._crew.kill()
+
+    def _end(self, outcome: Outcome) -> None:
+        if self._outcome is None:
+            self._outcome = outcome
+        self._wake.set()
+
+    def _verdict(self) -> Outcome | None:
+        if self._outcome is not None:
+            return self._outcome
+        held = any(member.held for member in self._crew.members.values())
+        if not held and not self._schedule.pending and not self._frontier.repairing:
+            return Outcome(0 if self._frontier.totals.starts_captured else 4, "finished")
+        limit = self._limits.reached(self._frontier.totals, idle=not held)
+        return Outcome(3, f"limit: {limit}") if limit else None
+
+    async def _tick(self) -> None:
+        """Once in a while: more workers, disk space, repairs, and workers whose pages were not due."""
+        self._wake.clear()
+        try:
+            await asyncio.wait_for(self._wake.wait(), _TICK_S)
+        except TimeoutError:
+            pass
+        self._watch_disk()
+        if self._frontier.repairing:
+            self._add_pending(self._frontier.repair(), {})
+        self._serve()
+        backlog = self._schedule.pending > 100
+        if backlog and self._crew.busy and len(self._crew.members) < self._setup.workers and not self._paused:
+            await self._crew.hire()
+
+    def _watch_disk(self) -> None:
+        short = shutil.disk_usage(self._out).free < self._limits.min_free
+        if short and not self._paused:
+            self._events.write("pause", reason="disk")
+            self.progress.note = f"paused: less than {self._limits.min_free} bytes are free on the disk"
+        elif self._paused and not short:
+            self._events.write("resume", reason="disk")
+            self.progress.note = ""
+        self._paused = short
+
+    # -- workers
+
+    def _received(self, member: Member, message: say.FromWorker) -> None:
+        try:
+            self._answer(member, message)
+        except MunimentError as error:
+            self._give_up(error)
+        except Exception as error:  # noqa: BLE001  (a fault of ours ends the run, and is told once, by `run`)
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._end(Outcome(1, str(error)))
+
+    def _answer(self, member: Member, message: say.FromWorker) -> None:
+        match message:
+            case say.WantPages(most):
+                member.wants = most
+                self._serve_one(member)
+            case say.Finish():
+                self._finish(member, message)
+            case say.AskKnown(digests):
+                _send(member, say.Known(self._frontier.payloads.known(digests)))
+            case say.AskFile():
+                member.open_file = self._shelf.next_name()
+                _send(member, say.FileName(member.open_file))
+            case say.Sealed(name):
+                member.open_file = ""
+                if not self._stopping:
+                    self._shelf.sealed(name)
+            case say.PermitsHeld(held):
+                for host, permits in held.items():
+                    self._schedule.permits_held(member.number, host, permits)
+                self._serve()
+            case say.GiveBack(claims):
+                self._release(member, claims)
+            case say.Hello():
+                self._welcome(member)
+            case say.Trouble(disk_full, text):
+                self._trouble(disk_full=disk_full, text=text)
+            case say.Bye():
+                member.bye = True
+
+    def _welcome(self, member: Member) -> None:
+        _send(member, structs.replace(self._setup, number=member.number))
+        for other, permits in self._schedule.add_worker(member.number).items():
+            _send(self._crew.members[other], say.PermitsSet(permits))
+        self._events.write("worker", number=member.number, pid=member.process.pid, state="started")
+        if self._stopping:
+            _send(member, say.Stop(0.0))
+
+    def _trouble(self, *, disk_full: bool, text: str) -> None:
+        if disk_full:
+            self._end(Outcome(3, f"disk full: {text}"))
+        else:
+            self._give_up(ProtocolError(f"a worker gave up: {text}"))
+
+    def _worker_ended(self, member: Member) -> None:
+        """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
+        self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
+        self._schedule.remove_worker(member.number)
+        try:
+            if member.open_file:
+                self._shelf.mend(member.open_file)
+        except MunimentError as error:
+            self._give_up(error)
+        state = "ended" if member.bye else "lost"
+        self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
+        if not self._stopping:
+            self._replace(member)
+        self._wake.set()
+
+    def _replace(self, member: Member) -> None:
+        self._crashes = 0 if member.finished else self._crashes + 1
+        if self._crashes >= _MOST_CRASHES:
+            self._give_up(ProtocolError(f"{_MOST_CRASHES} workers in a row died at once; see the messages above"))
+        elif not self._crew.members:
+            self._hiring.append(asyncio.create_task(self._crew.hire()))
+
+    async def _stop_workers(self) -> None:
+        self._stopping = True
+        for member in self._crew.members.values():
+            _send(member, say.Stop(_GRACE_S))
+        if not await self._crew.ended(_GRACE_S + 20):
+            self._crew.kill()
+            await self._crew.ended(10)
+
+    # -- pages
+
+    def _serve(self) -> None:
+        for member in self._crew.members.values():
+            if member.wants:
+                self._serve_one(member)
+
+    def _serve_one(self, member: Member) -> None:
+        """Claim pages for a worker that asked; without any, the question stays open."""
+        if self._stopping or self._paused or self._outcome is not None:
+            return
+        out = sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values()) if self._limits.counts else 0
+        most = self._limits.room(self._frontier.totals, out, member.wants)
+        now = now_ms()
+        picked = self._schedule.pick(member.number, most, now) if most > 0 else []
+        if not picked:
+            return
+        claims = self._frontier.claim(picked, now)
+        got = Counter(claim.host for claim in claims)
+        permits: dict[str, int] = {}
+        ids: dict[str, int] = {}
+        for host_id, asked in picked:
+            name = self._frontier.hosts.name(host_id)
+            ids[name] = host_id
+            _, granted = self._schedule.claimed(member.number, host_id, got[name], asked, now)
+            permits[name] = granted
+        if claims:
+            member.wants = 0
+            member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+            _send(member, say.PagesOut(claims, {host: n for host, n in permits.items() if got[host]}))
+
+    def _finish(self, member: Member, message: say.Finish) -> None:
+        report = self._frontier.finish(message.batch, member.number, now_ms())
+        _send(member, say.FinishAck())
+        member.worked(message.cpu_s)
+        member.finished += len(report.accepted)
+        self._crashes = 0
+        self.progress.received(message.wire_bytes)
+        self._announce(member, report)
+        for page in report.accepted:
+            _, host_id = member.held.pop(page.page_id)
+            self._schedule.landed(member.number, host_id)
+        self._add_pending(report.pending, report.retries)
+        self._serve()
+        if not self._schedule.pending:
+            self._wake.set()
+
+    def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
+        for host_id, pages in pending.items():
+            self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages, retries.get(host_id, 0))
+
+    def _release(self, member: Member, claims: list[tuple[int, int]]) -> None:
+        held = [(page, claim) for page, claim in claims if page in member.held]
+        if not held:
+            return
+        self._frontier.release(held)
+        back: Counter[int] = Counter()
+        for page, _ in held:
+            _, host_id = member.held.pop(page)
+            self._schedule.landed(member.number, host_id)
+            back[host_id] += 1
+        self._add_pending(dict(back), {})
+
+    def _announce(self, member: Member, report: FinishReport) -> None:
+        ts = iso_ms(now_ms())
+        events = []
+        for page in report.accepted:
+            claim, _ = member.held[page.page_id]
+            self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
+            events.append(_event(ts, page, claim.url))
+        events += [{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in report.skipped]
+        self._events.write_many(events)
+
+    def snapshot(self) -> Snapshot:
+        """The crawl now."""
+        totals = self._frontier.totals
+        pages_per_s, bytes_per_s = self.progress.rates()
+        members = self._crew.members.values()
+        return Snapshot(
+            elapsed_s=monotonic() - self.progress.started,
+            captured=totals.captured + totals.requisites,
+            failed=totals.failed,
+            queued=self._schedule.pending,
+            in_flight=sum(len(member.held) for member in members),
+            workers=len(members),
+            pages_per_s=pages_per_s,
+            bytes_per_s=bytes_per_s,
+            payload_bytes=totals.payload_bytes,
+            slow_hosts=self.progress.slow_hosts(),
+            last_urls=self.progress.last_urls(),
+            note=self.progress.note,
+        )
+
+
+def _send(member: Member, message: say.FromOrchestrator) -> None:
+    if member.channel is not None:
+        member.channel.send(message)
+
+
+def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:
+    if page.error:
+        return {"ts": ts, "event": "fail", "url": url, "reason": page.error, "attempt": page.attempt, "final": page.done}
+    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

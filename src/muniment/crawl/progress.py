@@ -1,0 +1,105 @@
+"""Progress: what the display shows and the summary says. Numbers only; rendering is the command line's."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from msgspec import Struct
+
+from muniment.clock import monotonic
+
+__all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
+
+_RATE_WINDOW_S = 10.0
+
+
+class Snapshot(Struct, frozen=True):
+    """The crawl at one moment."""
+
+    elapsed_s: float
+    captured: int
+    """Pages and requisites of the whole job with a complete capture."""
+    failed: int
+    queued: int
+    in_flight: int
+    workers: int
+    pages_per_s: float
+    bytes_per_s: float
+    payload_bytes: int
+    slow_hosts: tuple[tuple[str, int], ...]
+    """(host, mean ms of a page) of the slowest hosts lately, slowest first."""
+    last_urls: tuple[tuple[int, str], ...]
+    """(status, URL), newest last."""
+    note: str
+    """Why nothing happens, when nothing does; empty otherwise."""
+
+
+class Outcome(Struct, frozen=True):
+    """Why a run ended."""
+
+    exit_code: int
+    reason: str
+    """`finished`, `interrupted`, `terminated`, `limit: …`, `disk full`, …"""
+
+
+class Summary(Struct, frozen=True):
+    """What a run leaves behind."""
+
+    outcome: Outcome
+    elapsed_s: float
+    captured: int
+    failed: int
+    skipped: int
+    queued: int
+    payload_bytes: int
+    warc_files: int
+    warc_bytes: int
+    statuses: tuple[tuple[int, int], ...]
+    """(status, pages) of this run."""
+
+
+class Progress:
+    """Collects what finishes tell."""
+
+    def __init__(self) -> None:
+        self.started = monotonic()
+        self.statuses: Counter[int] = Counter()
+        self.note = ""
+        self._last: deque[tuple[int, str]] = deque(maxlen=8)
+        self._slow: dict[str, tuple[float, int]] = {}
+        self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
+        self._pages = self._bytes = 0
+
+    def page(self, status: int, url: str, host: str, took_ms: int) -> None:
+        """A page is finished."""
+        self.statuses[status] += 1
+        self._pages += 1
+        self._last.append((status, url))
+        mean, count = self._slow.get(host, (0.0, 0))
+        weight = min(count + 1, 50)
+        self._slow[host] = (mean + (took_ms - mean) / weight, count + 1)
+        if len(self._slow) > 1000:
+            self._slow = dict(sorted(self._slow.items(), key=lambda item: -item[1][0])[:100])
+
+    def received(self, wire_bytes: int) -> None:
+        """So many bytes came in."""
+        self._bytes += wire_bytes
+
+    def rates(self) -> tuple[float, float]:
+        """Pages and bytes per second over the last ten seconds; call it regularly."""
+        now = monotonic()
+        self._marks.append((now, self._pages, self._bytes))
+        while len(self._marks) > 2 and now - self._marks[0][0] > _RATE_WINDOW_S:
+            self._marks.popleft()
+        then, pages, size = self._marks[0]
+        span = max(now - then, 0.001)
+        return (self._pages - pages) / span, (self._bytes - size) / span
+
+    def slow_hosts(self) -> tuple[tuple[str, int], ...]:
+        """The slowest hosts, slowest first."""
+        slowest = sorted(self._slow.items(), key=lambda item: -item[1][0])[:3]
+        return tuple((host, int(mean)) for host, (mean, _) in slowest)
+
+    def last_urls(self) -> tuple[tuple[int, str], ...]:
+        """The last URLs, newest last."""
+        return tuple(self._last)

@@ -1,0 +1,135 @@
+"""Recorder: batches of harvested pages become synced records, then one finish.
+
+The order is the guarantee: records synced, journal synced, finish sent. A batch is what is ready: up to 100 pages, or
+whatever 50 ms brought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from muniment.archive.records import WarcInfo
+from muniment.archive.segment import REVISIT_ABOVE, Segment
+from muniment.crawl.harvest import Harvested, finished
+from muniment.model.capture import Capture, Earlier
+from muniment.model.page import Finished
+
+__all__ = ["Recorder"]
+
+_MOST_PAGES = 100
+_LONGEST_WAIT_S = 0.05
+_PAGES_A_TURN = 4
+"""Pages recorded before the loop may look at the network again."""
+
+AskFile = Callable[[], Awaitable[str]]
+AskKnown = Callable[[list[bytes]], Awaitable[dict[bytes, Earlier]]]
+Report = Callable[[list[Harvested], list[Finished]], None]
+
+
+class Recorder:
+    """Owns the worker's one open WARC."""
+
+    def __init__(
+        self,
+        out: Path,
+        info: WarcInfo,
+        warc_size: int,
+        ask_file: AskFile,
+        ask_known: AskKnown,
+        report: Report,
+        sealed: Callable[[str], None],
+    ) -> None:
+        self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
+        self._ask_file, self._ask_known, self._report, self._sealed = ask_file, ask_known, report, sealed
+        self._ready: list[Harvested] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._segment: Segment | None = None
+        self.enough = 1
+        """Pages that make a batch worth writing before 50 ms are over."""
+
+    def add(self, page: Harvested) -> None:
+        """Take in a page; it is recorded with the next batch."""
+        self._ready.append(page)
+        if len(self._ready) == 1 or len(self._ready) >= min(self.enough, _MOST_PAGES):
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Record batches until `close`, then seal the file."""
+        while await self._some():
+            batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
+            await self._record(batch)
+        if self._segment is not None:
+            await self._seal(self._segment)
+
+    def close(self) -> None:
+        """Record what is ready, then end."""
+        self._closing = True
+        self._wake.set()
+
+    async def _some(self) -> bool:
+        """Wait for a batch; False when there is none and none will come."""
+        while not self._ready:
+            if self._closing:
+                return False
+            self._wake.clear()
+            await self._wake.wait()
+        if len(self._ready) < min(self.enough, _MOST_PAGES) and not self._closing:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), _LONGEST_WAIT_S)
+            except TimeoutError:
+                pass
+        return True
+
+    async def _record(self, batch: list[Harvested]) -> None:
+        digests = [page.exchange.body.payload_sha1 for page in batch if _may_be_known(page)]
+        earlier = await self._ask_known(digests) if digests else {}
+        results = []
+        for count, page in enumerate(batch, 1):
+            segment = await self._open_segment()
+            results.append(_write(segment, page, earlier))
+            if count % _PAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+        if self._segment is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
+        self._report(batch, results)
+        for page in batch:
+            page.exchange.body.close()
+
+    async def _open_segment(self) -> Segment:
+        if self._segment is not None and self._segment.size >= self._warc_size:
+            await self._seal(self._segment)
+        if self._segment is None:
+            name = await self._ask_file()
+            self._segment = Segment.open(self._out, self._parts, name, self._info)
+        return self._segment
+
+    async def _seal(self, segment: Segment) -> None:
+        self._segment = None
+        await asyncio.get_running_loop().run_in_executor(None, segment.seal)
+        self._sealed(segment.name)
+
+
+def _may_be_known(page: Harvested) -> bool:
+    exchange = page.exchange
+    return bool(exchange.head) and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
+
+
+def _write(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> Finished:
+    exchange = page.exchange
+    if not exchange.head:
+        if page.done and exchange.failure is not None:
+            segment.write_failure(exchange.url, exchange.failure, page.context, exchange)
+        return finished(page, payload=b"", record_id=b"")
+    may_be_known = _may_be_known(page)
+    sha1 = exchange.body.payload_sha1 if may_be_known else b""
+    capture = segment.write(exchange, page.context, earlier.get(sha1))
+    fresh = sha1 if capture.record_type == "response" else b""
+    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
+
+
+def _raw_id(capture: Capture) -> bytes:
+    return bytes.fromhex(capture.record_id[len("urn:uuid:") :].replace("-", ""))

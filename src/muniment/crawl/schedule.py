@@ -1,0 +1,152 @@
+"""Schedule: which hosts are due, and how a host's permits are divided among the workers.
+
+A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
+delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts").
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+__all__ = ["Schedule"]
+
+_AHEAD = 5
+"""Pages a worker holds per permit (see `crawl.worker`)."""
+_LOOKED_AT = 512
+"""Hosts looked at for one request."""
+
+
+class _HostPlan:
+    __slots__ = ("granted", "held", "host_id", "name", "owner", "pending", "queued", "wake_at")
+
+    def __init__(self, host_id: int, name: str) -> None:
+        self.host_id, self.name = host_id, name
+        self.pending = 0
+        self.wake_at = 0
+        self.queued = False
+        self.owner: int | None = None
+        self.granted: dict[int, int] = {}
+        self.held: dict[int, int] = {}
+
+
+class Schedule:
+    """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
+
+    def __init__(self, per_host: int, *, one_owner: bool) -> None:
+        self._per_host, self._one_owner = per_host, one_owner
+        self._plans: dict[int, _HostPlan] = {}
+        self._by_name: dict[str, _HostPlan] = {}
+        self._rotation: deque[_HostPlan] = deque()
+        self._workers: list[int] = []
+        self.pending = 0
+
+    def add_pending(self, host_id: int, name: str, pages: int, due_at: int = 0) -> None:
+        """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
+        plan = self._plans.get(host_id)
+        if plan is None:
+            plan = self._plans[host_id] = self._by_name[name] = _HostPlan(host_id, name)
+        if not plan.pending:
+            plan.wake_at = due_at
+        elif due_at < plan.wake_at:
+            plan.wake_at = due_at
+        plan.pending += pages
+        self.pending += pages
+        if not plan.queued:
+            plan.queued = True
+            self._rotation.append(plan)
+
+    def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
+        """A worker joins; returns the lowered permits to tell the others, by worker."""
+        self._workers.append(worker)
+        lowered: dict[int, dict[str, int]] = {}
+        for plan in self._plans.values():
+            for other, granted in plan.granted.items():
+                share = self._share(plan, other)
+                if granted > share:
+                    lowered.setdefault(other, {})[plan.name] = share
+        return lowered
+
+    def remove_worker(self, worker: int) -> None:
+        """A worker's process has ended, so its connections are closed."""
+        if worker in self._workers:
+            self._workers.remove(worker)
+        for plan in self._plans.values():
+            plan.granted.pop(worker, None)
+            plan.held.pop(worker, None)
+            if plan.owner == worker:
+                plan.owner = None
+
+    def pick(self, worker: int, most: int, now: int) -> list[tuple[int, int]]:
+        """(host number, pages) to claim for a worker, hosts taking turns."""
+        picked: list[tuple[int, int]] = []
+        for _ in range(min(len(self._rotation), _LOOKED_AT)):
+            if most <= 0:
+                break
+            plan = self._rotation[0]
+            if not plan.pending:
+                plan.queued = False
+                self._rotation.popleft()
+                continue
+            self._rotation.rotate(-1)
+            pages = min(most, self._room(plan, worker, now))
+            if pages > 0:
+                picked.append((plan.host_id, pages))
+                most -= pages
+        return picked
+
+    def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
+        if plan.wake_at > now:
+            return 0
+        permits = self._grantable(plan, worker)
+        return min(plan.pending, permits * _AHEAD - plan.held.get(worker, 0)) if permits else 0
+
+    def _grantable(self, plan: _HostPlan, worker: int) -> int:
+        free = self._per_host - sum(granted for other, granted in plan.granted.items() if other != worker)
+        return min(self._share(plan, worker), free)
+
+    def _share(self, plan: _HostPlan, worker: int) -> int:
+        workers = len(self._workers)
+        if self._one_owner or self._per_host < workers:
+            if plan.owner is None:
+                plan.owner = worker
+            return self._per_host if plan.owner == worker else 0
+        whole, rest = divmod(self._per_host, workers)
+        return whole + (self._workers.index(worker) < rest)
+
+    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> tuple[str, int]:
+        """Pages of a host went to a worker; returns the host's name and the permits that go with them.
+
+        Fewer than asked means that the rest waits for its retry; the host is looked at again shortly.
+        """
+        plan = self._plans[host_id]
+        plan.pending -= pages
+        self.pending -= pages
+        plan.held[worker] = plan.held.get(worker, 0) + pages
+        if pages < asked and plan.pending:
+            plan.wake_at = now + 250
+        if pages:
+            plan.granted[worker] = self._grantable(plan, worker)
+        return plan.name, plan.granted.get(worker, 0)
+
+    def landed(self, worker: int, host_id: int) -> None:
+        """A page that a worker held is finished or given back."""
+        held = self._plans[host_id].held
+        held[worker] = held.get(worker, 1) - 1
+
+    def permits_held(self, worker: int, name: str, permits: int) -> None:
+        """A worker keeps at most so many connections to a host now.
+
+        Nothing held with pages under way is an answer that crossed newer claims on the wire: those count.
+        """
+        plan = self._by_name.get(name)
+        if plan is None or (permits == 0 and plan.held.get(worker)):
+            return
+        plan.granted[worker] = permits
+        if permits == 0:
+            del plan.granted[worker]
+            if plan.owner == worker:
+                plan.owner = None
+
+    def waiting_hosts(self) -> int:
+        """Hosts with pages that wait."""
+        return sum(1 for plan in self._rotation if plan.pending)

@@ -1,0 +1,84 @@
+"""The shelf: names for WARC files, and the index over them. The orchestrator's part of the archive."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import re
+from pathlib import Path
+
+from muniment.archive.records import WarcInfo
+from muniment.archive.repair import repair, repair_file
+from muniment.archive.segment import Segment
+
+__all__ = ["Shelf"]
+
+
+class Shelf:
+    """Gives out file numbers without gaps, and keeps the index parts of sealed files."""
+
+    def __init__(self, out: Path, prefix: str, info: WarcInfo) -> None:
+        self._out, self._parts, self._prefix, self._info = out, out / "parts", prefix, info
+        self._free: list[int] = []
+        self._next = 0
+        self._indexing: set[asyncio.Task[None]] = set()
+
+    def open(self) -> int:
+        """Repair what a killed run left; returns how many files that were."""
+        repaired = repair(self._out, self._parts)
+        numbers = self._numbers()
+        self._next = max(numbers, default=-1) + 1
+        self._free = [number for number in range(self._next) if number not in numbers]
+        heapq.heapify(self._free)
+        return len(repaired)
+
+    def _numbers(self) -> set[int]:
+        pattern = re.compile(re.escape(self._prefix) + r"-(\d{5,})\.warc\.gz")
+        return {int(match[1]) for path in self._out.iterdir() if (match := pattern.fullmatch(path.name))}
+
+    def _name(self, number: int) -> str:
+        return f"{self._prefix}-{number:05d}.warc.gz"
+
+    def next_name(self) -> str:
+        """The lowest name that is free."""
+        if self._free:
+            return self._name(heapq.heappop(self._free))
+        self._next += 1
+        return self._name(self._next - 1)
+
+    def sealed(self, name: str) -> None:
+        """A file is sealed: turn its row journal into an index part, beside the crawl."""
+        from muniment.archive.index import index_journal  # noqa: PLC0415  (pyarrow: only when a file is full)
+
+        task = asyncio.create_task(asyncio.to_thread(index_journal, self._out, self._parts, name))
+        self._indexing.add(task)
+        task.add_done_callback(self._indexing.discard)
+
+    def mend(self, name: str) -> None:
+        """Seal the file of a worker that was killed, cut to what its journal vouches for."""
+        if repair_file(self._out, self._parts, name).freed:
+            heapq.heappush(self._free, int(name.removeprefix(self._prefix + "-").removesuffix(".warc.gz")))
+
+    async def finish(self) -> None:
+        """Close the gaps in the numbers and join the index; every worker has ended."""
+        if self._indexing:
+            await asyncio.gather(*self._indexing)
+        self._fill_gaps()
+        from muniment.archive.index import join  # noqa: PLC0415
+
+        await asyncio.to_thread(join, self._out, self._parts)
+
+    def _fill_gaps(self) -> None:
+        """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
+        last = max(self._numbers(), default=-1)
+        while self._free:
+            number = heapq.heappop(self._free)
+            if number < last:
+                Segment.open(self._out, self._parts, self._name(number), self._info).seal()
+
+    def files(self) -> tuple[int, int]:
+        """How many WARC files there are, and their bytes."""
+        sizes = [path.stat().st_size for path in self._out.glob(f"{self._prefix}-*.warc.gz")]
+        return len(sizes), sum(sizes)
+
+

@@ -1,0 +1,230 @@
+"""The worker: claims pages, fetches them, records them, and says what became of them.
+
+    claim ──▶ fetch ──▶ harvest (links, retry) ──▶ record (synced) ──▶ finish
+
+The whole way of a page is `_lane`; the rest answers the orchestrator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from pathlib import Path
+
+from muniment.archive.records import WarcInfo
+from muniment.crawl import messages as say
+from muniment.crawl.channel import Channel
+from muniment.crawl.harvest import Harvested, harvest
+from muniment.crawl.lanes import Lanes
+from muniment.crawl.outlinks import Outlinks
+from muniment.crawl.recorder import Recorder
+from muniment.errors import DiskFullError, MunimentError, ProtocolError
+from muniment.fetch.client import Client
+from muniment.model.capture import Earlier
+from muniment.model.exchange import Exchange
+from muniment.model.page import Claim, FinishBatch, Finished
+
+__all__ = ["Worker"]
+
+_TICK_S = 0.25
+_CLAIMED_AHEAD = 5
+"""Pages held per connection: three in the window, two waiting behind them."""
+
+
+class Worker:
+    """One worker process's share of a crawl."""
+
+    def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
+        settings = setup.settings
+        self._channel, self._client = channel, client
+        inflight = max(1, -(-settings.inflight // max(1, setup.workers)))
+        self._capacity = inflight * _CLAIMED_AHEAD
+        self._lanes = Lanes(inflight, settings.delay)
+        self._outlinks = Outlinks()
+        self._recorder = Recorder(
+            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
+        )
+        self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
+        self._files: deque[asyncio.Future[str]] = deque()
+        self._unacknowledged: deque[list[str]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lowered: set[str] = set()
+        self._asked = self._stopping = False
+        self._wire_bytes = 0
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Work until told to stop; raises what makes going on impossible."""
+        recording = asyncio.create_task(self._recorder.run())
+        recording.add_done_callback(self._recording_ended)
+        self._ask_pages()
+        try:
+            while not self._ended.done():
+                await asyncio.wait([self._ended], timeout=_TICK_S)
+                self._return_permits()
+            self._ended.result()
+        finally:
+            recording.cancel()
+            await self._client.close()
+
+    async def _lane(self, claim: Claim) -> None:
+        """One connection's work on a host, page after page."""
+        host = claim.host
+        following: Claim | None = claim
+        while following is not None:
+            claim = following
+            pause = self._lanes.pause(host)
+            if pause > 0:
+                await asyncio.sleep(pause)
+            exchange = await self._client.fetch(claim.url)
+            self._wire_bytes += len(exchange.head) + exchange.body.length
+            self._lanes.landed(host)
+            self._recorder.add(self._harvest(claim, exchange))
+            following = None if self._stopping else self._lanes.take(host)
+            if self._lanes.queued < self._lanes.running:
+                self._ask_pages()
+
+    def _harvest(self, claim: Claim, exchange: Exchange) -> Harvested:
+        return harvest(claim, exchange, self._outlinks)
+
+    def _start_lanes(self) -> None:
+        if self._stopping:
+            return
+        for host in self._lanes.startable():
+            claim = self._lanes.take(host)
+            if claim is not None:
+                task = asyncio.create_task(self._lane(claim))
+                self._tasks.add(task)
+                task.add_done_callback(self._lane_ended)
+
+    def _lane_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _recording_ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            self._fail(error)
+        elif not self._ended.done():
+            self._channel.send(say.Bye())
+            self._ended.set_result(None)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._ended.done():
+            return
+        if isinstance(error, MunimentError):
+            self._channel.send(say.Trouble(isinstance(error, DiskFullError), str(error)))
+        self._ended.set_exception(error)
+
+    # -- what the orchestrator says
+
+    def received(self, message: say.FromOrchestrator) -> None:
+        """Take in one message."""
+        match message:
+            case say.PagesOut(claims, permits):
+                self._asked = False
+                self._set_permits(permits)
+                self._lanes.add(claims)
+                self._start_lanes()
+                if self._lanes.queued < self._lanes.running:
+                    self._ask_pages()
+            case say.PermitsSet(permits):
+                self._set_permits(permits)
+                self._lowered.update(permits)
+                self._return_permits()
+                self._start_lanes()
+            case say.Known(earlier):
+                self._known.popleft().set_result(earlier)
+            case say.FileName(name):
+                self._files.popleft().set_result(name)
+            case say.FinishAck():
+                for host in self._unacknowledged.popleft():
+                    self._lanes.acknowledged(host)
+                self._start_lanes()
+                self._ask_pages()
+            case say.Stop(grace_s):
+                self._tasks_stop(grace_s)
+            case say.Setup():
+                raise ProtocolError("a second setup")
+
+    def lost(self) -> None:
+        """The orchestrator is gone: nobody would take a finish, so this process ends at once."""
+        os._exit(1)
+
+    def _set_permits(self, permits: dict[str, int]) -> None:
+        for host, permit in permits.items():
+            self._lanes.permit(host, permit)
+            self._client.set_limit(host, permit)
+            self._recorder.enough = max(self._recorder.enough, permit)
+
+    def _tasks_stop(self, grace_s: float) -> None:
+        if not self._stopping:
+            self._stopping = True
+            task = asyncio.create_task(self._stop(grace_s))
+            self._tasks.add(task)
+            task.add_done_callback(self._lane_ended)
+
+    async def _stop(self, grace_s: float) -> None:
+        """Let what is in flight land within the grace, give the rest back, and seal."""
+        lanes = self._tasks - {asyncio.current_task()}  # type: ignore[arg-type]
+        self._give_back(self._lanes.give_back())
+        if lanes:
+            _, late = await asyncio.wait(lanes, timeout=grace_s)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        self._recorder.close()
+
+    # -- what the worker says
+
+    def _give_back(self, claims: list[Claim]) -> None:
+        if claims:
+            self._channel.send(say.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
+
+    def _ask_pages(self) -> None:
+        room = self._capacity - self._lanes.queued - self._lanes.running
+        if not self._asked and not self._stopping and room > 0:
+            self._asked = True
+            self._channel.send(say.WantPages(room))
+
+    async def _ask_known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
+        answer: asyncio.Future[dict[bytes, Earlier]] = asyncio.get_running_loop().create_future()
+        self._known.append(answer)
+        self._channel.send(say.AskKnown(digests))
+        return await answer
+
+    async def _ask_file(self) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._files.append(answer)
+        self._channel.send(say.AskFile())
+        return await answer
+
+    def _report(self, pages: list[Harvested], results: list[Finished]) -> None:
+        batch = FinishBatch(results, self._outlinks.news())
+        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
+        self._wire_bytes = 0
+        self._unacknowledged.append([page.claim.host for page in pages])
+
+    def _sealed(self, name: str) -> None:
+        self._channel.send(say.Sealed(name))
+
+    def _return_permits(self) -> None:
+        """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""
+        held: dict[str, int] = {}
+        for host in [*self._lowered]:
+            if self._client.open_connections(host) <= self._lanes.permits(host):
+                self._lowered.discard(host)
+                held[host] = self._lanes.permits(host)
+        for host in self._lanes.idle_hosts():
+            if self._lanes.permits(host) and not self._client.open_connections(host):
+                self._lanes.permit(host, 0)
+                held[host] = 0
+            self._lanes.forget(host)
+        if held:
+            self._channel.send(say.PermitsHeld(held))
