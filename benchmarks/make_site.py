@@ -3,7 +3,7 @@
 HTML sizes are log-normal (median 30 KB, most 7 to 135 KB); for every twenty pages there is an image of 50 to 500 KB
 that does not compress, so that all files have a mean of 56 KB. Every file can be reached from /index.html.
 
-Usage: python benchmarks/site.py DIR [--pages N] [--origin URL]
+Usage: python benchmarks/make_site.py DIR [--pages N] [--origin URL]
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ NAMES = (
     "people places fiction weather markets schools essays gardens trains radio museum about"
 )
 SECTIONS = NAMES.split()
-)
 
 
 @dataclass(frozen=True)
