@@ -33,6 +33,7 @@ def run_worker() -> int:
 async def _serve(sock: socket.socket) -> int:
     setup: asyncio.Future[say.Setup] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
+    ended = False
 
     def received(message: say.FromOrchestrator) -> None:
         if worker is not None:
@@ -43,13 +44,16 @@ async def _serve(sock: socket.socket) -> int:
             os._exit(0)
 
     def lost() -> None:
-        os._exit(1)
+        if not ended:
+            # the orchestrator is gone: nobody would take a finish, so this process ends at once
+            os._exit(1)
 
     channel = await open_channel(sock, say.FromOrchestrator, received, lost)
     channel.send(say.Hello(os.getpid()))
     told = await setup
     worker = _build(channel, told)
     await worker.run()
+    ended = True
     await _drain(channel)
     return 0
 

@@ -20,7 +20,7 @@ __all__ = ["Harvested", "finished", "harvest"]
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
-_NOTHING = Resolved(b"", ())
+_NOTHING = Resolved(b"", (), ())
 
 
 class Harvested(Struct, frozen=True):
@@ -29,14 +29,16 @@ class Harvested(Struct, frozen=True):
     claim: Claim
     exchange: Exchange
     context: PageContext
-    entries: bytes
+    found: Resolved
     done: bool
 
 
 def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
     """Find the links of an exchange and decide whether its page is done."""
-    redirect = _redirect(claim, exchange, outlinks)
-    found = redirect or _links(claim, exchange, outlinks)
+    done = claim.last_try or not retryable(exchange.status, exchange.failure)
+    # the links of an answer that will be asked for again are taken from the last one
+    redirect = _redirect(claim, exchange, outlinks) if done else None
+    found = redirect or (_links(claim, exchange, outlinks) if done else _NOTHING)
     context = PageContext(
         via=claim.via,
         depth=claim.depth,
@@ -47,9 +49,7 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
         redirect_to=redirect.listed[0][0] if redirect else "",
         outlinks=found.listed,
     )
-    done = claim.last_try or not retryable(exchange.status, exchange.failure)
-    # the links of an answer that will be asked for again are taken from the last one
-    return Harvested(claim, exchange, context, found.entries if done else b"", done)
+    return Harvested(claim, exchange, context, found, done)
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved | None:
@@ -101,6 +101,6 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         body_length=exchange.body.payload_length if exchange.status != 304 else 0,
         payload=payload,
         record_id=record_id,
-        outlinks=page.entries,
+        outlinks=page.found.entries,
         followed=claim.follow,
     )

@@ -37,21 +37,26 @@ class Resolved(Struct, frozen=True):
     """For the tracker: key and FoundAs of each, once (`model.page.LINK_ENTRY` bytes each)."""
     listed: tuple[tuple[str, str], ...]
     """For the metadata record: URL and label of each, once."""
+    news: tuple[tuple[bytes, str], ...]
+    """Key and text of the URLs that this worker tells the tracker for the first time."""
 
 
 class Outlinks:
-    """Resolves references and collects the URLs whose text the tracker has not been told by this worker."""
+    """Resolves references; the pages must be finished in the order in which they are resolved here.
+
+    A URL's text goes along once, with the first page that leads to it; later pages send its key alone.
+    """
 
     def __init__(self) -> None:
         self._meaning: dict[str, dict[str, _Target | None]] = {}
         self._remembered = 0
-        self._news: list[tuple[bytes, str]] = []
 
     def resolve(self, base: str, links: Iterable[tuple[str, FoundAs]], *, follow: bool) -> Resolved:
         """The outlinks of a page whose references are seen from `base`; without `follow`, the tracker gets no links."""
         by_directory, by_origin = self._memory(directory_of(base)), self._memory(origin_of(base))
         entries: dict[bytes, None] = {}
         listed: dict[tuple[str, str], None] = {}
+        news: list[tuple[bytes, str]] = []
         for href, found_as in links:
             first = href[:1]
             if first in "?#":
@@ -70,13 +75,8 @@ class Outlinks:
                 entries[target.key + _BYTE[found_as]] = None
                 if not target.told:
                     target.told = True
-                    self._news.append((target.key, target.url))
-        return Resolved(b"".join(entries), tuple(listed))
-
-    def news(self) -> list[tuple[bytes, str]]:
-        """Key and text of the URLs since the last call that the next finish must tell."""
-        news, self._news = self._news, []
-        return news
+                    news.append((target.key, target.url))
+        return Resolved(b"".join(entries), tuple(listed), tuple(news))
 
     def _memory(self, base: str) -> dict[str, _Target | None]:
         if self._remembered > _MOST_REMEMBERED:

@@ -8,7 +8,6 @@ The whole way of a page is `_lane`; the rest answers the orchestrator.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import deque
 from pathlib import Path
@@ -152,10 +151,6 @@ class Worker:
             case say.Setup():
                 raise ProtocolError("a second setup")
 
-    def lost(self) -> None:
-        """The orchestrator is gone: nobody would take a finish, so this process ends at once."""
-        os._exit(1)
-
     def _set_permits(self, permits: dict[str, int]) -> None:
         for host, permit in permits.items():
             self._lanes.permit(host, permit)
@@ -206,7 +201,8 @@ class Worker:
         return await answer
 
     def _report(self, pages: list[Harvested], results: list[Finished]) -> None:
-        batch = FinishBatch(results, self._outlinks.news())
+        news = [told for page in pages for told in page.found.news]
+        batch = FinishBatch(results, news)
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
         self._unacknowledged.append([page.claim.host for page in pages])
