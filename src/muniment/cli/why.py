@@ -1,0 +1,41 @@
+"""`muniment why`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from muniment.clock import iso_ms
+from muniment.control.why import Why
+from muniment.control.why import why as explain
+
+__all__ = ["why"]
+
+
+@click.command()
+@click.argument("url")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path, exists=True, file_okay=False), help="Output directory.")
+@click.option("--state", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Where the tracker lies, if not there.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def why(url: str, out: Path, state: Path | None, as_json: bool) -> int:
+    """Say what became of a URL: captured, queued, skipped, failed or never seen, and why."""
+    found = explain(out, state or out, url)
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        _tell(found)
+    return 0
+
+
+def _tell(found: Why) -> None:
+    click.echo(f"{found.url}\n  {found.verdict}: {found.text}")
+    page = found.page
+    if page is None:
+        return
+    origin = f"found as {page.found_as} on {page.via}" if page.via else "a start URL"
+    hops = f", {page.link_hops} links from the start" if page.link_hops is not None else ""
+    click.echo(f"  {origin}{hops}")
+    for attempt in page.attempts:
+        click.echo(f"  try {attempt.number} at {iso_ms(attempt.started_at)}: {attempt.error or attempt.status}")

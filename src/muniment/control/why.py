@@ -1,0 +1,115 @@
+"""`why`: what became of one URL, in one word and one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from muniment.archive.read import rows
+from muniment.clock import iso_ms, now_ms
+from muniment.errors import UsageError
+from muniment.model.url import normalise
+from muniment.settings import Settings
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+from muniment.tracker.lookup import PageKnown, find_page
+
+__all__ = ["Place", "Why", "why"]
+
+_COLUMNS = ("url", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "error", "record_type")
+
+
+class Place(Struct, frozen=True):
+    """Where a record of the URL lies."""
+
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+    record_type: str
+    status: int
+    fetched_at: int
+    error: str
+
+
+class Why(Struct, frozen=True, kw_only=True):
+    """What became of a URL."""
+
+    url: str
+    verdict: str
+    """`captured`, `failed`, `queued`, `in flight`, `skipped`, `out of scope` or `never seen`."""
+    text: str
+    page: PageKnown | None = None
+    places: tuple[Place, ...] = ()
+
+
+def why(out: Path, state: Path, text: str) -> Why:
+    """Explain a URL of a job whose tracker lies in `state`; raises UsageError for what is no URL."""
+    url = normalise(text)
+    if url is None:
+        raise UsageError(f"{text!r} is not an http or https URL")
+    db = Database.read_sqlite(state / "tracker.sqlite")
+    try:
+        job = jobs.find_job(db)
+        page = find_page(db, job.job_id, url) if job else None
+    finally:
+        db.close()
+    if job is None or page is None:
+        return Why(url=url, verdict="never seen", text="no page of this crawl links to it")
+    settings = msgspec.json.decode(job.settings, type=Settings)
+    places = tuple(_places(out, url))
+    verdict, reason = _verdict(page, places, settings)
+    return Why(url=url, verdict=verdict, text=reason, page=page, places=places)
+
+
+def _places(out: Path, url: str) -> list[Place]:
+    found = []
+    for batch in rows(out, _COLUMNS):
+        urls = batch.column("url")
+        for index in [i for i, value in enumerate(urls.to_pylist()) if value == url]:
+            row = batch.slice(index, 1).to_pylist()[0]
+            if row["warc_file"]:
+                row.pop("url")
+                found.append(msgspec.convert(row, Place))
+    return found
+
+
+def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> tuple[str, str]:
+    last = page.attempts[-1] if page.attempts else None
+    if page.state == "SKIPPED":
+        return "skipped", page.reason
+    if page.state == "CLAIMED":
+        return "in flight", f"try {len(page.attempts) + 1} is under way"
+    if last is not None and page.attempts_remaining == 0:
+        if not last.error:
+            return "captured", _where(places, last.status)
+        return "failed", last.error
+    if not page.in_scope:
+        return "out of scope", _out_of_scope(page, settings)
+    if last is not None:
+        wait = max(0, page.ready_at - now_ms()) // 1000
+        return "queued", f"try {len(page.attempts) + 1} follows in {wait} s; the last one ended with {last.error or last.status}"
+    return "queued", "waits for its turn"
+
+
+def _where(places: tuple[Place, ...], status: int) -> str:
+    if not places:
+        return f"status {status}; its index row is not written yet"
+    place = places[-1]
+    return (
+        f"status {place.status} at {iso_ms(place.fetched_at)}, {place.record_type} record in {place.warc_file}, "
+        f"offset {place.warc_offset}, length {place.warc_length}"
+    )
+
+
+def _out_of_scope(page: PageKnown, settings: Settings) -> str:
+    if page.link_hops is None and page.requisite_hops is None:
+        return "only pages that are not followed, or too many redirects, lead to it"
+    if page.link_hops is not None and settings.level is not None and page.link_hops > settings.level:
+        return f"{page.link_hops} links away, more than --level {settings.level}"
+    if not page.on_site and not settings.offsite_links:
+        return "on another site, with --no-offsite-links"
+    if settings.include:
+        return "no --include pattern matches it"
+    return "more than 5 requisite hops away"

@@ -1,0 +1,70 @@
+"""Looking one page up: what the tracker knows of a URL, for `why`. Reads beside a running crawl."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlalchemy import select
+
+from muniment.model.link import FoundAs
+from muniment.model.url import url_key
+from muniment.rules.scope import FAR
+from muniment.tracker.engine import Database
+from muniment.tracker.tables import attempts, pages
+
+__all__ = ["AttemptMade", "PageKnown", "find_page"]
+
+
+class AttemptMade(Struct, frozen=True):
+    """One try at a page."""
+
+    number: int
+    started_at: int
+    """Unix ms."""
+    status: int
+    error: str
+
+
+class PageKnown(Struct, frozen=True, kw_only=True):
+    """What the tracker knows of a page."""
+
+    url: str
+    state: str
+    reason: str
+    in_scope: bool
+    on_site: bool
+    link_hops: int | None
+    requisite_hops: int | None
+    found_as: str
+    via: str
+    attempts_remaining: int
+    ready_at: int
+    """Unix ms; the page waits until then."""
+    attempts: tuple[AttemptMade, ...]
+
+
+def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
+    """The page of a normalised URL, or None when it was never seen."""
+    found = select(pages).where(pages.c.job_id == job_id, pages.c.key == url_key(url))
+    page = db.connection.execute(found).mappings().first()
+    if page is None:
+        return None
+    via = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id == page["via_id"])
+    tries = (
+        select(attempts.c.number, attempts.c.started_at, attempts.c.status, attempts.c.error)
+        .where(attempts.c.job_id == job_id, attempts.c.page_id == page["id"])
+        .order_by(attempts.c.number)
+    )
+    return PageKnown(
+        url=page["url"],
+        state=page["state"],
+        reason=page["reason"],
+        in_scope=page["in_scope"],
+        on_site=page["on_site"],
+        link_hops=None if page["link_hops"] == FAR else page["link_hops"],
+        requisite_hops=None if page["requisite_hops"] == FAR else page["requisite_hops"],
+        found_as=FoundAs(page["found_as"]).label,
+        via=str(db.connection.execute(via).scalar() or ""),
+        attempts_remaining=page["attempts_remaining"],
+        ready_at=page["ready_at"],
+        attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
+    )

@@ -1,0 +1,83 @@
+"""`kill -9` of any process at random moments: nothing is lost, nothing is wrong, and little is done twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import Maze
+
+ROUNDS = int(os.environ.get("MUNIMENT_KILLS", "20"))
+SEED = int(os.environ.get("MUNIMENT_KILL_SEED", "1"))
+PER_KILL = 24
+"""Pages that one kill may make the crawl repeat at `--per-host 8` (issue, design 2)."""
+
+
+def _victims(orchestrator: subprocess.Popen[str], who: str) -> list[psutil.Process]:
+    me = psutil.Process(orchestrator.pid)
+    workers = me.children()
+    if who == "orchestrator":
+        return [me]
+    if who == "worker":
+        return workers[:1]
+    return [me, *workers]
+
+
+def _kill(orchestrator: subprocess.Popen[str], who: str) -> int:
+    killed = 0
+    try:
+        for victim in _victims(orchestrator, who):
+            victim.send_signal(signal.SIGKILL)
+            killed += 1
+    except psutil.NoSuchProcess:
+        pass
+    return killed
+
+
+def _crawl_with_kills(muniment, maze: Maze, out: Path, chance: random.Random, kills: int) -> int:  # noqa: ANN001
+    """Crawl to the end through so many kills; returns how many happened."""
+    done = 0
+    for _ in range(200):
+        process = muniment.start("crawl", maze.start, "-o", out, "--per-host", 8, "--workers", 2, "--quiet")
+        while process.poll() is None and done < kills:
+            time.sleep(chance.uniform(0.2, 1.2))
+            if process.poll() is None:
+                done += bool(_kill(process, chance.choice(["orchestrator", "worker", "all"])))
+        _, stderr = process.communicate(timeout=60)
+        if process.returncode == 0:
+            return done
+        assert process.returncode == -signal.SIGKILL, stderr
+    pytest.fail("the crawl did not come to an end")
+
+
+def _requests(maze: Maze) -> Counter[str]:
+    return Counter(request.uri for request in maze.server.requests())
+
+
+@pytest.mark.parametrize("crawl", range(max(1, ROUNDS // 5)))
+def test_kills_lose_nothing_and_repeat_little(muniment, maze: Maze, tmp_path: Path, crawl: int) -> None:  # noqa: ANN001
+    chance = random.Random(SEED * 1000 + crawl)
+    out = tmp_path / "out"
+    kills = _crawl_with_kills(muniment, maze, out, chance, 5)
+    rows = pq.read_table(out / "captures.parquet").to_pylist()
+    assert {row["url"] for row in rows} == maze.urls
+    assert {row["url"] for row in rows if not row["error"]} == maze.urls
+    checked = muniment("check", out)
+    assert checked.code == 0, checked.stdout + checked.stderr
+    assert not (out / "parts").exists()
+    assert not list(out.glob("*.open"))
+    assert sorted(p.name for p in out.glob("*.warc.gz")) == [
+        f"muniment-{n:05d}.warc.gz" for n in range(len(list(out.glob("*.warc.gz"))))
+    ]
+    requests = _requests(maze)
+    repeated = sum(requests.values()) - len(requests)
+    assert repeated <= PER_KILL * kills, f"{repeated} requests repeated by {kills} kills (seed {SEED}, crawl {crawl})"
