@@ -14,7 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import Maze
+from muniment.testing.maze import Maze
 
 ROUNDS = int(os.environ.get("MUNIMENT_KILLS", "20"))
 SEED = int(os.environ.get("MUNIMENT_KILL_SEED", "1"))
@@ -80,4 +80,6 @@ def test_kills_lose_nothing_and_repeat_little(muniment, maze: Maze, tmp_path: Pa
     ]
     requests = _requests(maze)
     repeated = sum(requests.values()) - len(requests)
+    print(f"{kills} kills, {repeated} requests repeated of {len(requests)}")
+    assert kills == 5, "the crawl was over before it could be killed five times"
     assert repeated <= PER_KILL * kills, f"{repeated} requests repeated by {kills} kills (seed {SEED}, crawl {crawl})"
