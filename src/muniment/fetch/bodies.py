@@ -145,17 +145,17 @@ class SpooledBody:
 class BodyBuilder:
     """Takes a body as it comes (a `wire.Sink`) and ends as a `MemoryBody` or a `SpooledBody`."""
 
-    __slots__ = ("_chunked", "_gathered", "_pieces", "_spool", "_spool_dir", "_use", "length", "payload_length")
+    # Defaults of the class: a builder is made for each response, and most never set these.
+    _chunked = False
+    _gathered: bytearray | None = None
+    _spool: _Spool | None = None
+    length = 0
+    payload_length = 0
 
     def __init__(self, spool_dir: Path, use: MemoryUse = _PROCESS_USE) -> None:
         self._spool_dir = spool_dir
         self._use = use
         self._pieces: list[bytes] = []
-        self._gathered: bytearray | None = None
-        self._chunked = False
-        self._spool: _Spool | None = None
-        self.length = 0
-        self.payload_length = 0
 
     def begin_chunked(self) -> None:
         """The payload differs from the wire bytes."""
@@ -171,7 +171,8 @@ class BodyBuilder:
             return
         self._use.used += size
         if size >= _DRIBBLE:
-            self._settle()
+            if self._gathered:
+                self._settle()
             self._pieces.append(wire)
         elif size:
             self._gather(wire)
@@ -181,7 +182,8 @@ class BodyBuilder:
     def finish(self) -> MemoryBody | SpooledBody:
         """The body as it is now; nothing may be added after it. Raises OSError when the file cannot be completed."""
         if not self._spool:
-            self._settle()
+            if self._gathered:
+                self._settle()
             return MemoryBody(self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use)
         file = self._spool.file
         file.flush()

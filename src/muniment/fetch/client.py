@@ -100,33 +100,42 @@ def _exchange(
 ) -> Exchange:
     url, request, sent = asked
     failure = reader.failure
-    error = connection.disk_error
+    head = reader.head
     body: Body = EMPTY_BODY
-    if error is None and reader.head:
-        try:
-            body = builder.finish()
-        except OSError as late:
-            error = late
-    if error is not None:
-        builder.discard()
-        failure = disk_failure(error)
-    recorded = bool(reader.head) and error is None
+    if head is not None or connection.disk_error is not None:
+        kept = _keep(connection, builder)
+        if isinstance(kept, Failure):
+            head, failure = None, kept
+        else:
+            body = kept
+    sent_at, answered_at = connection.sent_at, connection.answered_at
     return Exchange(
         url=url,
         request=request,
-        head=reader.head if recorded else b"",
+        head=head.raw if head else b"",
         body=body,
-        status=reader.status if recorded else 0,
-        headers=reader.headers if recorded else (),
+        status=head.status if head else 0,
+        headers=head.headers if head else (),
         ip=connection.ip,
         tls=connection.tls,
         cipher=connection.cipher,
         started_at=sent,
-        ttfb_ms=_ms(connection.answered_at - connection.sent_at) if connection.answered_at else 0,
-        duration_ms=_ms(connection.active_at - connection.sent_at),
-        truncated=reader.truncated if recorded else "",
+        ttfb_ms=int((answered_at - sent_at) * 1000 + 0.5) if answered_at else 0,
+        duration_ms=int((connection.active_at - sent_at) * 1000 + 0.5),
+        truncated=reader.truncated if head else "",
         failure=failure,
     )
+
+
+def _keep(connection: Connection, builder: BodyBuilder) -> Body | Failure:
+    error = connection.disk_error
+    if error is None:
+        try:
+            return builder.finish()
+        except OSError as late:
+            error = late
+    builder.discard()
+    return disk_failure(error)
 
 
 def _failed(url: str, failure: Failure, started: tuple[int, float]) -> Exchange:
@@ -143,11 +152,7 @@ def _failed(url: str, failure: Failure, started: tuple[int, float]) -> Exchange:
         cipher="",
         started_at=started[0],
         ttfb_ms=0,
-        duration_ms=_ms(monotonic() - started[1]),
+        duration_ms=int((monotonic() - started[1]) * 1000 + 0.5),
         truncated="",
         failure=failure,
     )
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

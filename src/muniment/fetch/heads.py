@@ -5,29 +5,34 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from msgspec import Struct
+
 __all__ = ["BodyKind", "Head", "parse_head", "parse_headers", "status_of"]
 
 BodyKind = Literal["none", "length", "chunked", "close"]
 
+Headers = tuple[tuple[str, str], ...]
+
 _STATUS_LINE = re.compile(rb"HTTP/(\d+(?:\.\d+)?)[ \t]+([1-9]\d\d)(?!\d)", re.ASCII)
 _LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
+# A line as nearly all are. A block of nothing else is read in one go; any other line by line.
+_USUAL_LINE = re.compile(r"\n([^:\s]+):[ \t]*([^\r\n]*)\r(?=\n)")
 _SPACE = " \t\r"
 _NO_BODY = (204, 304)
 
 
-class Head:
+class Head(Struct, frozen=True):
     """A parsed header block; `raw` are its bytes through the empty line."""
 
-    __slots__ = ("headers", "keep_alive", "kind", "lengths", "raw", "status")
-
-    def __init__(self, raw: bytes, status: int, headers: tuple[tuple[str, str], ...]) -> None:
-        self.raw = raw
-        self.status = status
-        self.headers = headers
-        self.kind: BodyKind = "close"
-        self.lengths: tuple[int, ...] = ()
-        """The distinct Content-Lengths, ascending; more than one is a conflict."""
-        self.keep_alive = False
+    raw: bytes
+    status: int
+    headers: Headers
+    kind: BodyKind
+    """What ends the body: nothing (there is none), its length, its last chunk, or the end of the connection."""
+    lengths: tuple[int, ...]
+    """The distinct Content-Lengths, ascending; more than one is a conflict."""
+    keep_alive: bool
+    """The connection may carry another request after this message."""
 
 
 def status_of(line: bytes | bytearray) -> int | None:
@@ -36,11 +41,40 @@ def status_of(line: bytes | bytearray) -> int | None:
     return int(match[2]) if match else None
 
 
-def parse_headers(raw: bytes) -> tuple[tuple[str, str], ...]:
+def parse_headers(raw: bytes) -> Headers:
     """Names in lower case and stripped values; folded lines joined by a space, lines without a colon left out."""
+    text = raw.decode("latin-1")
+    usual = _USUAL_LINE.findall(text)
+    if len(usual) + 2 == text.count("\n"):
+        return tuple([(name.lower(), value.rstrip(_SPACE)) for name, value in usual])
+    return _parse_lines(text.split("\n")[1:])
+
+
+def parse_head(raw: bytes, *, head_only: bool = False) -> Head | None:
+    """Read a complete header block; None when it does not begin with an HTTP status line."""
+    match = _STATUS_LINE.match(raw)
+    if match is None:
+        return None
+    status = int(match[2])
+    headers = parse_headers(raw)
+    fields = dict(headers)
+    if len(fields) != len(headers):
+        # Repeated fields are one list (RFC 9110 §5.3).
+        for name in ("content-length", "transfer-encoding", "connection"):
+            if name in fields:
+                fields[name] = ",".join([value for other, value in headers if other == name])
+    kind: BodyKind = "none"
+    lengths: tuple[int, ...] = ()
+    if not head_only and status not in _NO_BODY:
+        kind, lengths = _body_of(fields)
+    keep_alive = kind != "close" and len(lengths) < 2 and _keeps_alive(match[1], fields.get("connection", ""))
+    return Head(raw, status, headers, kind, lengths, keep_alive)
+
+
+def _parse_lines(lines: list[str]) -> Headers:
     found: list[tuple[str, str]] = []
     folds = False
-    for line in raw.decode("latin-1").split("\n")[1:]:
+    for line in lines:
         if line[:1] in (" ", "\t"):
             if folds:
                 name, value = found[-1]
@@ -54,53 +88,30 @@ def parse_headers(raw: bytes) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def parse_head(raw: bytes, *, head_only: bool = False) -> Head | None:
-    """Read a complete header block; None when it does not begin with an HTTP status line."""
-    match = _STATUS_LINE.match(raw)
-    if match is None:
-        return None
-    head = Head(raw, int(match[2]), parse_headers(raw))
-    lengths: list[str] = []
-    codings: list[str] = []
-    connection = ""
-    for name, value in head.headers:
-        if name == "content-length":
-            lengths += value.split(",")
-        elif name == "transfer-encoding":
-            codings += value.split(",")
-        elif name == "connection":
-            connection += f",{value.lower()}"
-    _decide_body(head, lengths, codings, head_only)
-    head.keep_alive = _keeps_alive(match[1], connection) and head.kind != "close" and len(head.lengths) < 2
-    return head
-
-
-def _decide_body(head: Head, lengths: list[str], codings: list[str], head_only: bool) -> None:
+def _body_of(fields: dict[str, str]) -> tuple[BodyKind, tuple[int, ...]]:
     """RFC 9112 §6.3, leniently: chunked wins over lengths, and `identity` (RFC 2616 §3.6) is no coding at all."""
-    if head_only or head.status in _NO_BODY:
-        head.kind = "none"
-        return
-    if codings:
-        names = [
-            name for coding in codings if (name := coding.partition(";")[0].strip().lower()) not in ("", "identity")
-        ]
+    coding = fields.get("transfer-encoding")
+    if coding is not None:
+        names = [name.partition(";")[0].strip().lower() for name in coding.split(",")]
+        names = [name for name in names if name not in ("", "identity")]
         if names:
-            head.kind = "chunked" if names[-1] == "chunked" else "close"
-            return
-    if not lengths:
-        return
-    values = [value.strip() for value in lengths]
+            return ("chunked" if names[-1] == "chunked" else "close"), ()
+    length = fields.get("content-length")
+    if length is None:
+        return "close", ()
+    if _LENGTH.fullmatch(length):
+        return "length", (int(length),)
+    values = [value.strip() for value in length.split(",")]
     if all(_LENGTH.fullmatch(value) for value in values):
-        head.lengths = tuple(sorted({int(value) for value in values}))
-        head.kind = "length"
+        return "length", tuple(sorted({int(value) for value in values}))
+    return "close", ()
 
 
 def _keeps_alive(version: bytes, connection: str) -> bool:
-    # The usual cases first: most servers send no Connection header, or exactly `keep-alive`.
     if version == b"1.1":
-        return not connection or connection == ",keep-alive" or "close" not in _tokens(connection)
-    return version == b"1.0" and bool(connection) and "keep-alive" in _tokens(connection)
+        return not connection or "close" not in _tokens(connection)
+    return version == b"1.0" and "keep-alive" in _tokens(connection)
 
 
-def _tokens(value: str) -> set[str]:
-    return {token.strip(_SPACE) for token in value.split(",")}
+def _tokens(value: str) -> list[str]:
+    return [token.strip(_SPACE) for token in value.lower().split(",")]

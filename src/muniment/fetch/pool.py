@@ -114,9 +114,9 @@ class Pool:
 
     def release(self, connection: Connection) -> None:
         """An exchange is over: hand the connection on, keep it, or let it go."""
-        host = self._hosts[connection.origin.host]
         if connection.dirty:
             return
+        host = self._hosts[connection.origin.host]
         while host.waiters and host.waiters[0].ready.done():
             host.waiters.popleft()
         if host.open > host.limit or self._closing:

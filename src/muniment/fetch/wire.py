@@ -42,70 +42,49 @@ class Sink(Protocol):
 class ResponseReader:
     """Reads one response: call `feed` until it says that the message ended, or `end` when nothing more comes."""
 
-    __slots__ = (
-        "_chunks",
-        "_head",
-        "_head_only",
-        "_held",
-        "_interim",
-        "_left",
-        "_line_seen",
-        "_max_body",
-        "_sink",
-        "done",
-        "failure",
-        "surplus",
-        "truncated",
-    )
+    # Defaults of the class, because most responses never need to set them: a reader is made for each.
+    _chunks: ChunkWalker | None = None
+    _held: bytearray | None = None
+    _interim = 0
+    _left = 0
+    _line_seen = False
+    _plain = False
+
+    head: Head | None = None
+    """The final response's header block; None until it is complete, and for ever when it never is."""
+    done = False
+    surplus = False
+    """Bytes followed the end of the message: they are no part of it, and the connection cannot be trusted."""
+    truncated = ""
+    """WARC-Truncated."""
+    failure: Failure | None = None
 
     def __init__(self, sink: Sink, max_body: int | None = None, *, head_only: bool = False) -> None:
         self._sink = sink
         self._max_body = max_body
         self._head_only = head_only
-        self._held = bytearray()
-        self._interim = 0
-        self._head: Head | None = None
-        self._left = 0
-        self._line_seen = False
-        self._chunks: ChunkWalker | None = None
-        self.done = False
-        self.surplus = False
-        """Bytes followed the end of the message: they are no part of it, and the connection cannot be trusted."""
-        self.truncated = ""
-        self.failure: Failure | None = None
-
-    @property
-    def head(self) -> bytes:
-        """Status line and header block as received; empty until both are complete."""
-        return self._head.raw if self._head else b""
-
-    @property
-    def status(self) -> int:
-        """The status code, 0 while there is no complete header block."""
-        return self._head.status if self._head else 0
-
-    @property
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """The header fields as `model.exchange.Exchange` wants them."""
-        return self._head.headers if self._head else ()
 
     @property
     def reusable(self) -> bool:
         """The connection may carry another request (RFC 9112 §9.3): the message ended cleanly and nobody said close."""
-        head = self._head
+        head = self.head
         return self.done and head is not None and head.keep_alive and not self.surplus and self.failure is None
 
     def feed(self, data: bytes) -> bool:
         """Read more bytes; True once the message has ended, after which nothing more may be fed."""
-        if self._head is None:
+        if self.head is None:
             rest = self._feed_head(data)
-            if rest is None:
-                return self.done
             if self.done:
                 self.surplus = bool(rest)
                 return True
+            if not rest:
+                return False
             data = rest
-        if data:
+        if self._plain and len(data) <= self._left:
+            self._sink.add(data, None)
+            self._left -= len(data)
+            self.done = not self._left
+        else:
             self._feed_body(data)
         return self.done
 
@@ -113,7 +92,7 @@ class ResponseReader:
         """Nothing more comes: decide whether what came is whole."""
         if self.done:
             return
-        head = self._head
+        head = self.head
         if head is None:
             self._fail_head("timeout-header" if why == "time" else why, _HEAD_ENDS[why])
         elif self._is_whole(head, why):
@@ -132,30 +111,31 @@ class ResponseReader:
             return self._chunks.last_chunk
         return why == "cut"
 
-    def _feed_head(self, data: bytes) -> bytes | None:
-        """Read header blocks; the bytes after the final one, or None while it is incomplete."""
+    def _feed_head(self, data: bytes) -> bytes:
+        """Read header blocks; gives the bytes after the final one, none while it is incomplete."""
         held = self._held
-        seen = len(held)
+        start = seen = 0
         buffer: bytes | bytearray = data
-        if seen:
+        if held is not None:
+            seen = len(held)
+            start = max(seen - 3, 0)
             held += data
             buffer = held
         while True:
-            end = _head_end(buffer, max(seen - 3, 0))
+            end = _head_end(buffer, start)
             if end < 0 or end > MAX_HEAD:
                 self._check_start(buffer, seen, end)
-                if self.done:
-                    return None
                 if buffer is not held:
                     self._held = bytearray(buffer)
-                return None
+                return b""
             head, buffer = bytes(buffer[:end]), bytes(buffer[end:])
-            seen = 0
             if self._take_head(head):
-                self._held = bytearray()
+                self._held = None
                 return buffer
             if self.done:
-                return None
+                return b""
+            start = seen = 0
+            self._held = held = None
 
     def _check_start(self, buffer: bytes | bytearray, seen: int, end: int) -> None:
         """Fail as soon as an incomplete block is sure not to be HTTP, or to be too large."""
@@ -183,13 +163,15 @@ class ResponseReader:
             if self._interim > MAX_INTERIM:
                 self._fail_head("too-large", f"interim responses over {MAX_INTERIM} bytes")
             return False
-        self._head = head
-        if head.kind == "chunked":
+        self.head = head
+        if head.kind == "length":
+            self._left = left = head.lengths[-1]
+            self.done = not left
+            self._plain = self._max_body is None or left <= self._max_body
+        elif head.kind == "chunked":
             self._chunks = ChunkWalker()
             self._sink.begin_chunked()
-        elif head.kind == "length":
-            self._left = head.lengths[-1]
-        if head.kind == "none" or (head.kind == "length" and not self._left):
+        elif head.kind == "none":
             self.done = True
         return True
 
@@ -212,7 +194,7 @@ class ResponseReader:
             if self._chunks.done:
                 self._finish("", None)
             return used
-        head = self._head
+        head = self.head
         if head is None or head.kind == "close":
             self._sink.add(data, None)
             return len(data)
@@ -236,7 +218,7 @@ class ResponseReader:
         self.done = True
 
     def _fail_head(self, code: FailureCode, text: str) -> None:
-        self._held = bytearray()
+        self._held = None
         self.failure = Failure(code, text)
         self.done = True
 

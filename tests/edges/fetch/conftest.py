@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from muniment.fetch import Client, FetchConfig
+from muniment.model.exchange import Exchange
+from muniment.testing.raw_server import Certificate, make_certificate
+
+Run = Callable[..., Any]
+
+
+def settings(**changes: Any) -> FetchConfig:
+    values: dict[str, Any] = {"user_agent": "test/1", "allowed_classes": frozenset({"loopback"}), "timeout": 5.0}
+    return FetchConfig(**(values | changes))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """`run(work, **settings)` → what `work(client)` gives, on an event loop like the worker's; the client is closed."""
+
+    def start(
+        work: Callable[[Client], Awaitable[Any]], closed: Callable[[str], None] = lambda _: None, **changes: Any
+    ) -> Any:
+        async def whole() -> Any:
+            client = Client(settings(**changes), tmp_path, closed)
+            try:
+                return await work(client)
+            finally:
+                await client.close()
+
+        return uvloop.run(whole())
+
+    return start
+
+
+@pytest.fixture
+def fetch(run: Run) -> Callable[..., Exchange]:
+    """One fetch by a client of its own."""
+    return lambda url, **changes: run(lambda client: client.fetch(url), **changes)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    """Self-signed, for localhost and 127.0.0.1."""
+    return make_certificate(tmp_path_factory.mktemp("tls"), "good")
