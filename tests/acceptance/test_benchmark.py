@@ -1,0 +1,32 @@
+"""The benchmark's own promises, on a small site."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muniment.testing.nginx import free_port
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.mark.parametrize("tool", ["wget", "muniment"])
+def test_benchmark_captures_every_file_of_a_small_site(tool: str, tmp_path: Path) -> None:
+    command = [sys.executable, BENCHMARKS / "crawl.py", "--pages", "60", "--rounds", "1", "--tools", tool]
+    command += ["--work", tmp_path, "--site", tmp_path / "site", "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"| 1 | {tool} |" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
+
+
+def test_site_is_the_same_every_time(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        command = [sys.executable, BENCHMARKS / "make_site.py", tmp_path / name, "--pages", "40"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    files = sorted(path for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert len(files) == 40 + 2 + 2 + 2
+    assert all(path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes() for path in files)
