@@ -20,6 +20,10 @@ from muniment.errors import ArchiveError
 __all__ = ["Checked", "Fault", "check"]
 
 
+_WORTH_PROCESSES = 32 << 20
+"""Below so many bytes a directory is checked before other processes have started."""
+
+
 class Checked(Struct, frozen=True, kw_only=True):
     """The result of a check."""
 
@@ -44,11 +48,11 @@ class _Result(Struct, frozen=True):
 def check(out: Path, processes: int | None = None) -> Checked:
     """Read every WARC and the index of a directory, which may be finished, crashed or still running.
 
-    An open WARC is read up to its journalled length. Blocks; uses one process per core unless told otherwise. Raises
-    `ArchiveError` when the index cannot be read at all.
+    An open WARC is read up to its journalled length. Blocks; unless told otherwise, uses one process per core for more
+    than a little. Raises `ArchiveError` when the index cannot be read at all.
     """
     tasks = sorted(_tasks(out), key=lambda task: -task.limit)
-    count = min(processes or os.cpu_count() or 1, len(tasks))
+    count = min(processes or _processes(tasks), len(tasks))
     if count > 1:
         # Not forked: pyarrow has threads, and a fork would inherit their locks.
         context = multiprocessing.get_context("spawn")
@@ -65,6 +69,11 @@ def check(out: Path, processes: int | None = None) -> Checked:
         rows=row_count,
         faults=tuple(sorted(faults, key=lambda fault: (fault.file, fault.offset))),
     )
+
+
+def _processes(tasks: list[_Task]) -> int:
+    total = sum(task.limit for task in tasks)
+    return (os.cpu_count() or 1) if total > _WORTH_PROCESSES else 1
 
 
 def _tasks(out: Path) -> Iterator[_Task]:

@@ -15,7 +15,7 @@ __all__ = ["Dechunker", "HttpBlock", "PlainBlock", "digest_matches"]
 _EMPTY_LINE = re.compile(rb"\r?\n\r?\n")
 _STATUS = re.compile(rb"HTTP/1\.[01][ \t]+(\d{3})(?!\d)")
 _CHUNKED = re.compile(rb"\n(?i:transfer-encoding)[ \t]*:[^\n]*(?i:chunked)[ \t]*\r?\n")
-_LENGTH = re.compile(rb"\n(?i:content-length)[ \t]*:[ \t]*(\d+)[ \t]*\r?\n")
+_LENGTH = re.compile(rb"(?<=\n)(?i:content-length)[ \t]*:[ \t]*(\d+)[ \t]*\r?\n")
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?\n?\Z", re.DOTALL)
 _MOST_HEAD = 16 << 20
 _MOST_LINE = 64 << 10

@@ -1,0 +1,152 @@
+"""The index: journals to parts to one file, killed at every step, read in every state."""
+
+import os
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from muniment.archive.index import SCHEMA, index_journal, join
+from muniment.archive.read import rows
+from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.failure import Failure
+from muniment.testing.exchanges import exchange, page_context
+
+
+def fill(directory, number, count=3):
+    segment = directory.segment(number)
+    for n in range(count):
+        segment.write(exchange(f"http://a.example/{number}/{n}"), page_context())
+    segment.write_failure(f"http://b.example/{number}", Failure("dns", "no such name"), page_context())
+    segment.seal()
+
+
+def urls(directory):
+    return sorted(url for batch in rows(directory.out, ["url"]) for url in batch.column("url").to_pylist())
+
+
+def wanted(*numbers, count=3):
+    made = [f"http://a.example/{number}/{n}" for number in numbers for n in range(count)]
+    return sorted(made + [f"http://b.example/{number}" for number in numbers])
+
+
+def test_columns_are_the_contract():
+    types = {field.name: str(field.type) for field in SCHEMA}
+    assert list(types) == [
+        "url", "host", "status", "fetched_at", "content_type", "body_length", "digest", "unchanged", "warc_file",
+        "warc_offset", "warc_length", "error", "meta_json", "record_id", "record_type", "ip", "started_at",
+        "duration_ms", "ttfb_ms", "redirect_to", "seed_url", "attempt", "depth", "found_as", "truncated", "etag",
+        "last_modified",
+    ]  # fmt: skip
+    assert {name for name, kind in types.items() if kind == "int32"} == {"status", "attempt", "depth"}
+    assert {name for name, kind in types.items() if kind == "int64"} == {
+        "fetched_at", "body_length", "warc_offset", "warc_length", "started_at", "duration_ms", "ttfb_ms",
+    }  # fmt: skip
+    assert types["unchanged"] == "bool"
+
+
+def test_every_state_reads_the_same(directory):
+    running = directory.segment(3)
+    running.write(exchange("http://c.example/"), page_context())
+    running.sync()
+    running.write(exchange("http://unsynced.example/"), page_context())
+    for number in range(3):
+        fill(directory, number)
+    whole = sorted([*wanted(0, 1, 2), "http://c.example/"])
+    assert urls(directory) == whole
+    index_journal(directory.out, directory.parts, directory.name(1))
+    assert urls(directory) == whole
+    with pytest.raises(ArchiveError, match="still open"):
+        join(directory.out, directory.parts)
+    assert urls(directory) == whole
+    running.seal()
+    join(directory.out, directory.parts)
+    assert urls(directory) == sorted([*whole, "http://unsynced.example/"])
+    assert not directory.parts.exists()
+
+
+def test_a_resumed_run_is_joined_to_the_first(directory):
+    fill(directory, 0)
+    join(directory.out, directory.parts)
+    fill(directory, 1)
+    assert urls(directory) == wanted(0, 1)
+    join(directory.out, directory.parts)
+    join(directory.out, directory.parts)
+    assert urls(directory) == wanted(0, 1)
+    table = pq.read_table(directory.out / "captures.parquet")
+    assert table.schema.equals(SCHEMA)
+
+
+def test_a_directory_without_rows_gets_an_empty_index(directory):
+    join(directory.out, directory.parts)
+    assert urls(directory) == []
+    assert directory.files() == ["captures.parquet"]
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_killed_at_every_step_of_the_join(directory, kill_at, tmp_path, resumed):
+    fill(directory, 0)
+    numbers = [0, 1, 2]
+    if resumed:
+        join(directory.out, directory.parts)
+    fill(directory, 1)
+    fill(directory, 2)
+    index_journal(directory.out, directory.parts, directory.name(1))
+    kept = tmp_path / "kept"
+    shutil.copytree(directory.out, kept)
+    n, ended = 1, False
+    while not ended:
+        shutil.rmtree(directory.out)
+        shutil.copytree(kept, directory.out)
+        ended = kill_at(lambda: join(directory.out, directory.parts), n)
+        assert urls(directory) == wanted(*numbers), n
+        second = kill_at(lambda: join(directory.out, directory.parts), max(1, n // 2))
+        assert urls(directory) == wanted(*numbers), n
+        if not second:
+            # A run that resumes before it has joined what the crash left.
+            fill(directory, 9)
+            join(directory.out, directory.parts)
+            assert urls(directory) == wanted(*numbers, 9), n
+        assert not directory.parts.exists()
+        n += 1
+    assert n > 10
+
+
+def test_row_groups_hold_ten_thousand_rows(directory):
+    for number in range(3):
+        segment = directory.segment(number)
+        failure, context = Failure("dns", "no such name"), page_context()
+        for n in range(7000):
+            segment.write_failure(f"http://a.example/{number}/{n}", failure, context)
+        segment.seal()
+    join(directory.out, directory.parts)
+    metadata = pq.ParquetFile(directory.out / "captures.parquet").metadata
+    assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [10_000, 10_000, 1000]
+
+
+def test_foreign_or_damaged_indexes_are_refused(directory):
+    fill(directory, 0)
+    path = directory.out / "captures.parquet"
+    pq.write_table(pa.table({"url": ["x"]}), path)
+    with pytest.raises(ArchiveError, match="columns"):
+        join(directory.out, directory.parts)
+    path.write_bytes(b"not Parquet")
+    with pytest.raises(ArchiveError, match="not a readable Parquet file"):
+        list(rows(directory.out))
+    assert directory.journal(0).exists()
+
+
+def test_a_full_disk_keeps_the_journals(directory, monkeypatch):
+    fill(directory, 0)
+
+    def full(fd):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(DiskFullError):
+            join(directory.out, directory.parts)
+    assert urls(directory) == wanted(0)
+    join(directory.out, directory.parts)
+    assert urls(directory) == wanted(0)

@@ -1,0 +1,110 @@
+"""The checker's own readers: chunks, header grammar, field rules."""
+
+import hashlib
+
+import pytest
+
+from muniment.archive.grammar import parse_header, violations
+from muniment.archive.payload import Dechunker, HttpBlock
+from muniment.testing.exchanges import chunk
+
+PAYLOAD = bytes(range(256)) * 20
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000, 100_000])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        chunk(PAYLOAD, 999),
+        chunk(PAYLOAD, 300, b"X-Trailer: 1\r\n"),
+        chunk(PAYLOAD, 300).replace(b"\r\n", b";ext=1\r\n", 1),
+        b"%x\n%s\n0\n\n" % (len(PAYLOAD), PAYLOAD),
+        b"0%X  \r\n%s\r\n000\r\n\r\n" % (len(PAYLOAD), PAYLOAD),
+    ],
+)
+def test_dechunker(wire, step):
+    out = bytearray()
+    dechunker = Dechunker(out.extend)
+    for at in range(0, len(wire), step):
+        dechunker.feed(memoryview(wire)[at : at + step])
+    assert bytes(out) == PAYLOAD
+    assert not dechunker.bad
+
+
+@pytest.mark.parametrize("wire", [b"zz\r\n", b"5\r\nhelloX\r\n", b"0\r\n\r\nmore", b"\r\n", b"<p>" * 40_000])
+def test_what_is_not_chunked(wire):
+    dechunker = Dechunker(lambda piece: None)
+    dechunker.feed(memoryview(wire))
+    assert dechunker.bad
+
+
+def sha1(data):
+    return "sha1:" + hashlib.sha1(data).hexdigest()
+
+
+def faults(block, *, payload=b"", truncated=False, step=10):
+    http = HttpBlock(sha1(block), sha1(payload), revisit=False, truncated=truncated)
+    for at in range(0, len(block), step):
+        http.feed(memoryview(block)[at : at + step])
+    return [code for code, _ in http.faults()], http
+
+
+@pytest.mark.parametrize("step", [1, 5, 9999])
+def test_http_blocks(step):
+    wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(PAYLOAD)
+    found, http = faults(wire, payload=PAYLOAD, step=step)
+    assert found == []
+    assert (http.status, http.payload_length) == (200, len(PAYLOAD))
+
+
+@pytest.mark.parametrize(
+    ("block", "codes"),
+    [
+        (b"HTTP/1.1 200 OK\n\nhi", []),
+        (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", []),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi", ["http"]),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nhi", []),
+        (b"HTTP/2 200\r\n\r\nhi", ["http"]),
+        (b"HTTP/1.1 103 Early\r\n\r\nhi", ["http"]),
+        (b"HTTP/1.1 200 OK\r\n", ["http"]),
+    ],
+)
+def test_http_faults(block, codes):
+    assert faults(block, payload=b"hi")[0] == codes
+
+
+ID = b"WARC-Warcinfo-ID"
+TWICE = b"WARC-Block-Digest: sha1:A\r\n" * 2
+BOTH = b"WARC-Concurrent-To: <urn:a:b>\r\nWARC-Concurrent-To: <urn:a:c>\r\n"
+GOOD = (
+    b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
+    b"WARC-Target-URI: http://a.example/\r\nWARC-Warcinfo-ID: <urn:uuid:0>\r\n"
+    b"Content-Type: application/http; msgtype=response\r\nContent-Length: 5"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        (b"", b"", []),
+        (b"WARC/1.1", b"WARC/1.0", ["version"]),
+        (b"WARC-Date: 2026-01-01T00:00:00Z\r\n", b"", ["field"]),
+        (b"2026-01-01T00:00:00Z", b"2026-01-01 00:00:00", ["field"]),
+        (b"WARC-Target-URI: http://a.example/\r\n", b"", ["field"]),
+        (b"http://a.example/", b"<http://a.example/>", ["field"]),
+        (b"Type: response", b"Type: warcinfo", ["field", "field"]),
+        (b"Type: response", b"Type: revisit", ["field"]),
+        (b"WARC-Warcinfo-ID", TWICE + ID, ["header"]),
+        (b"WARC-Warcinfo-ID", BOTH + ID, []),
+        (b"WARC-Warcinfo-ID", b"no field\r\nWARC-Warcinfo-ID", ["header"]),
+        (b"WARC-Warcinfo-ID", b"X-\xff: \xff\r\nWARC-Warcinfo-ID", ["header"]),
+        (b"WARC-Warcinfo-ID", b"X: a\nb\r\nWARC-Warcinfo-ID", ["header"]),
+        (b"WARC-Warcinfo-ID", b" folded\r\nWARC-Warcinfo-ID", ["header"]),
+        (b"WARC-Warcinfo-ID", b"WARC-Truncated: maybe\r\nWARC-Warcinfo-ID", ["field"]),
+        (b"Content-Type: application/http; msgtype=response\r\n", b"", ["field"]),
+        (b"Length: 5", b"Length: five", ["field"]),
+    ],
+)
+def test_header_rules(old, new, codes):
+    block = GOOD.replace(old, new, 1) if old else GOOD
+    assert [code for code, _ in violations(parse_header(block))] == codes
