@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 
 import aiohappyeyeballs
 
@@ -44,7 +45,11 @@ class Connector:
     def __init__(self, config: FetchConfig) -> None:
         self._timeout = config.connect_timeout
         self._resolver = Resolver(config.allowed_classes, config.nameservers, config.dns_timeout)
-        self._context = make_context(insecure=config.insecure, ca_file=config.ca_file)
+        self._insecure = config.insecure
+        self._ca_file = config.ca_file
+        # Loading the system's certificates takes longer than many requests: done when first needed, unless the file
+        # was named by a person, who wants to know at once that it cannot be read.
+        self._context = self._make_context() if config.ca_file else None
         self._proxy = ProxyDialer(config.proxy, self._resolver) if config.proxy else None
 
     async def open(self, connection: Connection) -> Failure | None:
@@ -79,6 +84,9 @@ class Connector:
         """End the name queries."""
         await self._resolver.close()
 
+    def _make_context(self) -> ssl.SSLContext:
+        return make_context(insecure=self._insecure, ca_file=self._ca_file)
+
     async def _attach(self, connection: Connection, sock: socket.socket) -> None:
         """Hand the socket to the event loop, through TLS where the origin wants it."""
         loop = asyncio.get_running_loop()
@@ -87,6 +95,8 @@ class Connector:
             if not origin.secure:
                 await loop.create_connection(lambda: connection, sock=sock)
                 return
+            if self._context is None:
+                self._context = self._make_context()
             name = origin.host.removeprefix("[").removesuffix("]").rstrip(".")
             await loop.create_connection(
                 lambda: connection,

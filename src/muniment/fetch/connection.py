@@ -32,6 +32,7 @@ class Connection(asyncio.Protocol):
         "_poll",
         "_reader",
         "_transport",
+        "_unasked",
         "_waiter",
         "active_at",
         "answered_at",
@@ -52,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._reader: ResponseReader | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._poll: select.poll | None = None
+        self._unasked = False
         self.origin = origin
         self.ip = ""
         self.tls = ""
@@ -103,13 +105,18 @@ class Connection(asyncio.Protocol):
         self.served += 1
         self.answered_at = 0.0
         self.sent_at = self.active_at = monotonic()
-        self._transport.write(request)
+        if self.dirty:
+            # Closed between the handshake and now, or the server spoke first, which is no answer to anything.
+            self._refuse(reader)
+        else:
+            self._transport.write(request)
         return waiter
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         reader = self._reader
         if reader is None:
+            self._unasked = True
             self.abort()
             return
         self.active_at = now = monotonic()
@@ -151,6 +158,11 @@ class Connection(asyncio.Protocol):
         self.dirty = True
         if self._transport is not None:
             self._transport.abort()
+
+    def _refuse(self, reader: ResponseReader) -> None:
+        if self._unasked:
+            reader.fail("protocol", "the server sent bytes before it was asked")
+        self._end("cut")
 
     def _end(self, why: End) -> None:
         reader = self._reader

@@ -94,13 +94,19 @@ class ResponseReader:
             return
         head = self.head
         if head is None:
-            self._fail_head("timeout-header" if why == "time" else why, _HEAD_ENDS[why])
+            self.fail("timeout-header" if why == "time" else why, _HEAD_ENDS[why])
         elif self._is_whole(head, why):
             self._finish("", None)
         elif why == "time":
             self._finish("time", Failure("timeout-body", f"no byte for too long after {self._sink.length} of the body"))
         else:
             self._finish("disconnect", Failure(why, f"{_BODY_ENDS[why]} after {self._sink.length} bytes of the body"))
+
+    def fail(self, code: FailureCode, text: str) -> None:
+        """There is no response: nothing of it is recorded."""
+        self._held = None
+        self.failure = Failure(code, text)
+        self.done = True
 
     def _is_whole(self, head: Head, why: End) -> bool:
         if why == "reset":
@@ -141,27 +147,27 @@ class ResponseReader:
         """Fail as soon as an incomplete block is sure not to be HTTP, or to be too large."""
         if not self._line_seen:
             if not buffer.startswith(_START) and not _START.startswith(buffer[:5]):
-                self._fail_head("protocol", _NOT_HTTP)
+                self.fail("protocol", _NOT_HTTP)
                 return
             newline = buffer.find(b"\n", seen, MAX_HEAD)
             self._line_seen = newline >= 0
             if self._line_seen and status_of(buffer) is None:
-                self._fail_head("protocol", _NOT_HTTP)
+                self.fail("protocol", _NOT_HTTP)
                 return
         if end > MAX_HEAD or len(buffer) > MAX_HEAD:
-            self._fail_head("too-large", f"header block over {MAX_HEAD} bytes")
+            self.fail("too-large", f"header block over {MAX_HEAD} bytes")
 
     def _take_head(self, raw: bytes) -> bool:
         """Begin the final response; False for an interim one, which leaves no trace (RFC 9110 §15.2)."""
         head = parse_head(raw, head_only=self._head_only)
         if head is None:
-            self._fail_head("protocol", _NOT_HTTP)
+            self.fail("protocol", _NOT_HTTP)
             return False
         self._line_seen = False
         if head.status < 200:
             self._interim += len(raw)
             if self._interim > MAX_INTERIM:
-                self._fail_head("too-large", f"interim responses over {MAX_INTERIM} bytes")
+                self.fail("too-large", f"interim responses over {MAX_INTERIM} bytes")
             return False
         self.head = head
         if head.kind == "length":
@@ -215,11 +221,6 @@ class ResponseReader:
                 truncated, failure = "unspecified", Failure("protocol", "malformed chunk line")
         self.truncated = truncated
         self.failure = failure
-        self.done = True
-
-    def _fail_head(self, code: FailureCode, text: str) -> None:
-        self._held = None
-        self.failure = Failure(code, text)
         self.done = True
 
 

@@ -117,6 +117,8 @@ class RawServer:
 
     scripts: Mapping[str, Script] = field(default_factory=dict)
     certificate: Certificate | None = None
+    turns: Mapping[str, tuple[Script, ...]] = field(default_factory=dict)
+    """For paths that answer otherwise the second time: a script for each time, the last for all that follow."""
     greeting: bytes = b""
     """Sent on every connection before a request is read."""
     default: Script = (Send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),)
@@ -211,8 +213,10 @@ class RawServer:
         path = words[1].decode("latin-1") if len(words) > 1 else ""
         entry = Exchanged(number, path, request)
         with self._lock:
+            turn = sum(earlier.path == path for earlier in self.log)
             self.log.append(entry)
-        return all(_play(sock, step, entry) for step in self.scripts.get(path, self.default))
+        turns = self.turns.get(path) or (self.scripts.get(path, self.default),)
+        return all(_play(sock, step, entry) for step in turns[min(turn, len(turns) - 1)])
 
 
 def _requests(sock: socket.socket) -> Iterator[bytes]:
