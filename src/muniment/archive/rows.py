@@ -11,16 +11,14 @@ from muniment.model.failure import Failure
 __all__ = ["failure_row", "record_row"]
 
 
+Place = tuple[str, int, int]
+"""File name, offset and length of a record's gzip member."""
+
+
 def record_row(
-    exchange: Exchange,
-    context: PageContext,
-    *,
-    unchanged: bool,
-    record_id: str,
-    record_type: str,
-    place: tuple[str, int, int],
+    exchange: Exchange, context: PageContext, *, unchanged: bool, record_id: str, record_type: str, place: Place
 ) -> Capture:
-    """The row of an exchange that left a record at `place`: file name, offset and length of its gzip member."""
+    """The row of an exchange that left a record at `place`."""
     body = exchange.body
     length = 0 if exchange.status == 304 else body.payload_length
     failure = exchange.failure
