@@ -15,11 +15,11 @@ import uvloop
 from msgspec import Struct
 
 from muniment import __version__
-from muniment.app.worker import warc_info
 from muniment.clock import now_ms
 from muniment.control.starts import allowed_classes
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
+from muniment.crawl.info import warc_info
 from muniment.crawl.limits import Limits
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Snapshot, Summary

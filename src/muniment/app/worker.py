@@ -9,16 +9,15 @@ from pathlib import Path
 
 import uvloop
 
-from muniment import __version__
-from muniment.archive.records import WarcInfo
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel, open_channel
+from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
 from muniment.errors import UsageError
 from muniment.fetch import Client, FetchConfig
 from muniment.procs.launch import die_with_parent, inherited_channel
 
-__all__ = ["run_worker", "warc_info"]
+__all__ = ["run_worker"]
 
 
 def run_worker() -> int:
@@ -88,14 +87,3 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
 def _header(text: str) -> tuple[str, str]:
     name, _, value = text.partition(":")
     return name.strip(), value.strip()
-
-
-def warc_info(setup: say.Setup) -> WarcInfo:
-    """What the warcinfo record of every file of this run says."""
-    return WarcInfo(
-        software=f"muniment/{__version__}",
-        user_agent=setup.settings.user_agent,
-        robots="obey" if setup.settings.robots else "ignore",
-        operator=setup.operator,
-        command=setup.command_line,
-    )

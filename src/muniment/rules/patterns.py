@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import re2
-import regex
 
 from muniment.errors import UsageError
 from muniment.model.url import host_of
@@ -41,7 +41,7 @@ class Patterns:
         """Compile; raises UsageError with one line for the first pattern that is no regular expression."""
         self._fast = re2.Set.SearchSet(_quiet())
         self._fast_names: list[str] = []
-        self._slow: list[tuple[str, regex.Pattern[str]]] = []
+        self._slow: list[tuple[str, Any]] = []
         for pattern in patterns:
             self._add(pattern)
         if self._fast_names:
@@ -63,10 +63,7 @@ class Patterns:
             else:
                 self._fast_names.append(pattern)
                 return
-        try:
-            self._slow.append((pattern, regex.compile(pattern)))
-        except regex.error as error:
-            raise UsageError(f"the pattern {pattern!r} cannot be used: {error}") from None
+        self._slow.append((pattern, _compile_slow(pattern)))
 
     def match(self, url: str) -> str | None:
         """The first pattern, in no particular order, that is found in the URL; None when there is none."""
@@ -81,6 +78,15 @@ class Patterns:
             except TimeoutError:
                 continue
         return None
+
+
+def _compile_slow(pattern: str) -> Any:
+    import regex  # noqa: PLC0415  (a tenth of a second to import, and few jobs need it)
+
+    try:
+        return regex.compile(pattern)
+    except regex.error as error:
+        raise UsageError(f"the pattern {pattern!r} cannot be used: {error}") from None
 
 
 def _quiet() -> re2.Options:

@@ -1,0 +1,79 @@
+"""References of a style sheet: `url()` and `@import`, read as CSS Syntax Level 3 reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from muniment.model.link import FoundAs
+
+__all__ = ["css_links"]
+
+# Every repetition is possessive and every token that is opened is consumed, closed or not: no input makes the
+# scanner go back, so its time is linear. The pattern begins with a set of characters because that alone lets the
+# engine jump from candidate to candidate; what the candidate was is asked for by look-behind.
+_SPACE = r"[ \t\n\r\f]"
+_ESCAPE = r"\\(?:[0-9a-fA-F]{1,6}+[ \t\n\r\f]?+|(?s:.))"
+_DOUBLE = rf'[^"\\\n\r\f]*+(?:{_ESCAPE}[^"\\\n\r\f]*+)*+'
+_SINGLE = rf"[^'\\\n\r\f]*+(?:{_ESCAPE}[^'\\\n\r\f]*+)*+"
+_STRING = rf"""(?:"{_DOUBLE}(?:"|\Z)|'{_SINGLE}(?:'|\Z))"""
+_BARE = rf"""[^ \t\n\r\f"'()\\]*+(?:{_ESCAPE}[^ \t\n\r\f"'()\\]*+)*+"""
+_COMMENT_REST = r"\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+"
+_GAP = rf"(?:{_SPACE}++|/{_COMMENT_REST})*+"
+_BAD_URL_REST = r"[^)\\]*+(?:\\(?s:.)[^)\\]*+)*+\)?+"
+_REST_OF_URL = rf"(?:[rR]|\\(?:[rR]|0{{0,4}}[57]2{_SPACE}?+))(?:[lL]|\\(?:[lL]|0{{0,4}}[46][cC]{_SPACE}?+))\("
+
+
+def _argument(name: str) -> str:
+    return rf"{_SPACE}*+(?:(?P<{name}>{_STRING}|{_BARE}(?={_SPACE}*+(?:\)|\Z)))|{_BAD_URL_REST})"
+
+
+_SCAN = re.compile(
+    rf"""[uU@/"'\\](?:"""
+    rf"(?<=/){_COMMENT_REST}"
+    rf'|(?<="){_DOUBLE}"?+'
+    rf"|(?<='){_SINGLE}'?+"
+    rf"|(?<=[uU])(?<![\w-][uU]){_REST_OF_URL}{_argument('url')}"
+    rf"|(?<=\\)0{{0,4}}[57]5{_SPACE}?+{_REST_OF_URL}{_argument('escaped')}"
+    r"|(?<=\\)(?s:.)"
+    rf"|(?<=@)[iI][mM][pP][oO][rR][tT]{_GAP}(?:(?P<sheet>{_STRING})|[uU]{_REST_OF_URL}{_argument('imported')})?+"
+    # The URL of a namespace is a name that nothing fetches.
+    r"|(?<=@)[nN][aA][mM][eE][sS][pP][aA][cC][eE][^;{}]*+"
+    r")"
+).finditer
+_FOUND_AS = {
+    "url": FoundAs.CSS_URL,
+    "escaped": FoundAs.CSS_URL,
+    "sheet": FoundAs.CSS_IMPORT,
+    "imported": FoundAs.CSS_IMPORT,
+}
+_UNESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\r\f])?|(\r\n|[\n\r\f])|((?s:.))|\Z)").sub
+
+
+def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
+    """Hand each URL of a style sheet or of a style attribute to `add`, unescaped, in order."""
+    if "(" not in text and "@" not in text:
+        return
+    for match in _SCAN(text):
+        group = match.lastgroup
+        if group:
+            add(_value(match[group]), _FOUND_AS[group])
+
+
+def _value(token: str) -> str:
+    """Take the quotes and the escapes off a string or an unquoted URL."""
+    if token[:1] in {'"', "'"}:
+        closed = token[-1] == token[0] and len(token) > 1
+        token = token[1:-1] if closed else token[1:]
+    return _UNESCAPE(_unescaped, token) if "\\" in token else token
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    digits, newline, character = match.groups()
+    if digits:
+        point = int(digits, 16)
+        legal = 0 < point < 0xD800 or 0xDFFF < point < 0x110000
+        return chr(point) if legal else "\ufffd"
+    if newline:
+        return ""
+    return character or ""

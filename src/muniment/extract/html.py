@@ -1,0 +1,224 @@
+"""References of an HTML document: one parse, one selection in C, and a visit of what it found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from turbohtml import Document, Element, TokenType, parse, tokenize
+
+from muniment.extract.attributes import refresh_target, srcset_urls
+from muniment.extract.charset import decode
+from muniment.extract.css import css_links
+from muniment.extract.found import Found
+from muniment.model.link import FoundAs
+
+__all__ = ["html_links"]
+
+_Get = Callable[[str], str | None]
+_Special = Callable[[_Get, Found], None]
+
+# Looking up elements by tag is the fastest question turbohtml answers, but `style` and `background` may be anywhere.
+# So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
+# to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
+_TAGS = (
+    "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link", "meta",
+    "noframes", "object", "script", "source", "style", "track", "use", "video",
+)  # fmt: skip
+_ANYWHERE = "[style],[background]"
+_ALL = ",".join((*_TAGS, _ANYWHERE))
+_IMAGE = (
+    ("src", FoundAs.IMG),
+    ("data-src", FoundAs.DATA_SRC),
+    ("data-original", FoundAs.DATA_SRC),
+)
+_HREFS = (("href", FoundAs.IMG), ("xlink:href", FoundAs.IMG))
+_BACKGROUND = (("background", FoundAs.BACKGROUND),)
+_PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
+    "area": (("href", FoundAs.AREA),),
+    "img": _IMAGE,
+    "script": (("src", FoundAs.SCRIPT),),
+    "iframe": (("src", FoundAs.IFRAME), ("data-src", FoundAs.DATA_SRC)),
+    "frame": (("src", FoundAs.FRAME),),
+    "object": (("data", FoundAs.OBJECT),),
+    "embed": (("src", FoundAs.EMBED),),
+    "video": (("src", FoundAs.VIDEO), ("poster", FoundAs.VIDEO), ("data-src", FoundAs.DATA_SRC)),
+    "audio": (("src", FoundAs.AUDIO), ("data-src", FoundAs.DATA_SRC)),
+    "source": (("src", FoundAs.SOURCE), ("data-src", FoundAs.DATA_SRC)),
+    "track": (("src", FoundAs.TRACK),),
+    "image": (*_HREFS, *_IMAGE),
+    "use": _HREFS,
+    "feImage": _HREFS,
+    "feimage": _HREFS,
+    **dict.fromkeys(("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th"), _BACKGROUND),
+}
+_WITH_SETS = {"img", "source", "image"}
+# Before Python 3.12 an enumeration's member takes longer to name than a local call.
+_A, _SRCSET, _DATA_SRC = FoundAs.A, FoundAs.SRCSET, FoundAs.DATA_SRC
+
+_ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
+_PRELOADS = {"preload", "modulepreload"}
+_HINTS = {"dns-prefetch", "preconnect"}
+
+# A scripting parser's raw text: parsed again. Each level costs its bytes once more, hence a bound.
+_RAW_TEXT = {"noframes", "noscript"}
+_RAW_LEVELS = 2
+
+# Formatting elements left open are copied into every later block (HTML, "reconstruct the active formatting
+# elements"), at most 512 each time: 0.3 MB of `<b id=N><p>` becomes ten million elements and 1.3 GB. Documents that
+# could exceed this number of elements are only cut into tokens, which is slower on ordinary pages.
+_MOST_COPIES = 2_000_000
+_MOST_OPEN = 512
+_FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
+_XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|noframes)\b([^<>]*+)(?<=/)>")
+
+
+def html_links(payload: bytes, charset: str | None, found: Found, *, xhtml: bool = False) -> None:
+    """Collect the references of an HTML document, whatever its bytes; `charset` is the header's, if any."""
+    if payload[:2] in {b"\xff\xfe", b"\xfe\xff"} or (charset or "").lower().startswith("utf-16"):
+        # The byte tests below read ASCII, so the two-byte charsets are turned into UTF-8 first.
+        payload, charset = decode(payload, charset).encode(), "utf-8"
+    if xhtml:
+        payload = _XHTML_EMPTY.sub(rb"<\1\2></\1>", payload)
+    if _may_explode(payload):
+        _visit_tokens(decode(payload, charset), found, _RAW_LEVELS)
+    else:
+        _visit_tree(_parsed(payload, charset), found, _RAW_LEVELS)
+
+
+def _may_explode(payload: bytes) -> bool:
+    if len(payload) // 3 * _MOST_OPEN <= _MOST_COPIES:  # a tag has three bytes at least
+        return False
+    tags = payload.count(b"<")
+    if tags * min(tags, _MOST_OPEN) <= _MOST_COPIES:
+        return False
+    opened = sum(1 for _ in _FORMATTING.finditer(payload))
+    return tags * min(opened, _MOST_OPEN) > _MOST_COPIES
+
+
+def _parsed(markup: bytes | str, charset: str | None) -> Document:
+    try:
+        return parse(markup, encoding=charset, positions=False, allow_declarative_shadow_roots=False)
+    except LookupError:
+        return parse(markup, positions=False, allow_declarative_shadow_roots=False)
+
+
+def _visit_tree(document: Document, found: Found, levels: int) -> None:
+    elements: Iterable[Element]
+    if any(map(_holds_url, document.select(_ANYWHERE))):
+        elements, visit = document.select(_ALL), _visit_with_style
+    else:
+        elements, visit = document.iter_elements(_TAGS), _visit
+    for element in elements:
+        tag = element.tag
+        if tag == "style":
+            css_links(element.text, found.add)
+        elif tag == "noframes":
+            if levels:
+                _visit_tree(_parsed(element.text, None), found, levels - 1)
+        else:
+            visit(tag, element.attr, found)
+
+
+def _holds_url(element: Element) -> bool:
+    return "(" in (element.attr("style") or "") or bool(element.attr("background"))
+
+
+def _visit_tokens(text: str, found: Found, levels: int) -> None:
+    inside = None
+    for token in tokenize(text):
+        kind = token.type
+        if kind is TokenType.TEXT:
+            if inside == "style":
+                css_links(token.data or "", found.add)
+            elif inside in _RAW_TEXT and levels:
+                _visit_tokens(token.data or "", found, levels - 1)
+        elif kind is TokenType.START_TAG:
+            inside = token.tag or ""
+            _visit_with_style(inside, token.attr, found)
+        elif kind is TokenType.END_TAG:
+            inside = None
+
+
+def _visit_with_style(tag: str, get: _Get, found: Found) -> None:
+    _visit(tag, get, found)
+    style = get("style")
+    if style:
+        css_links(style, found.add)
+
+
+def _visit(tag: str, get: _Get, found: Found) -> None:
+    if tag == "a":  # most references are these: they skip the tables
+        href = get("href")
+        if href:
+            found.add(href, _A)
+        elif href is None:
+            found.add(get("xlink:href") or "", _A)
+    else:
+        _visit_other(tag, get, found)
+
+
+def _visit_other(tag: str, get: _Get, found: Found) -> None:
+    for name, found_as in _PLAIN.get(tag, ()):
+        value = get(name)
+        if value:
+            found.add(value, found_as)
+    if tag in _WITH_SETS:
+        _add_set(get("srcset"), _SRCSET, found)
+        _add_set(get("data-srcset"), _DATA_SRC, found)
+    special = _SPECIAL.get(tag)
+    if special:
+        special(get, found)
+
+
+def _add_set(value: str | None, found_as: FoundAs, found: Found) -> None:
+    if value:
+        for url in srcset_urls(value):
+            found.add(url, found_as)
+
+
+def _visit_link(get: _Get, found: Found) -> None:
+    rel = set((get("rel") or "").lower().split())
+    if "stylesheet" in rel:
+        found_as = FoundAs.STYLESHEET
+    elif rel & _ICONS:
+        found_as = FoundAs.ICON
+    elif "manifest" in rel:
+        found_as = FoundAs.MANIFEST
+    elif rel & _PRELOADS:
+        found_as = FoundAs.PRELOAD
+    elif rel & _HINTS:
+        return
+    else:
+        found_as = FoundAs.LINK
+    found.add(get("href") or "", found_as)
+    _add_set(get("imagesrcset"), _SRCSET, found)
+
+
+def _visit_meta(get: _Get, found: Found) -> None:
+    if (get("http-equiv") or "").strip().lower() == "refresh":
+        found.add(refresh_target(get("content") or ""), FoundAs.META_REFRESH)
+
+
+def _visit_base(get: _Get, found: Found) -> None:
+    if found.base is None:
+        found.base = get("href")
+
+
+def _visit_form(get: _Get, found: Found) -> None:
+    if (get("method") or "get").strip().lower() not in {"post", "dialog"}:
+        found.add(get("action") or "", FoundAs.FORM)
+
+
+def _visit_input(get: _Get, found: Found) -> None:
+    if (get("type") or "").strip().lower() == "image":
+        found.add(get("src") or "", FoundAs.IMG)
+
+
+_SPECIAL: dict[str, _Special] = {
+    "link": _visit_link,
+    "meta": _visit_meta,
+    "base": _visit_base,
+    "form": _visit_form,
+    "input": _visit_input,
+}

@@ -1,0 +1,1 @@
+"""Migrations of the tracker's tables, oldest first; `tables.py` is what they add up to."""
