@@ -1,4 +1,4 @@
-"""The candidates of a `srcset`, and the target of a `meta` refresh: the two attribute values with a grammar."""
+"""The two attribute values with a grammar: the candidates of a `srcset`, the target of a `meta` refresh."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import re
 __all__ = ["refresh_target", "srcset_urls"]
 
 # HTML, "parse a srcset attribute": an address runs to white space; commas at its end mean that it has no
-# descriptors; else these run to the next comma outside brackets. Possessive throughout, so linear.
-_CANDIDATES = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)(?:(?<=,)|[^,(]*+(?:\([^)]*+\)?+[^,(]*+)*+)").findall
-# HTML, "shared declarative refresh steps", also without the number, as authors write it.
-_REFRESH = re.compile(r"\s*+(?:[\d.]++(?:\s*+[;,]|\s|\Z))?+\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
+# descriptors; else these run to the next comma outside brackets. Possessive throughout, and the address optional, so
+# that nothing is read twice: linear.
+_CANDIDATES = re.compile(r"[ \t\n\f\r,]*+(?:([^ \t\n\f\r]++)(?:(?<=,)|[^,(]*+(?:\([^)]*+\)?+[^,(]*+)*+))?+").findall
+# HTML, "shared declarative refresh steps", also without the number, as authors write it; a number that runs
+# into something else is no refresh.
+_REFRESH = re.compile(
+    r"\s*+(?:[\d.]++(?:\s*+[;,]|\s|\Z)|(?![\d.]))\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL
+)
 _NUMBER_ONLY = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+\Z")
 
 
 def srcset_urls(value: str) -> list[str]:
     """Return the addresses of a `srcset` or `imagesrcset` in order, without their descriptors."""
-    urls: list[str] = [url.rstrip(",") for url in _CANDIDATES(value)]
+    urls: list[str] = [url.rstrip(",") for url in _CANDIDATES(value) if url]
     return urls
 
 

@@ -22,8 +22,8 @@ _Special = Callable[[_Get, Found], None]
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
 # to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
 _TAGS = (
-    "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link", "meta",
-    "noframes", "object", "script", "source", "style", "track", "use", "video",
+    "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link",
+    "meta", "noframes", "object", "script", "source", "style", "track", "use", "video",
 )  # fmt: skip
 _ANYWHERE = "[style],[background]"
 _ALL = ",".join((*_TAGS, _ANYWHERE))

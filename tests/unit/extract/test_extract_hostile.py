@@ -1,0 +1,112 @@
+"""Nothing raises, and time follows the input's length, whatever the bytes."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.extract import extract
+from muniment.extract import html as html_module
+from muniment.model.link import FoundAs as F
+
+URL = "http://a.example/"
+_PIECES = st.sampled_from(
+    b"<a |<img |<style>|</style>|<noframes>|</noframes>|<noscript>|<template>|</template>|<base |<meta |<svg>|<table>"
+    b"|href=|src=|style=|srcset=|http-equiv=refresh |content=|>|/>|'|\"|url(|@import |/*|*/|\\|<!--|-->|&amp;|&#x|x|;"
+    b"| |\0|\xff|\xef\xbb\xbf|\xff\xfe|http://[|javascript:|]]>|<![CDATA[|</|<b id=1>|<p>".split(b"|")
+)
+_SOUP = st.lists(_PIECES, max_size=40).map(b"".join)
+_TYPES = st.sampled_from(
+    ["text/html", "text/html; charset=utf-16", "text/html; charset=shift_jis", "text/html;charset=replacement",
+     "text/css", "text/css; charset=utf-16", "application/xhtml+xml", "", ";", "charset=", "text/html; charset=\0"]
+)  # fmt: skip
+
+
+@given(st.one_of(st.binary(max_size=400), _SOUP), st.one_of(_TYPES, st.text(max_size=30)))
+def test_never_raises(payload: bytes, content_type: str) -> None:
+    found = extract(payload, content_type, URL)
+    assert len(set(found.links)) == len(found.links)
+    for href, found_as in found.links:
+        assert href
+        assert isinstance(found_as, F)
+        href.encode()
+
+
+@given(_SOUP, st.text(max_size=20))
+def test_never_raises_on_any_url(payload: bytes, url: str) -> None:
+    extract(payload, "text/html", url)
+
+
+_MEGABYTES = 5_000_000
+_CSS = [
+    "url(", "@import", "@import ", "/*", "*/", "\\", '"', 'url("', "url('x' ", "@import url(", "@import/*", "u", "@",
+    "url(\\", "@import '", "/* */@import", "url( ", "@import  ", "\\75", "@namespace", "'\n", "url('\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", _CSS)
+def test_css_time_is_linear(piece: str) -> None:
+    payload = (piece * (_MEGABYTES // len(piece))).encode()
+    started = time.process_time()
+    extract(payload, "text/css", URL)
+    assert time.process_time() - started < 10
+
+
+_TAGS = [
+    "div", "b", "a", "table", "svg", "template", "noscript", "p", "table><tr><td", "i><p", "form", "button", "math><mi",
+    "noframes", "object", "select><option", "ul><li",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tag", _TAGS)
+def test_deep_nesting(tag: str) -> None:
+    payload = f"<{tag}>".encode() * 20_000 + b"<a href=x>"
+    started = time.process_time()
+    assert extract(payload, "text/html", URL).links in ([("x", F.A)], [])
+    assert time.process_time() - started < 3
+
+
+_ATTRIBUTES = [
+    b"<img srcset='" + b"a (," * 200_000 + b"'>",
+    b"<img srcset='" + b"," * 1_000_000 + b"'>",
+    b"<img srcset='a " + b"(" * 1_000_000 + b"'>",
+    b"<meta http-equiv=refresh content='" + b" " * 1_000_000 + b"x'>",
+    b"<meta http-equiv=refresh content='" + b"1." * 500_000 + b"x'>",
+    b"<p style='" + b"url(" * 500_000 + b"'>",
+    b"<a " + b"href=x " * 200_000 + b">",
+    b"<noframes><noscript>" * 50_000,
+    b"<script src=x " * 100_000 + b"/>",
+]
+
+
+@pytest.mark.parametrize("payload", _ATTRIBUTES, ids=range(len(_ATTRIBUTES)))
+@pytest.mark.parametrize("content_type", ["text/html", "application/xhtml+xml"])
+def test_attribute_time_is_linear(payload: bytes, content_type: str) -> None:
+    started = time.process_time()
+    extract(payload, content_type, URL)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_open_formatting_elements_do_not_multiply(encoding: str) -> None:
+    markup = "".join(f"<b id={n}><p>" for n in range(60_000)) + "<a href=x><noframes><a href=y></noframes>"
+    started = time.process_time()
+    assert extract(markup.encode(encoding), "text/html", URL).links == [("x", F.A), ("y", F.A)]
+    assert time.process_time() - started < 3
+
+
+_BOTH = ["<a href=x>", "<style>b{c:url(u)}</style>", "<p style='c:url(v)'>", "<noscript><img src=n></noscript>",
+         "<noframes><a href=m></noframes>", "<svg><feImage href=f /></svg>", "<template><img src=t></template>",
+         "<base href=b>", "<link rel=icon href=i>", "<video src=w poster=q></video>"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(_BOTH, repeat=2)))
+def test_tokens_and_tree_agree(monkeypatch: pytest.MonkeyPatch, first: str, second: str) -> None:
+    payload = f"<body>{first}<a href=between>{second}".encode()
+    by_tree = extract(payload, "text/html", URL)
+    monkeypatch.setattr(html_module, "_may_explode", lambda _: True)
+    assert extract(payload, "text/html", URL) == by_tree

@@ -1,0 +1,167 @@
+"""What an HTML document refers to, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.extract import extract
+from muniment.model.link import FoundAs as F
+
+URL = "http://site.example/dir/page.html"
+
+CASES = [
+    # plain elements
+    ("<a href=one>", [("one", F.A)]),
+    ("<A HREF='two'>x</A>", [("two", F.A)]),
+    ('<a\nhref\n=\n"three">', [("three", F.A)]),
+    ("<map><area href=ar></map>", [("ar", F.AREA)]),
+    ("<img src=i>", [("i", F.IMG)]),
+    ("<image src=i>", [("i", F.IMG)]),
+    ("<script src=s.js></script>", [("s.js", F.SCRIPT)]),
+    ("<iframe src=f></iframe>", [("f", F.IFRAME)]),
+    ("<frameset><frame src=f1><frame src=f2></frameset>", [("f1", F.FRAME), ("f2", F.FRAME)]),
+    ("<object data=o></object>", [("o", F.OBJECT)]),
+    ("<embed src=e>", [("e", F.EMBED)]),
+    ("<video src=v poster=p></video>", [("v", F.VIDEO), ("p", F.VIDEO)]),
+    ("<audio src=au></audio>", [("au", F.AUDIO)]),
+    ("<video><source src=s><track src=t></video>", [("s", F.SOURCE), ("t", F.TRACK)]),
+    ("<input type=IMAGE src=i>", [("i", F.IMG)]),
+    ("<input type=text src=i>", []),
+    ("<q cite=c></q><a ping=p>", []),
+    # link rel
+    ("<link rel=stylesheet href=s>", [("s", F.STYLESHEET)]),
+    ("<link rel='alternate StyleSheet' href=s>", [("s", F.STYLESHEET)]),
+    ("<link rel='SHORTCUT ICON' href=i>", [("i", F.ICON)]),
+    ("<link rel=apple-touch-icon href=i>", [("i", F.ICON)]),
+    ("<link rel=mask-icon href=i>", [("i", F.ICON)]),
+    ("<link rel=preload href=p>", [("p", F.PRELOAD)]),
+    ("<link rel=modulepreload href=p>", [("p", F.PRELOAD)]),
+    ("<link rel=manifest href=m>", [("m", F.MANIFEST)]),
+    ("<link rel=next href=n>", [("n", F.LINK)]),
+    ("<link href=n>", [("n", F.LINK)]),
+    ("<link rel=preload as=image imagesrcset='a 1x, b 2x'>", [("a", F.SRCSET), ("b", F.SRCSET)]),
+    ("<link rel=dns-prefetch href=//d.example><link rel=preconnect href=//d.example>", []),
+    # srcset
+    ("<img srcset='a.png 1x,b.png 2x'>", [("a.png", F.SRCSET), ("b.png", F.SRCSET)]),
+    ("<img srcset=' , a,b 100w , c, d'>", [("a,b", F.SRCSET), ("c", F.SRCSET), ("d", F.SRCSET)]),
+    ("<img srcset='a calc(1, 2), b'>", [("a", F.SRCSET), ("b", F.SRCSET)]),
+    ("<img srcset='data:image/png;base64,AA 1x, b 2x'>", [("b", F.SRCSET)]),
+    ("<picture><source srcset='a 1x'><img src=b></picture>", [("a", F.SRCSET), ("b", F.IMG)]),
+    # data-*
+    ("<img src=a data-src=b data-original=c data-srcset='d 1x, e 2x'>",
+     [("a", F.IMG), ("b", F.DATA_SRC), ("c", F.DATA_SRC), ("d", F.DATA_SRC), ("e", F.DATA_SRC)]),
+    ("<iframe data-src=b></iframe><p data-src=c>", [("b", F.DATA_SRC)]),
+    # forms
+    ("<form action=f>", [("f", F.FORM)]),
+    ("<form action=f method=' GeT '>", [("f", F.FORM)]),
+    ("<form action=f method=POST><form action=g method=dialog>", []),
+    ("<form action=''>", []),
+    # meta refresh
+    ("<meta http-equiv=refresh content='0; url=r'>", [("r", F.META_REFRESH)]),
+    ("<META HTTP-EQUIV=' Refresh ' CONTENT='5;URL=r'>", [("r", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content=\"0; url = 'r s' x\">", [("r s", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content='0;url=\"r'>", [("r", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content=' 0.5 , r'>", [("r", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content='0 http://o.example/'>", [("http://o.example/", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content='url=r'>", [("r", F.META_REFRESH)]),
+    ("<meta http-equiv=refresh content='30'>", []),
+    ("<meta http-equiv=refresh content=' 30 ; '>", []),
+    ("<meta http-equiv=refresh content='5x'>", []),
+    ("<meta http-equiv=refresh>", []),
+    ("<meta http-equiv=refresh content='0;url='>", []),
+    ("<meta name=refresh content='0;url=r'>", []),
+    # styles and backgrounds
+    ("<style>@import 'i.css'; b{background:url(u)}</style>", [("i.css", F.CSS_IMPORT), ("u", F.CSS_URL)]),
+    ("<a href=1><p style='background:URL( \"u\" )'><a href=2>", [("1", F.A), ("u", F.CSS_URL), ("2", F.A)]),
+    ("<a href=x style='background:url(u)'>", [("x", F.A), ("u", F.CSS_URL)]),
+    ("<a href=x style='color:red'>", [("x", F.A)]),
+    ("<body background=b><table background=t><tr><td background=d>",
+     [("b", F.BACKGROUND), ("t", F.BACKGROUND), ("d", F.BACKGROUND)]),
+    ("<body style='background:url(u)'><svg><feImage href=f /></svg><form action=g><a href=x>",
+     [("u", F.CSS_URL), ("f", F.IMG), ("g", F.FORM), ("x", F.A)]),
+    # svg
+    ("<svg><image xlink:href=a /><image href=b /><use href='c#d'/><use xlink:href='#e'/></svg>",
+     [("a", F.IMG), ("b", F.IMG), ("c#d", F.IMG)]),
+    ("<svg><feImage href=f /><a xlink:href=g /></svg>", [("f", F.IMG), ("g", F.A)]),
+    # what parsers hide
+    ("<noscript><img src=n></noscript>", [("n", F.IMG)]),
+    ("<head><noscript><link rel=stylesheet href=n></noscript>", [("n", F.STYLESHEET)]),
+    ("<a href=1><noframes><a href=n></noframes><a href=2>", [("1", F.A), ("n", F.A), ("2", F.A)]),
+    ("<frameset><frame src=f><noframes><body><a href=n></body></noframes></frameset>", [("f", F.FRAME), ("n", F.A)]),
+    ("<template><img src=t><template><a href=u></template></template>", [("t", F.IMG), ("u", F.A)]),
+    ("<div><template shadowrootmode=open><img src=s></template></div>", [("s", F.IMG)]),
+    ("<!-- <a href=no> --><textarea><a href=no></textarea><title><a href=no></title>", []),
+    ("<script>'<a href=no>'</script><iframe><a href=no></iframe>", []),
+    # hrefs
+    ("<a href='a?x=1&amp;y=2&#38;z'>", [("a?x=1&y=2&z", F.A)]),
+    ("<a href=' \t\n a b \r\n '>", [("a b", F.A)]),
+    ("<a href='a\nb\tc\rd'>", [("abcd", F.A)]),
+    ("<a href='\x01a\x1f'>", [("a", F.A)]),
+    ("<a href='é ü'>", [("é ü", F.A)]),
+    ("<a href='\u00a0x'>", [("\u00a0x", F.A)]),
+    ("<a href='a\0b'>", [("a\ufffdb", F.A)]),
+    ("<a href=''><a href=' '><a href><a href='#'><a href=' #x'>", []),
+    ("<a href='javascript:x'><a href=' JavaScript:x'><a href='java\nscript:x'><a href='\x02javascript:x'>", []),
+    ("<a href=mailto:a><a href=TEL:1><a href=about:blank><a href=blob:x><a href=data:,x>", []),
+    ("<a href=ftp:x><a href=data.html><a href=about>", [("ftp:x", F.A), ("data.html", F.A), ("about", F.A)]),
+    # once each, per way
+    ("<a href=x><a href=x><img src=x><img src=x><a href=x>", [("x", F.A), ("x", F.IMG)]),
+    # broken markup
+    ("<a href=x<b href=y>", [("x<b", F.A)]),
+    ("<a href='x", []),
+    ("<a href=x", []),
+    ("<table><a href=x><tr><td><a href=y></table>", [("x", F.A), ("y", F.A)]),
+    ("<a href=1 href=2>", [("1", F.A)]),
+    ("<p/><a/href=x>", [("x", F.A)]),
+    ("", []),
+    ("\0\0\0", []),
+    ("<", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("markup", "links"), CASES)
+def test_finds(markup: str, links: list[tuple[str, F]]) -> None:
+    assert extract(markup.encode(), "text/html; charset=utf-8", URL).links == links
+
+
+BASES = [
+    ("<a href=x>", URL),
+    ("<base href=/b/>", "http://site.example/b/"),
+    ("<BASE target=x><base href=' //o.example/c '><base href=/second>", "http://o.example/c"),
+    ("<base href=''>", URL),
+    ("<base href='javascript:x'>", URL),
+    ("<base href='data:x'>", URL),
+    ("<base href='http://[bad'>", URL),
+]
+
+
+@pytest.mark.parametrize(("markup", "base"), BASES)
+def test_base(markup: str, base: str) -> None:
+    assert extract(markup.encode(), "text/html", URL).base == base
+
+
+CHARSETS = [
+    ("<a href=é>".encode(), "text/html; charset=utf-8"),
+    ("<a href=é>".encode(), "text/html"),
+    ("<a href=é>".encode(), "text/html; charset=no-such-thing"),
+    ("<a href=é>".encode("latin-1"), 'text/html;CHARSET="iso-8859-1"'),
+    ("<a href=é>".encode("latin-1"), "text/html"),
+    (b"<meta charset=iso-8859-2><a href=\xe9>", "text/html"),
+    ("\ufeff<a href=é>".encode(), "text/html; charset=iso-8859-1"),
+    ("\ufeff<a href=é>".encode("utf-16-le"), "text/html"),
+    ("\ufeff<a href=é>".encode("utf-16-be"), "text/html; charset=utf-8"),
+    ("<a href=é>".encode("utf-16-le"), "text/html; charset=utf-16le"),
+]
+
+
+@pytest.mark.parametrize(("payload", "content_type"), CHARSETS)
+def test_charsets(payload: bytes, content_type: str) -> None:
+    assert extract(payload, content_type, URL).links == [("é", F.A)]
+
+
+def test_xhtml_empty_elements_do_not_swallow_what_follows() -> None:
+    markup = (
+        b'<html><head><script src="s"/><title/><style type="x"/></head><body><a href="a/"/><iframe src="f" /></body>'
+    )
+    links = extract(markup, "application/xhtml+xml", URL).links
+    assert links == [("s", F.SCRIPT), ("a/", F.A), ("f", F.IFRAME)]
