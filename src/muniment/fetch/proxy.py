@@ -54,8 +54,9 @@ class ProxyDialer:
 
     async def dial(self, host: str, port: int) -> socket.socket | Failure:
         """A socket that is connected to the target, or why there is none. Raises TimeoutError only from outside."""
-        target = literal_address(host) or host
-        if target != host or not self._names_go_out or _is_local_name(host):
+        literal = literal_address(host)
+        target = literal or host
+        if literal or not self._names_go_out or _is_local_name(host):
             addresses = await self._resolver.resolve(host)
             if isinstance(addresses, Failure):
                 return addresses
@@ -108,7 +109,7 @@ class ProxyDialer:
 async def _read_reply(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
     reply = b""
     while b"\r\n\r\n" not in reply and b"\n\n" not in reply:
-        # One byte at a time near the end would be as good; a reply is short and comes once per connection.
+        # A byte at a time, so that nothing beyond the reply is taken; it is short and comes once per connection.
         data = await loop.sock_recv(sock, 1)
         if not data or len(reply) > _MAX_REPLY:
             raise ProxyError("no complete answer to CONNECT")

@@ -117,7 +117,7 @@ def test_an_idle_connection_makes_room_for_another_port_of_the_host(run: Run) ->
             assert exchange.failure is None
             assert client.open_connections(HOST) == 1
         both = [client.fetch(server.url("/slow")) for server in (first, second) * 5]
-        assert all([exchange.failure is None for exchange in await asyncio.gather(*both)])
+        assert all(exchange.failure is None for exchange in await asyncio.gather(*both))
 
     with RawServer(SCRIPTS) as first, RawServer(SCRIPTS) as second:
         run(work)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fetch_servers import closed_port, name_server
+from fetch_servers import failure_code as code
+
+from muniment.errors import UsageError
+from muniment.fetch import Client
+from muniment.model.exchange import Exchange
+from muniment.testing.raw_server import Certificate, Close, RawServer, Script, Send, make_certificate
+
+Fetch = Callable[..., Exchange]
+Run = Callable[..., Any]
+
+OK: dict[str, Script] = {"/": (Send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),)}
+
+
+def test_refused(fetch: Fetch) -> None:
+    exchange = fetch(f"http://127.0.0.1:{closed_port()}/")
+    assert code(exchange) == "refused"
+    assert exchange.request == b""
+
+
+def test_unreachable(fetch: Fetch) -> None:
+    # The broadcast address: the kernel itself refuses to connect to it.
+    assert code(fetch("http://255.255.255.255/", allowed_classes=frozenset({"reserved"}))) == "unreachable"
+
+
+def test_connect_timeout(fetch: Fetch) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        # A queue of no one takes one or two; whoever comes then gets no answer at all.
+        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
+            for sock in (first, second, third):
+                sock.setblocking(False)
+                sock.connect_ex(full.getsockname())
+            exchange = fetch(f"http://127.0.0.1:{full.getsockname()[1]}/", connect_timeout=0.2)
+    assert code(exchange) == "timeout-connect"
+
+
+def test_tls_handshake_timeout(fetch: Fetch) -> None:
+    with RawServer(OK) as server:
+        exchange = fetch(f"https://127.0.0.1:{server.port}/", connect_timeout=0.2)
+    assert code(exchange) == "timeout-connect"
+
+
+def test_cancelled_in_the_handshake(run: Run) -> None:
+    async def work(client: Client) -> None:
+        fetch = asyncio.ensure_future(client.fetch(f"https://127.0.0.1:{server.port}/"))
+        await asyncio.sleep(0.1)
+        assert client.open_connections("127.0.0.1") == 1
+        fetch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetch
+        assert client.open_connections("127.0.0.1") == 0
+
+    with RawServer(OK) as server:
+        run(work)
+
+
+def test_connection_closed_in_the_handshake(fetch: Fetch) -> None:
+    with RawServer(OK, greeting=b"") as server, socket.create_server(("127.0.0.1", 0)) as listener:
+        import threading
+
+        def close_at_once() -> None:
+            listener.accept()[0].close()
+
+        thread = threading.Thread(target=close_at_once)
+        thread.start()
+        exchange = fetch(f"https://127.0.0.1:{listener.getsockname()[1]}/")
+        thread.join()
+        assert server.accepted == 0
+    assert code(exchange) in ("reset", "tls")
+
+
+def test_scheme(fetch: Fetch) -> None:
+    for url in ("ftp://127.0.0.1/", "mailto:a@b.test", "data:,x", "", "http://"):
+        exchange = fetch(url)
+        assert code(exchange) == "scheme"
+        assert exchange.url == url
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "10.1.2.3", "169.254.169.254", "0.0.0.0"])
+def test_private_address(fetch: Fetch, host: str) -> None:
+    assert code(fetch(f"http://{host}/", allowed_classes=frozenset())) == "private-address"
+
+
+def test_private_address_behind_a_name(fetch: Fetch) -> None:
+    with name_server({"inside.test": "127.0.0.1"}, []) as address:
+        exchange = fetch("http://inside.test/", allowed_classes=frozenset(), nameservers=(address,))
+    assert code(exchange) == "private-address"
+
+
+def test_names(run: Run) -> None:
+    asked: list[str] = []
+
+    async def work(client: Client) -> None:
+        url = f"http://site.test:{server.port}/"
+        exchanges = await asyncio.gather(*(client.fetch(url) for _ in range(10)))
+        assert [exchange.body.payload(9) for exchange in exchanges] == [b"ok"] * 10
+        assert b"\r\nHost: site.test:" in exchanges[0].request
+        assert len([query for query in asked if query == "site.test 1"]) == 1
+        client.set_limit("site.test", 0)
+        client.unset_limit("site.test")
+        assert code(await client.fetch("http://none.test/")) == "dns"
+        first = len(asked)
+        assert code(await client.fetch("http://none.test/")) == "dns"
+        assert len(asked) == first
+
+    with RawServer(OK) as server, name_server({"site.test": "127.0.0.1"}, asked) as address:
+        run(work, nameservers=(address,))
+
+
+def test_a_name_server_that_does_not_answer(fetch: Fetch) -> None:
+    with name_server({}, []) as address:
+        assert code(fetch("http://mute.test/", nameservers=(address,), dns_timeout=0.3)) == "dns"
+
+
+def test_a_cancelled_query(run: Run) -> None:
+    async def work(client: Client) -> None:
+        fetch = asyncio.ensure_future(client.fetch("http://mute.test/"))
+        await asyncio.sleep(0.05)
+        fetch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetch
+        assert client.open_connections("mute.test") == 0
+
+    with name_server({}, []) as address:
+        run(work, nameservers=(address,), dns_timeout=20.0)
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 64 + ".test", "a." * 130 + "test", "under_score.invalid", "-.invalid", "a..invalid"]
+)
+def test_odd_names(fetch: Fetch, host: str) -> None:
+    with name_server({}, []) as address:
+        assert code(fetch(f"http://{host}/", nameservers=(address,))) == "dns"
+
+
+def test_localhost_is_known_without_asking(fetch: Fetch) -> None:
+    with RawServer(OK) as server:
+        assert fetch(server.url("/", "localhost")).status == 200
+
+
+def test_a_certificate_that_nobody_vouches_for(certificate: Certificate, fetch: Fetch) -> None:
+    with RawServer(OK, certificate) as server:
+        exchange = fetch(server.url("/"))
+    assert code(exchange) == "tls"
+    assert "self-signed" in str(exchange.failure)
+
+
+def test_an_expired_certificate(tmp_path: Path, fetch: Fetch) -> None:
+    expired = make_certificate(tmp_path, "expired", days=-1)
+    with RawServer(OK, expired) as server:
+        exchange = fetch(server.url("/"), ca_file=str(expired.certificate))
+    assert code(exchange) == "tls"
+    assert "expired" in str(exchange.failure)
+
+
+def test_a_certificate_for_another_name(tmp_path: Path, fetch: Fetch) -> None:
+    other = make_certificate(tmp_path, "other", names="DNS:other.test")
+    with RawServer(OK, other) as server:
+        exchange = fetch(server.url("/", "localhost"), ca_file=str(other.certificate))
+    assert code(exchange) == "tls"
+    assert "mismatch" in str(exchange.failure)
+
+
+def test_insecure_takes_any_certificate(tmp_path: Path, fetch: Fetch) -> None:
+    other = make_certificate(tmp_path, "other", names="DNS:other.test", days=-1)
+    with RawServer(OK, other) as server:
+        exchange = fetch(server.url("/"), insecure=True)
+    assert exchange.failure is None
+    assert exchange.tls == "tls/1.3"
+
+
+def test_tls_to_a_plain_server_and_the_other_way_round(certificate: Certificate, fetch: Fetch) -> None:
+    with RawServer(OK, greeting=b"220 not tls\r\n") as server:
+        assert code(fetch(f"https://127.0.0.1:{server.port}/")) == "tls"
+    with RawServer(OK, certificate) as server:
+        assert code(fetch(f"http://127.0.0.1:{server.port}/")) in ("protocol", "cut", "reset")
+
+
+def test_tls_that_is_not_closed_properly(certificate: Certificate, fetch: Fetch) -> None:
+    script = (Send(b"HTTP/1.1 200 OK\r\n\r\nopen end"), Close(rude=True))
+    with RawServer({"/": script}, certificate) as server:
+        exchange = fetch(server.url("/"), insecure=True)
+    assert exchange.body.payload(99) == b"open end"
+    assert (exchange.failure, exchange.truncated) == (None, "")
+
+
+def test_a_certificate_file_that_cannot_be_read(fetch: Fetch) -> None:
+    with pytest.raises(UsageError):
+        fetch("http://127.0.0.1/", ca_file="missing.pem")
+
+
+def test_a_body_that_the_disk_cannot_take(fetch: Fetch) -> None:
+    script = (Send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (4 << 20) + b"x" * (4 << 20)),)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with RawServer({"/": script}) as server:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, limits[1]))
+        try:
+            exchange = fetch(server.url("/"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code(exchange) == "disk"
+
+
+def test_no_more_files(run: Run) -> None:
+    async def work(client: Client) -> None:
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            exchange = await client.fetch("http://127.0.0.1/")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert code(exchange) == "limit"
+
+    run(work)
+
+
+@pytest.mark.parametrize(("most", "failed"), [(9, True), (10, False), (0, True)])
+def test_max_body(fetch: Fetch, most: int, failed: bool) -> None:
+    for head in (b"Content-Length: 10\r\n", b""):
+        script = (Send(b"HTTP/1.1 200 OK\r\n%b\r\n0123456789" % head), Close())
+        with RawServer({"/": script}) as server:
+            exchange = fetch(server.url("/"), max_body=most)
+        assert b"".join(exchange.body.wire()) == b"0123456789"[:most]
+        assert exchange.truncated == ("length" if failed else "")
+        assert (exchange.failure.code if exchange.failure else "") == ("too-large" if failed else "")
+
+
+def test_a_large_body_comes_whole(fetch: Fetch) -> None:
+    body = bytes(range(256)) * 20_000
+    chunks = b"".join(
+        b"%x\r\n%b\r\n" % (len(part), part) for part in (body[at : at + 7000] for at in range(0, len(body), 7000))
+    )
+    wire = chunks + b"0\r\n\r\n"
+    with RawServer({"/": (Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + wire),)}) as server:
+        exchange = fetch(server.url("/"))
+    assert b"".join(exchange.body.wire()) == wire
+    assert exchange.body.payload(1 << 30) == body
+    assert exchange.body.payload(1000) == body[:1000]
+    assert exchange.failure is None
+    exchange.body.close()
