@@ -11,6 +11,8 @@ __all__ = ["AddressClass", "address_class"]
 AddressClass = Literal["public", "loopback", "link-local", "private", "reserved"]
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# The only part of the IPv6 space from which public addresses are given out (RFC 4291 §2.4, IANA's registry).
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
 _UNIQUE_LOCAL = ipaddress.IPv6Network("fc00::/7")
 _PRIVATE_V4 = tuple(ipaddress.IPv4Network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
@@ -52,4 +54,4 @@ def _class_v6(address: ipaddress.IPv6Address) -> AddressClass:
         return "link-local"
     if address in _UNIQUE_LOCAL or address in _SITE_LOCAL:
         return "private"
-    return "public" if address.is_global and not address.is_multicast else "reserved"
+    return "public" if address in _GLOBAL_UNICAST and address.is_global else "reserved"

@@ -210,9 +210,10 @@ class BodyBuilder:
 
     def _to_file(self) -> None:
         self._settle()
-        self._use.used -= self.length
+        spool = _Spool(self._spool_dir)
         # From here on `discard` has no memory to give back, even when the file takes nothing.
-        self._spool = spool = _Spool(self._spool_dir)
+        self._use.used -= self.length
+        self._spool = spool
         for piece in self._pieces:
             spool.write(piece, ())
         for part in decode(self._pieces, ended=False) if self._chunked else self._pieces:
