@@ -35,6 +35,7 @@ _IMAGE = (
 _HREFS = (("href", FoundAs.IMG), ("xlink:href", FoundAs.IMG))
 _BACKGROUND = (("background", FoundAs.BACKGROUND),)
 _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
+    "a": (("href", FoundAs.A),),
     "area": (("href", FoundAs.AREA),),
     "img": _IMAGE,
     "script": (("src", FoundAs.SCRIPT),),
@@ -70,14 +71,18 @@ _RAW_LEVELS = 2
 _MOST_COPIES = 2_000_000
 _MOST_OPEN = 512
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
+# The labels of UTF-16 in the Encoding standard, and their codecs here.
+_LITTLE = ("utf-16", "utf-16le", "unicode", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicodefeff")
+_TWO_BYTE = {**dict.fromkeys(_LITTLE, "utf-16-le"), "utf-16be": "utf-16-be", "unicodefffe": "utf-16-be"}
 _XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|noframes)\b([^<>]*+)(?<=/)>")
 
 
 def html_links(payload: bytes, charset: str | None, found: Found, *, xhtml: bool = False) -> None:
     """Collect the references of an HTML document, whatever its bytes; `charset` is the header's, if any."""
-    if payload[:2] in {b"\xff\xfe", b"\xfe\xff"} or (charset or "").lower().startswith("utf-16"):
-        # The byte tests below read ASCII, so the two-byte charsets are turned into UTF-8 first.
-        payload, charset = decode(payload, charset).encode(), "utf-8"
+    two_byte = _TWO_BYTE.get((charset or "").lower())
+    if two_byte or payload[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        # The byte tests below read ASCII, so these charsets are turned into UTF-8 first.
+        payload, charset = decode(payload, two_byte).encode(), "utf-8"
     if xhtml:
         payload = _XHTML_EMPTY.sub(rb"<\1\2></\1>", payload)
     if _may_explode(payload):
@@ -104,15 +109,20 @@ def _parsed(markup: bytes | str, charset: str | None) -> Document:
 
 
 def _visit_tree(document: Document, found: Found, levels: int) -> None:
-    elements: Iterable[Element]
+    elements: Iterable[Element] = document.iter_elements(_TAGS)
+    visit = _visit
     if any(map(_holds_url, document.select(_ANYWHERE))):
         elements, visit = document.select(_ALL), _visit_with_style
-    else:
-        elements, visit = document.iter_elements(_TAGS), _visit
+    add = found.add
     for element in elements:
         tag = element.tag
+        if tag == "a" and visit is _visit:  # most references are these: they skip the calls
+            href = element.attr("href")
+            if href:
+                add(href, _A)
+                continue
         if tag == "style":
-            css_links(element.text, found.add)
+            css_links(element.text, add)
         elif tag == "noframes":
             if levels:
                 _visit_tree(_parsed(element.text, None), found, levels - 1)
@@ -148,17 +158,6 @@ def _visit_with_style(tag: str, get: _Get, found: Found) -> None:
 
 
 def _visit(tag: str, get: _Get, found: Found) -> None:
-    if tag == "a":  # most references are these: they skip the tables
-        href = get("href")
-        if href:
-            found.add(href, _A)
-        elif href is None:
-            found.add(get("xlink:href") or "", _A)
-    else:
-        _visit_other(tag, get, found)
-
-
-def _visit_other(tag: str, get: _Get, found: Found) -> None:
     for name, found_as in _PLAIN.get(tag, ()):
         value = get(name)
         if value:
@@ -215,7 +214,13 @@ def _visit_input(get: _Get, found: Found) -> None:
         found.add(get("src") or "", FoundAs.IMG)
 
 
+def _visit_svg_anchor(get: _Get, found: Found) -> None:
+    if get("href") is None:
+        found.add(get("xlink:href") or "", _A)
+
+
 _SPECIAL: dict[str, _Special] = {
+    "a": _visit_svg_anchor,
     "link": _visit_link,
     "meta": _visit_meta,
     "base": _visit_base,

@@ -151,6 +151,8 @@ CHARSETS = [
     ("\ufeff<a href=é>".encode("utf-16-le"), "text/html"),
     ("\ufeff<a href=é>".encode("utf-16-be"), "text/html; charset=utf-8"),
     ("<a href=é>".encode("utf-16-le"), "text/html; charset=utf-16le"),
+    ("<a href=é>".encode("utf-16-le"), "text/html; charset=Unicode"),
+    ("<a href=é>".encode("utf-16-be"), "text/html; charset=UTF-16BE"),
 ]
 
 
