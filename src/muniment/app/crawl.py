@@ -25,7 +25,7 @@ from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import UsageError
-from muniment.procs.launch import launch_worker
+from muniment.procs.launch import launch_worker, run_indexer
 from muniment.procs.lock import lock_directory, make_directory
 from muniment.rules.resume import changed_fixed
 from muniment.settings import Settings
@@ -100,7 +100,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
         allowed_classes=await allowed_classes(request.urls, everything=settings.allow_private),
         workers=settings.workers or os.cpu_count() or 1,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup))
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: run_indexer(lock, out, name))
     repaired = shelf.open()
     opened = open_job(db, out.name, settings, request.urls, now_ms())
     events.write("start", pid=os.getpid(), version=__version__, resumed=opened.resumed, repaired_files=repaired)

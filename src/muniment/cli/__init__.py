@@ -23,6 +23,7 @@ _COMMANDS = {
     "ignores": ("muniment.cli.later", "ignores"),
     "process": ("muniment.cli.later", "process"),
     "worker": ("muniment.cli.worker", "worker"),
+    "index": ("muniment.cli.index", "index"),
 }
 
 

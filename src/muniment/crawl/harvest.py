@@ -6,6 +6,7 @@ import random
 
 from msgspec import Struct
 
+from muniment.clock import now_ms
 from muniment.crawl.outlinks import Outlinks, Resolved
 from muniment.extract.coding import decode
 from muniment.extract.links import extract
@@ -15,7 +16,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
 from muniment.rules.retry import retryable, wait_ms
 
-__all__ = ["Harvested", "finished", "harvest"]
+__all__ = ["Harvested", "Refused", "finished", "harvest", "refused"]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_EXTRACTED = 32 << 20
@@ -31,6 +32,14 @@ class Harvested(Struct, frozen=True):
     context: PageContext
     found: Resolved
     done: bool
+
+
+class Refused(Struct, frozen=True):
+    """A page that robots.txt keeps from being fetched: for good, or until robots.txt itself can be had."""
+
+    claim: Claim
+    reason: str
+    final: bool
 
 
 def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
@@ -103,4 +112,27 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         record_id=record_id,
         outlinks=page.found.entries,
         followed=claim.follow,
+    )
+
+
+def refused(page: Refused) -> Finished:
+    """What the tracker is told about a page that robots.txt keeps from being fetched."""
+    claim, now = page.claim, now_ms()
+    done = page.final or claim.last_try
+    return Finished(
+        page_id=claim.page_id,
+        claim_id=claim.claim_id,
+        attempt=claim.attempt,
+        status=0,
+        error=page.reason,
+        done=done,
+        retry_after_ms=0 if done else wait_ms(claim.attempt, random.random()),
+        started_at=now * 1000,
+        finished_at=now,
+        body_length=0,
+        payload=b"",
+        record_id=b"",
+        outlinks=b"",
+        followed=True,
+        refused=page.reason if done else "",
     )

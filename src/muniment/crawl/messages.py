@@ -16,11 +16,13 @@ from msgspec import Struct
 from muniment.errors import ProtocolError
 from muniment.model.capture import Earlier
 from muniment.model.page import Claim, FinishBatch
+from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
 
 __all__ = [
     "AskFile",
     "AskKnown",
+    "AskRobots",
     "Bye",
     "FileName",
     "Finish",
@@ -34,6 +36,8 @@ __all__ = [
     "PagesOut",
     "PermitsHeld",
     "PermitsSet",
+    "RobotsKnown",
+    "RobotsTold",
     "Sealed",
     "Setup",
     "Stop",
@@ -63,6 +67,19 @@ class AskKnown(Struct, frozen=True, array_like=True, tag=True):
 
 class AskFile(Struct, frozen=True, array_like=True, tag=True):
     """The worker needs a name for its next WARC file."""
+
+
+class AskRobots(Struct, frozen=True, array_like=True, tag=True):
+    """What does the robots.txt of this origin say? The first worker that asks is told to fetch it."""
+
+    origin: str
+
+
+class RobotsTold(Struct, frozen=True, array_like=True, tag=True):
+    """How an origin answered the worker that was told to fetch its robots.txt."""
+
+    origin: str
+    answer: RobotsAnswer
 
 
 class Finish(Struct, frozen=True, array_like=True, tag=True):
@@ -135,6 +152,13 @@ class Known(Struct, frozen=True, array_like=True, tag=True):
     earlier: dict[bytes, Earlier]
 
 
+class RobotsKnown(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskRobots; without one, the worker fetches it and tells."""
+
+    origin: str
+    answer: RobotsAnswer | None
+
+
 class FileName(Struct, frozen=True, array_like=True, tag=True):
     """Answer to AskFile."""
 
@@ -151,8 +175,21 @@ class Stop(Struct, frozen=True, array_like=True, tag=True):
     grace_s: float
 
 
-FromWorker = Hello | WantPages | AskKnown | AskFile | Finish | PermitsHeld | Sealed | GiveBack | Trouble | Bye
-FromOrchestrator = Setup | PagesOut | PermitsSet | Known | FileName | FinishAck | Stop
+FromWorker = (
+    Hello
+    | WantPages
+    | AskKnown
+    | AskFile
+    | AskRobots
+    | RobotsTold
+    | Finish
+    | PermitsHeld
+    | Sealed
+    | GiveBack
+    | Trouble
+    | Bye
+)
+FromOrchestrator = Setup | PagesOut | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Stop
 
 M = TypeVar("M")
 _LENGTH = struct.Struct(">I")

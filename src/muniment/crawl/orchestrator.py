@@ -20,10 +20,12 @@ from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
+from muniment.crawl.robots_desk import RobotsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.errors import MunimentError, ProtocolError
 from muniment.model.page import Finished
+from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
@@ -44,6 +46,7 @@ class Orchestrator:
         self._frontier, self._shelf, self._events = frontier, shelf, events
         self._setup, self._limits = setup, limits
         self._schedule = Schedule(settings.per_host, one_owner=settings.delay.high > 0)
+        self._robots = RobotsDesk(frontier.robots, self._tell_robots)
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._out = Path(setup.out)
         self.progress = Progress()
@@ -140,6 +143,10 @@ class Orchestrator:
                 self._finish(member, message)
             case say.AskKnown(digests):
                 _send(member, say.Known(self._frontier.payloads.known(digests)))
+            case say.AskRobots(origin):
+                self._robots.asked(member.number, origin)
+            case say.RobotsTold(origin, answer):
+                self._robots.told(member.number, origin, answer)
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
                 _send(member, say.FileName(member.open_file))
@@ -160,6 +167,10 @@ class Orchestrator:
             case say.Bye():
                 member.bye = True
 
+    def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+        if worker in self._crew.members:
+            _send(self._crew.members[worker], say.RobotsKnown(origin, answer))
+
     def _welcome(self, member: Member) -> None:
         _send(member, structs.replace(self._setup, number=member.number))
         for other, permits in self._schedule.add_worker(member.number).items():
@@ -178,6 +189,7 @@ class Orchestrator:
         """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
         self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
         self._schedule.remove_worker(member.number)
+        self._robots.gone(member.number)
         try:
             if member.open_file:
                 self._shelf.mend(member.open_file)
@@ -304,6 +316,8 @@ def _send(member: Member, message: say.FromOrchestrator) -> None:
 
 
 def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:
+    if page.refused:
+        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
     if page.error:
         return {"ts": ts, "event": "fail", "url": url, "reason": page.error, "attempt": page.attempt, "final": page.done}
     return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import REVISIT_ABOVE, Segment
-from muniment.crawl.harvest import Harvested, finished
-from muniment.model.capture import Capture, Earlier
+from muniment.crawl.harvest import Harvested, Refused, finished, refused
+from muniment.model.capture import Capture, Earlier, PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.link import FoundAs
 from muniment.model.page import Finished
 
 __all__ = ["Recorder"]
@@ -25,7 +27,11 @@ _PAGES_A_TURN = 4
 
 AskFile = Callable[[], Awaitable[str]]
 AskKnown = Callable[[list[bytes]], Awaitable[dict[bytes, Earlier]]]
-Report = Callable[[list[Harvested], list[Finished]], None]
+Page = Harvested | Refused
+Report = Callable[[list[Page], list[Finished]], None]
+_ROBOTS = PageContext(
+    via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
+)
 
 
 class Recorder:
@@ -43,14 +49,19 @@ class Recorder:
     ) -> None:
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._ask_file, self._ask_known, self._report, self._sealed = ask_file, ask_known, report, sealed
-        self._ready: list[Harvested] = []
+        self._ready: list[Page] = []
+        self._asides: list[Exchange] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._segment: Segment | None = None
         self.enough = 1
         """Pages that make a batch worth writing before 50 ms are over."""
 
-    def add(self, page: Harvested) -> None:
+    def add_aside(self, exchange: Exchange) -> None:
+        """Take in an exchange that belongs to no page (robots.txt); it is recorded with the next batch."""
+        self._asides.append(exchange)
+
+    def add(self, page: Page) -> None:
         """Take in a page; it is recorded with the next batch."""
         self._ready.append(page)
         if len(self._ready) == 1 or len(self._ready) >= min(self.enough, _MOST_PAGES):
@@ -84,11 +95,16 @@ class Recorder:
                 pass
         return True
 
-    async def _record(self, batch: list[Harvested]) -> None:
-        digests = [page.exchange.body.payload_sha1 for page in batch if _may_be_known(page)]
+    async def _record(self, batch: list[Page]) -> None:
+        fetched = [page for page in batch if isinstance(page, Harvested)]
+        digests = [page.exchange.body.payload_sha1 for page in fetched if _may_be_known(page)]
         earlier = await self._ask_known(digests) if digests else {}
         results = []
+        await self._record_asides()
         for count, page in enumerate(batch, 1):
+            if isinstance(page, Refused):
+                results.append(refused(page))
+                continue
             segment = await self._open_segment()
             results.append(_write(segment, page, earlier))
             if count % _PAGES_A_TURN == 0:
@@ -96,8 +112,15 @@ class Recorder:
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         self._report(batch, results)
-        for page in batch:
+        for page in fetched:
             page.exchange.body.close()
+
+    async def _record_asides(self) -> None:
+        asides, self._asides = self._asides, []
+        for exchange in asides:
+            if exchange.head:
+                (await self._open_segment()).write(exchange, _ROBOTS)
+            exchange.body.close()
 
     async def _open_segment(self) -> Segment:
         if self._segment is not None and self._segment.size >= self._warc_size:

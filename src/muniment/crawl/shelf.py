@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from muniment.archive.records import WarcInfo
@@ -17,11 +18,12 @@ __all__ = ["Shelf"]
 class Shelf:
     """Gives out file numbers without gaps, and keeps the index parts of sealed files."""
 
-    def __init__(self, out: Path, prefix: str, info: WarcInfo) -> None:
-        self._out, self._parts, self._prefix, self._info = out, out / "parts", prefix, info
+    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[None]]) -> None:
+        """`index` indexes the sealed file of a name, or joins the whole index for an empty one."""
+        self._out, self._parts, self._prefix, self._info, self._index = out, out / "parts", prefix, info, index
         self._free: list[int] = []
         self._next = 0
-        self._indexing: set[asyncio.Task[None]] = set()
+        self._indexing: set[asyncio.Future[None]] = set()
 
     def open(self) -> int:
         """Repair what a killed run left; returns how many files that were."""
@@ -48,9 +50,7 @@ class Shelf:
 
     def sealed(self, name: str) -> None:
         """A file is sealed: turn its row journal into an index part, beside the crawl."""
-        from muniment.archive.index import index_journal  # noqa: PLC0415  (pyarrow: only when a file is full)
-
-        task = asyncio.create_task(asyncio.to_thread(index_journal, self._out, self._parts, name))
+        task = asyncio.ensure_future(self._index(name))
         self._indexing.add(task)
         task.add_done_callback(self._indexing.discard)
 
@@ -64,9 +64,7 @@ class Shelf:
         if self._indexing:
             await asyncio.gather(*self._indexing)
         self._fill_gaps()
-        from muniment.archive.index import join  # noqa: PLC0415
-
-        await asyncio.to_thread(join, self._out, self._parts)
+        await self._index("")
 
     def _fill_gaps(self) -> None:
         """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""

@@ -15,15 +15,16 @@ from pathlib import Path
 from muniment.archive.records import WarcInfo
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.harvest import Harvested, harvest
+from muniment.crawl.harvest import Harvested, Refused, harvest
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
-from muniment.crawl.recorder import Recorder
+from muniment.crawl.recorder import Page, Recorder
+from muniment.crawl.robots import Robots
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
 from muniment.model.capture import Earlier
-from muniment.model.exchange import Exchange
 from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.rules.robots import RobotsAnswer
 
 __all__ = ["Worker"]
 
@@ -45,6 +46,12 @@ class Worker:
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
         )
+        self._robots = (
+            Robots(client, settings.user_agent, self._ask_robots, self._tell_robots, self._recorder.add_aside)
+            if settings.robots
+            else None
+        )
+        self._robots_asked: dict[str, asyncio.Future[RobotsAnswer | None]] = {}
         self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
         self._files: deque[asyncio.Future[str]] = deque()
         self._unacknowledged: deque[list[str]] = deque()
@@ -77,15 +84,25 @@ class Worker:
             pause = self._lanes.pause(host)
             if pause > 0:
                 await asyncio.sleep(pause)
-            exchange = await self._client.fetch(claim.url)
-            self._wire_bytes += len(exchange.head) + exchange.body.length
+            page = await self._fetch(claim)
             self._lanes.landed(host)
-            self._recorder.add(self._harvest(claim, exchange))
+            self._recorder.add(page)
             following = None if self._stopping else self._lanes.take(host)
             if self._lanes.queued < self._lanes.running:
                 self._ask_pages()
 
-    def _harvest(self, claim: Claim, exchange: Exchange) -> Harvested:
+    async def _fetch(self, claim: Claim) -> Page:
+        if self._robots is not None:
+            refuses = self._robots.refuses(claim.url)
+            if refuses is None:
+                reason = await self._robots.learn(claim.url)
+                if reason:
+                    return Refused(claim, reason, final=False)
+                refuses = self._robots.refuses(claim.url)
+            if refuses:
+                return Refused(claim, "robots: robots.txt disallows it", final=True)
+        exchange = await self._client.fetch(claim.url)
+        self._wire_bytes += len(exchange.head) + exchange.body.length
         return harvest(claim, exchange, self._outlinks)
 
     def _start_lanes(self) -> None:
@@ -139,6 +156,8 @@ class Worker:
                 self._start_lanes()
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
+            case say.RobotsKnown(origin, answer):
+                self._robots_asked.pop(origin).set_result(answer)
             case say.FileName(name):
                 self._files.popleft().set_result(name)
             case say.FinishAck():
@@ -200,8 +219,17 @@ class Worker:
         self._channel.send(say.AskFile())
         return await answer
 
-    def _report(self, pages: list[Harvested], results: list[Finished]) -> None:
-        news = [told for page in pages for told in page.found.news]
+    async def _ask_robots(self, origin: str) -> RobotsAnswer | None:
+        answer: asyncio.Future[RobotsAnswer | None] = asyncio.get_running_loop().create_future()
+        self._robots_asked[origin] = answer
+        self._channel.send(say.AskRobots(origin))
+        return await answer
+
+    def _tell_robots(self, origin: str, answer: RobotsAnswer) -> None:
+        self._channel.send(say.RobotsTold(origin, answer))
+
+    def _report(self, pages: list[Page], results: list[Finished]) -> None:
+        news = [told for page in pages if isinstance(page, Harvested) for told in page.found.news]
         batch = FinishBatch(results, news)
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0

@@ -15,8 +15,12 @@ Headers = tuple[tuple[str, str], ...]
 
 _STATUS_LINE = re.compile(rb"HTTP/(\d+(?:\.\d+)?)[ \t]+([1-9]\d\d)(?!\d)", re.ASCII)
 _LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
-# A line as nearly all are. A block of nothing else is read in one go; any other line by line.
-_USUAL_LINE = re.compile(r"\n([^:\s]+):[ \t]*([^\r\n]*)\r(?=\n)")
+# A line as nearly all are. A block of nothing else is read with the help of what was read before: a server sends most
+# of its lines again and again, and the values of all its responses are then the same objects.
+_USUAL_LINE = re.compile(r"([^:\s]+):[ \t]*([^\r\n]*)")
+_MAX_LINES = 4096
+_MAX_LINE = 256
+_lines: dict[bytes, tuple[str, str]] = {}
 _SPACE = " \t\r"
 _NO_BODY = (204, 304)
 
@@ -43,11 +47,16 @@ def status_of(line: bytes | bytearray) -> int | None:
 
 def parse_headers(raw: bytes) -> Headers:
     """Names in lower case and stripped values; folded lines joined by a space, lines without a colon left out."""
-    text = raw.decode("latin-1")
-    usual = _USUAL_LINE.findall(text)
-    if len(usual) + 2 == text.count("\n"):
-        return tuple([(name.lower(), value.rstrip(_SPACE)) for name, value in usual])
-    return _parse_lines(text.split("\n")[1:])
+    if not raw.endswith(b"\r\n\r\n"):
+        return _parse_lines(raw)
+    found = []
+    known = _lines.get
+    for line in raw.split(b"\r\n")[1:-2]:
+        pair = known(line) or _usual_line(line)
+        if pair is None:
+            return _parse_lines(raw)
+        found.append(pair)
+    return tuple(found)
 
 
 def parse_head(raw: bytes, *, head_only: bool = False) -> Head | None:
@@ -71,10 +80,22 @@ def parse_head(raw: bytes, *, head_only: bool = False) -> Head | None:
     return Head(raw, status, headers, kind, lengths, keep_alive)
 
 
-def _parse_lines(lines: list[str]) -> Headers:
+def _usual_line(line: bytes) -> tuple[str, str] | None:
+    match = _USUAL_LINE.fullmatch(line.decode("latin-1"))
+    if match is None:
+        return None
+    pair = match[1].lower(), match[2].rstrip(_SPACE)
+    if len(line) <= _MAX_LINE:
+        if len(_lines) >= _MAX_LINES:
+            _lines.clear()
+        _lines[line] = pair
+    return pair
+
+
+def _parse_lines(raw: bytes) -> Headers:
     found: list[tuple[str, str]] = []
     folds = False
-    for line in lines:
+    for line in raw.decode("latin-1").split("\n")[1:]:
         if line[:1] in (" ", "\t"):
             if folds:
                 name, value = found[-1]
@@ -109,7 +130,7 @@ def _body_of(fields: dict[str, str]) -> tuple[BodyKind, tuple[int, ...]]:
 
 def _keeps_alive(version: bytes, connection: str) -> bool:
     if version == b"1.1":
-        return not connection or "close" not in _tokens(connection)
+        return not connection or connection == "keep-alive" or "close" not in _tokens(connection)
     return version == b"1.0" and "keep-alive" in _tokens(connection)
 
 

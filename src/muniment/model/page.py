@@ -67,6 +67,8 @@ class Finished(Struct, frozen=True, array_like=True):
     """Entries of `LINK_ENTRY` bytes, each URL once per kind."""
     followed: bool
     """Whether `outlinks` holds links too, or only requisites and redirects."""
+    refused: str = ""
+    """Why the page is not to be fetched at all (robots); nothing was sent to its host."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["CHANNEL_VARIABLE", "Launched", "die_with_parent", "inherited_channel", "launch_worker"]
+from muniment.errors import ArchiveError
+
+__all__ = ["CHANNEL_VARIABLE", "Launched", "die_with_parent", "inherited_channel", "launch_worker", "run_indexer"]
 
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
@@ -31,7 +35,7 @@ def launch_worker(lock: int) -> Launched:
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone.
     """
     ours, theirs = socket.socketpair()
-    environment = {**os.environ, CHANNEL_VARIABLE: str(theirs.fileno()), _PARENT_VARIABLE: str(os.getpid())}
+    environment = {**_environment(), CHANNEL_VARIABLE: str(theirs.fileno())}
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
     environment.setdefault("MALLOC_TRIM_THRESHOLD_", "33554432")
     environment.setdefault("MALLOC_MMAP_THRESHOLD_", "33554432")
@@ -47,6 +51,31 @@ def launch_worker(lock: int) -> Launched:
     finally:
         theirs.close()
     return Launched(process, ours)
+
+
+async def run_indexer(lock: int, out: Path, name: str = "") -> None:
+    """Index one sealed WARC of a directory, or join its whole index, in a process of its own that then ends.
+
+    Arrow takes more memory than all else that the orchestrator does, and its imports more time.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "muniment", "index", str(out), *([name] if name else [])),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=(lock,),
+        env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        start_new_session=True,
+    )
+    _, said = await process.communicate()
+    if process.returncode:
+        text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
+        raise ArchiveError(f"the index of {out} could not be written: {text or f'exit {process.returncode}'}")
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, _PARENT_VARIABLE: str(os.getpid())}
 
 
 def inherited_channel() -> socket.socket | None:

@@ -18,6 +18,7 @@ from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
+from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
 from muniment.tracker.tables import PENDING, attempts, jobs, pages
 
@@ -54,13 +55,14 @@ _FINISH = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
     .values(
-        state=PageState.READY.value,
+        state=bindparam("s"),
         attempts=pages.c.attempts + 1,
         attempts_remaining=bindparam("left"),
         ready_at=bindparam("at"),
         claim_id=null(),
+        reason=bindparam("why"),
     ),
-    "left", "at", "job", "page",
+    "s", "left", "at", "why", "job", "page",
 )  # fmt: skip
 _ATTEMPT_COLUMNS = ("job_id", "page_id", "number", "worker", "ruleset", "started_at", "finished_at", "status", "error")
 _ATTEMPT = Prepared(
@@ -116,6 +118,7 @@ class Frontier:
         self._db, self._job_id, self._scope = db, job_id, scope
         self._admission, self._sites, self.hosts = admission, sites, hosts
         self.payloads = Payloads(db, job_id)
+        self.robots = RobotsBook(db, job_id)
         self._repair = Repair(db, job_id, admission)
         self._last_claim = 0
         self.totals = self._load_totals()
@@ -196,7 +199,7 @@ class Frontier:
             retries: dict[int, int] = {}
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
             self._db.many(_FINISH, finishes)
-            self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted])
+            self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
             self.payloads.remember(accepted)
             self._save_totals()
         return FinishReport(accepted, dict(pending), retries, self._admission.take_skipped())
@@ -211,6 +214,8 @@ class Frontier:
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
         host_id, left, standing = held.host_id, 0 if page.done else held.left - 1, held.standing
         at = 0
+        if page.refused:
+            return (PageState.SKIPPED.value, held.left, 0, page.refused, self._job_id, page.page_id)
         if left > 0:
             at = now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
@@ -221,7 +226,7 @@ class Frontier:
             pending[host_id] += 1
         else:
             self._count(page, standing)
-        return (left, at, self._job_id, page.page_id)
+        return (PageState.READY.value, left, at, "", self._job_id, page.page_id)
 
     def _count(self, page: Finished, standing: Standing) -> None:
         totals = self.totals

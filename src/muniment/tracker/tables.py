@@ -33,6 +33,7 @@ __all__ = [
     "relations",
     "repairs",
     "results",
+    "robots",
 ]
 
 metadata = MetaData(
@@ -187,6 +188,17 @@ payloads = Table(
     Column("page_id", BigInteger, nullable=False, comment="the page that it was captured for"),
     Column("captured_at", BigInteger, nullable=False, comment="WARC-Date of its record, Unix µs"),
     Column("record_id", LargeBinary, nullable=False, comment="its record's UUID, 16 bytes"),
+    sqlite_with_rowid=False,
+)
+
+robots = Table(
+    "robots",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("origin", Text, primary_key=True, comment="scheme, host and port, as https://example.com:8443"),
+    Column("status", SmallInteger, nullable=False, comment="HTTP status of its robots.txt, after redirects"),
+    Column("text", Text, nullable=False),
+    Column("fetched_at", BigInteger, nullable=False, comment="Unix ms; asked again after a day"),
     sqlite_with_rowid=False,
 )
 

@@ -1,0 +1,27 @@
+"""`muniment index`: the process that a crawl runs to write its capture index; not for hands."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from muniment.archive.index import index_journal, join
+from muniment.procs.launch import die_with_parent
+
+__all__ = ["index"]
+
+
+@click.command(hidden=True)
+@click.argument("out", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("name", required=False)
+def index(out: Path, name: str | None) -> int:
+    """Index one sealed WARC of a directory, or join the whole index; the directory must be locked by the caller."""
+    die_with_parent()
+    os.nice(10)
+    if name:
+        index_journal(out, out / "parts", name)
+    else:
+        join(out, out / "parts")
+    return 0

@@ -1,0 +1,73 @@
+"""Robots on the worker's side: the rules of each origin, asked for once over all workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from muniment.clock import now_ms
+from muniment.fetch.client import Client
+from muniment.model.exchange import Exchange
+from muniment.model.url import origin_of, resolve
+from muniment.rules.robots import MOST_BYTES, RobotsAnswer, RobotsRules, product_token, settled
+
+__all__ = ["Robots"]
+
+_MOST_ORIGINS = 10_000
+_MOST_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+Ask = Callable[[str], Awaitable[RobotsAnswer | None]]
+Tell = Callable[[str, RobotsAnswer], None]
+
+
+class Robots:
+    """Says whether a URL may be fetched; `asked` is given every exchange that was needed to know."""
+
+    def __init__(self, client: Client, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]) -> None:
+        self._client, self._agent = client, product_token(user_agent)
+        self._ask, self._tell, self._asked = ask, tell, asked
+        self._rules: dict[str, RobotsRules] = {}
+        self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
+
+    def refuses(self, url: str) -> bool | None:
+        """Whether the rules forbid the URL; None when they are not known yet."""
+        rules = self._rules.get(origin_of(url))
+        return None if rules is None else not rules.allows(url)
+
+    async def learn(self, url: str) -> str:
+        """Get the rules of the URL's origin; the reason when they cannot be known now, else empty."""
+        origin = origin_of(url)
+        task = self._asking.get(origin)
+        if task is None:
+            task = self._asking[origin] = asyncio.create_task(self._learn(origin))
+            task.add_done_callback(lambda _: self._asking.pop(origin))
+        answer = await asyncio.shield(task)
+        if not settled(answer):
+            return f"robots: robots.txt gave {answer.error or answer.status}, so nothing may be fetched yet"
+        return ""
+
+    async def _learn(self, origin: str) -> RobotsAnswer:
+        answer = await self._ask(origin)
+        if answer is None:
+            answer = await self._fetch(origin)
+            self._tell(origin, answer)
+        if settled(answer):
+            if len(self._rules) >= _MOST_ORIGINS:
+                self._rules.clear()
+            self._rules[origin] = RobotsRules(answer, self._agent)
+        return answer
+
+    async def _fetch(self, origin: str) -> RobotsAnswer:
+        url = origin + "/robots.txt"
+        for _ in range(_MOST_REDIRECTS + 1):
+            exchange = await self._client.fetch(url)
+            self._asked(exchange)
+            target = resolve(url, exchange.header("location")) if exchange.status in _REDIRECTS else None
+            if target is None:
+                break
+            url = target
+        if exchange.failure is not None and not exchange.head:
+            return RobotsAnswer(0, "", now_ms(), str(exchange.failure))
+        text = exchange.body.payload(MOST_BYTES).decode("utf-8", "replace")
+        return RobotsAnswer(exchange.status, text, now_ms())

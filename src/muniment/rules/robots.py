@@ -1,0 +1,49 @@
+"""Robots: what a robots.txt lets this agent fetch (RFC 9309)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from protego import Protego
+
+__all__ = ["MOST_BYTES", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
+
+MOST_BYTES = 512_000
+"""Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
+VALID_MS = 24 * 3600 * 1000
+"""How long an answer holds (§2.4)."""
+
+
+class RobotsAnswer(Struct, frozen=True, array_like=True):
+    """How an origin answered when it was asked for its robots.txt."""
+
+    status: int
+    """HTTP status after redirects; 0 when no response."""
+    text: str
+    fetched_at: int
+    """Unix ms."""
+    error: str = ""
+    """Why there was no answer."""
+
+
+def settled(answer: RobotsAnswer) -> bool:
+    """Whether the answer decides: no response, 429 and 5xx mean that nothing may be fetched yet (§2.3.1.4)."""
+    return not answer.error and answer.status != 429 and answer.status < 500
+
+
+def product_token(user_agent: str) -> str:
+    """The product name of a User-Agent, by which robots.txt addresses it."""
+    return user_agent.partition("/")[0].split()[0] if user_agent.strip() else "*"
+
+
+class RobotsRules:
+    """The rules of one origin for one agent."""
+
+    def __init__(self, answer: RobotsAnswer, agent: str) -> None:
+        # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing
+        has_rules = 200 <= answer.status < 300 and "disallow" in answer.text.lower()
+        self._parsed = Protego.parse(answer.text) if has_rules else None
+        self._agent = agent
+
+    def allows(self, url: str) -> bool:
+        """Whether a URL of the origin may be fetched."""
+        return self._parsed is None or bool(self._parsed.can_fetch(url, self._agent))
