@@ -1,0 +1,74 @@
+"""The crawl of a real documentation tree, made once for all tests that look at it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html_reading import Reached, walk
+from warc_reading import Record, captures, records
+
+from muniment.testing.nginx import Nginx
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """A finished crawl of a site that has gone since, and what its files say should be in it."""
+
+    cwd: Path
+    """Where the command was given: `muniment-out` lies in it."""
+    base: str
+    root: Path
+
+    @property
+    def out(self) -> Path:
+        return self.cwd / "muniment-out"
+
+    @cached_property
+    def warcs(self) -> list[Path]:
+        return sorted(self.out.glob("*.warc.gz"))
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        return captures(self.out)
+
+    @cached_property
+    def records(self) -> list[Record]:
+        return [record for path in self.warcs for record in records(path)]
+
+    @cached_property
+    def reached(self) -> Reached:
+        return walk(self.root, self.base)
+
+
+def run_muniment(cwd: Path, *arguments: object) -> None:
+    """Run the command line to its end, which must be a good one."""
+    command = [sys.executable, "-m", "muniment", *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def docs(python_docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """The Python documentation, crawled from its start page requisites and all."""
+    cwd = tmp_path_factory.mktemp("docs")
+    with Nginx(python_docs) as site:
+        run_muniment(cwd, "crawl", site.url, "--no-offsite-links", "--no-robots", "--quiet")
+        return Crawled(cwd, site.url, python_docs)
+
+
+@pytest.fixture(scope="session")
+def run_tool() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`run_tool("warcio", "check", path)` runs a program of the tests' environment."""
+
+    def run(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name(name)), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    return run
