@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import ssl
 
 from python_socks import ProxyError
@@ -44,11 +46,21 @@ def connect_failure(error: Exception) -> Failure:
     if isinstance(error, UnicodeError):
         return Failure("tls", "the host name cannot be put into a certificate check")
     if isinstance(error, OSError):
-        code = _ERRNO_CODES.get(error.errno or 0)
-        if code is None:
-            code = "reset" if isinstance(error, ConnectionError) else "unreachable"
-        return Failure(code, error.strerror or str(error) or code)
+        number = error.errno or _most_telling(str(error))
+        code = _ERRNO_CODES.get(number, "reset" if isinstance(error, ConnectionError) else "unreachable")
+        return Failure(code, error.strerror or (os.strerror(number) if number else str(error)) or code)
     return Failure("unreachable", str(error) or type(error).__name__)
+
+
+def _most_telling(text: str) -> int:
+    """The error number that says most, when several addresses failed in different ways; 0 when there is none.
+
+    aiohappyeyeballs then gives the numbers only within its text. An address that answered, if only to refuse, tells
+    more than one that this machine cannot reach at all, as IPv6 ones often.
+    """
+    numbers = [int(number) for number in re.findall(r"\[Errno (\d+)\]", text)]
+    known = [number for number in _ERRNO_CODES if number in numbers]
+    return known[0] if known else numbers[0] if numbers else 0
 
 
 def proxy_failure(error: Exception) -> Failure:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from fetch_servers import closed_port, name_server
 from fetch_servers import failure_code as code
 
 from muniment.errors import UsageError
 from muniment.fetch import Client
+from muniment.fetch.connect import dial
+from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange
 from muniment.testing.raw_server import Certificate, Close, RawServer, Script, Send, make_certificate
 
@@ -31,6 +34,13 @@ def test_refused(fetch: Fetch) -> None:
 def test_unreachable(fetch: Fetch) -> None:
     # The broadcast address: the kernel itself refuses to connect to it.
     assert code(fetch("http://255.255.255.255/", allowed_classes=frozenset({"reserved"}))) == "unreachable"
+
+
+def test_one_address_refuses_and_another_is_unreachable() -> None:
+    for addresses in (("255.255.255.255", "127.0.0.1"), ("127.0.0.1", "255.255.255.255")):
+        with pytest.raises(OSError, match="Errno") as raised:
+            uvloop.run(dial(addresses, closed_port()))
+        assert connect_failure(raised.value).code == "refused"
 
 
 def test_connect_timeout(fetch: Fetch) -> None:
