@@ -68,9 +68,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = None
 
     # Start URLs
-    input: Annotated[str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE")] = (
-        None
-    )
+    input: Annotated[
+        str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE")
+    ] = None
 
     # Scope
     page_only: Annotated[
@@ -94,13 +94,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     include: Annotated[
         tuple[str, ...],
         Option(
-            ("--include",), "Take only pages whose URL matches; may be repeated. Requisites are exempt.", "RE", on_resume="fixed"
+            ("--include",),
+            "Take only pages whose URL matches; may be repeated. Requisites are exempt.",
+            "RE",
+            on_resume="fixed",
         ),
     ] = ()
     ignore: Annotated[
         tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE")
     ] = ()
-    ignore_sets: Annotated[tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets.", "A,B", later=True)] = ()
+    ignore_sets: Annotated[
+        tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets.", "A,B", later=True)
+    ] = ()
     no_global_ignores: Annotated[
         bool, Option(("--no-global-ignores",), "Leave the built-in global set out.", later=True)
     ] = False
@@ -114,12 +119,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     # Pace
     per_host: Annotated[int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N")] = 6
     inflight: Annotated[int, Option(("--inflight",), "Requests in flight over all hosts.", "N")] = 256
-    min_inflight: Annotated[
-        int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)
-    ] = 32
-    start_inflight: Annotated[
-        int, Option(("--start-inflight",), "Start of the adaptive limit.", "N", later=True)
-    ] = 64
+    min_inflight: Annotated[int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)] = (
+        32
+    )
+    start_inflight: Annotated[int, Option(("--start-inflight",), "Start of the adaptive limit.", "N", later=True)] = 64
     delay: Annotated[
         DelayRange, Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX")
     ] = DelayRange()
@@ -154,12 +157,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = None
     insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
     http_compression: Annotated[bool, Option(("--http-compression",), "Ask for compressed bodies.")] = False
-    mode: Annotated[
-        Literal["fast", "polite"], Option(("--mode",), "Header profile.", "fast|polite", later=True)
-    ] = "fast"
-    allow_private: Annotated[
-        bool, Option(("--allow-private",), "Allow private, loopback and link-local targets.")
-    ] = False
+    mode: Annotated[Literal["fast", "polite"], Option(("--mode",), "Header profile.", "fast|polite", later=True)] = (
+        "fast"
+    )
+    allow_private: Annotated[bool, Option(("--allow-private",), "Allow private, loopback and link-local targets.")] = (
+        False
+    )
 
 
 def options() -> Iterator[tuple[str, Any, Any, Option]]:

@@ -68,7 +68,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             _check_same(out, job, request)
             if job.state == "FINISHED":
                 return None
-        return uvloop.run(_run(out, lock, db, request, watch))
+        return uvloop.run(_run(out.absolute(), lock, db, request, watch))
     finally:
         if db is not None:
             db.close()
@@ -85,7 +85,9 @@ def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
         raise UsageError(f"{out} holds a crawl of other start URLs; choose another directory with -o")
     changed = changed_fixed(msgspec.json.decode(job.settings, type=Settings), request.settings)
     if changed:
-        raise UsageError(f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o")
+        raise UsageError(
+            f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o"
+        )
 
 
 async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watch) -> Summary:
@@ -93,7 +95,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
     events = EventLog(lock)
     setup = say.Setup(
         number=0,
-        out=str(out.absolute()),
+        out=str(out),
         settings=settings,
         operator=_operator(),
         command_line=request.command_line,
@@ -126,7 +128,7 @@ async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
 def _signals(orchestrator: Orchestrator, events: EventLog) -> Iterator[None]:
     """Ctrl-C or SIGTERM once: stop when what is in flight has landed; twice: at once; a third time: here and now."""
     loop = asyncio.get_running_loop()
-    steps = [lambda reason: orchestrator.stop(reason), lambda _: orchestrator.kill()]
+    steps: list[Callable[[str], None]] = [orchestrator.stop, orchestrator.kill]
 
     def asked(reason: str) -> None:
         if not steps:

@@ -42,7 +42,10 @@ async def _serve(sock: socket.socket) -> int:
         elif isinstance(message, say.Stop):
             os._exit(0)
 
+    gone = asyncio.Event()
+
     def lost() -> None:
+        gone.set()
         if not ended:
             # the orchestrator is gone: nobody would take a finish, so this process ends at once
             os._exit(1)
@@ -53,15 +56,14 @@ async def _serve(sock: socket.socket) -> int:
     worker = _build(channel, told)
     await worker.run()
     ended = True
-    await _drain(channel)
+    await _drain(channel, gone)
     return 0
 
 
-async def _drain(channel: Channel) -> None:
-    channel.close()
+async def _drain(channel: Channel, gone: asyncio.Event) -> None:
     # closing flushes; the process must not end before the last message is out
-    while not channel.closed:
-        await asyncio.sleep(0.001)
+    channel.close()
+    await gone.wait()
 
 
 def _build(channel: Channel, setup: say.Setup) -> Worker:

@@ -56,5 +56,5 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, log_level: str, **g
 
 
 def command_line() -> str:
-    """This process's command line for the warcinfo record, secrets masked."""
+    """The command line of this process for the warcinfo record, secrets masked."""
     return shlex.join(["muniment", *map(redact, sys.argv[1:])])

@@ -29,7 +29,9 @@ class SilentDisplay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         return
 
     def show(self, snapshot: Snapshot) -> None:
@@ -60,7 +62,9 @@ class LiveDisplay(SilentDisplay):
         self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._live.stop()
 
     def show(self, snapshot: Snapshot) -> None:
@@ -96,9 +100,7 @@ def _panel(now: Snapshot) -> RenderableType:
         rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))
     for status, url in now.last_urls:
         style = "green" if 200 <= status < 300 else "yellow" if 300 <= status < 400 else "red"
-        rows.append(
-            Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True)
-        )
+        rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
     rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
     return Group(*rows)
 

@@ -17,7 +17,9 @@ __all__ = ["inspect"]
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show.")
+@click.option(
+    "-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(paths: tuple[Path, ...], sample: int, as_json: bool) -> int:
     """Sum up output directories or captures.parquet files: statuses, errors, types, hosts and a sample."""
@@ -48,7 +50,11 @@ def _tell(found: Inspection) -> None:
         hosts.add_row(host.host, f"{host.captures:,}", size_text(host.payload_bytes))
     console.print(hosts)
     for status, length, url, error in found.sample:
-        console.print(f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}", markup=False, soft_wrap=True)
+        console.print(
+            f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _counts(title: str, rows: list[tuple[str, int]]) -> Table:

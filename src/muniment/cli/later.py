@@ -21,7 +21,9 @@ def _later(command: str) -> int:
 @click.command()
 @click.argument("seed")
 @setting_options
-@click.option("--from", "seed_format", type=click.Choice(["lines", "jsonl", "parquet", "sitemap"]), help="Seed list format.")
+@click.option(
+    "--from", "seed_format", type=click.Choice(["lines", "jsonl", "parquet", "sitemap"]), help="Seed list format."
+)
 @click.option("--shard", type=click.IntRange(min=0), help="Which part of the list.")
 @click.option("--shards", type=click.IntRange(min=1), help="How many parts.")
 @click.option("--retry-failed", is_flag=True, help="Try failed rows again.")
@@ -32,23 +34,23 @@ def _later(command: str) -> int:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Logging.")
 def fetch(**_given: Any) -> int:
-    """Archive every URL of a list. [not yet]"""
+    """Archive every URL of a list [not yet]."""
     return _later("fetch")
 
 
 @click.command("set", context_settings=_ANY)
 def set_() -> int:
-    """Change a setting of a running crawl. [not yet]"""
+    """Change a setting of a running crawl [not yet]."""
     return _later("set")
 
 
 @click.command(context_settings=_ANY)
 def ignores() -> int:
-    """List, test and change ignore patterns. [not yet]"""
+    """List, test and change ignore patterns [not yet]."""
     return _later("ignores")
 
 
 @click.command(context_settings=_ANY)
 def process() -> int:
-    """Show and stop processes. [not yet]"""
+    """Show and stop processes [not yet]."""
     return _later("process")

@@ -16,8 +16,18 @@ __all__ = ["why"]
 
 @click.command()
 @click.argument("url")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path, exists=True, file_okay=False), help="Output directory.")
-@click.option("--state", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Where the tracker lies, if not there.")
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Output directory.",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where the tracker lies, if not there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why(url: str, out: Path, state: Path | None, as_json: bool) -> int:
     """Say what became of a URL: captured, queued, skipped, failed or never seen, and why."""

@@ -91,7 +91,8 @@ def _inspect(db: duckdb.DuckDBPyConnection, sample: int, hosts: int) -> Inspecti
         last_ms=last,
         statuses=pairs("SELECT status, count(*) AS n FROM c GROUP BY status ORDER BY n DESC, status"),  # type: ignore[arg-type]
         errors=pairs(
-            "SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' GROUP BY code ORDER BY n DESC"
+            "SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' "
+            "GROUP BY code ORDER BY n DESC, code"
         ),  # type: ignore[arg-type]
         types=pairs(
             "SELECT lower(trim(split_part(content_type, ';', 1))) AS t, count(*) AS n FROM c WHERE status > 0 "
@@ -100,7 +101,9 @@ def _inspect(db: duckdb.DuckDBPyConnection, sample: int, hosts: int) -> Inspecti
         hosts=tuple(
             HostTotal(*row)
             for row in db.execute(
-                "SELECT host, count(*) AS n, sum(body_length)::BIGINT FROM c GROUP BY host ORDER BY n DESC, host LIMIT ?", [hosts]
+                "SELECT host, count(*) AS n, sum(body_length)::BIGINT FROM c "
+                "GROUP BY host ORDER BY n DESC, host LIMIT ?",
+                [hosts],
             ).fetchall()
         ),
         sample=tuple(

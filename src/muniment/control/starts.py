@@ -21,9 +21,11 @@ def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
     """The start URLs of the command line and of a file (`-` is standard input), normalised, each once, in order."""
     lines = [(f"line {number} of {file}", line) for number, line in enumerate(_lines(file), 1)] if file else []
     urls: dict[str, None] = {}
-    for where, text in [*(("the command line", url) for url in given), *lines]:
-        text = text.strip()
-        if text and not (where != "the command line" and text.startswith("#")):
+    for url in given:
+        urls[_start_url(url.strip(), "the command line")] = None
+    for where, line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
             urls[_start_url(text, where)] = None
     if not urls:
         raise UsageError("no start URL given; for example: muniment crawl https://example.com/ -o example")

@@ -75,7 +75,7 @@ def _places(out: Path, url: str) -> list[Place]:
     return found
 
 
-def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> tuple[str, str]:
+def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> tuple[str, str]:  # noqa: PLR0911
     last = page.attempts[-1] if page.attempts else None
     if page.state == "SKIPPED":
         return "skipped", page.reason
@@ -89,7 +89,10 @@ def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> 
         return "out of scope", _out_of_scope(page, settings)
     if last is not None:
         wait = max(0, page.ready_at - now_ms()) // 1000
-        return "queued", f"try {len(page.attempts) + 1} follows in {wait} s; the last one ended with {last.error or last.status}"
+        return (
+            "queued",
+            f"try {len(page.attempts) + 1} follows in {wait} s; the last one ended with {last.error or last.status}",
+        )
     return "queued", "waits for its turn"
 
 

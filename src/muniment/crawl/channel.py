@@ -38,11 +38,6 @@ class Channel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(encode(message))
 
-    @property
-    def closed(self) -> bool:
-        """Whether the socket is closed, so that all that was sent is out or lost."""
-        return self._transport is None
-
     def close(self) -> None:
         """Close after what was sent is out."""
         if self._transport is not None:

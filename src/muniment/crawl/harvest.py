@@ -1,4 +1,4 @@
-"""Harvest: what one exchange means for the crawl — its links, its redirect, whether to try again. No files, no waits."""
+"""Harvest: what an exchange means for the crawl: its links, its redirect, whether to try again. No waits, no files."""
 
 from __future__ import annotations
 

@@ -69,7 +69,9 @@ class Lanes:
             if room <= 0:
                 break
             if lanes.room:
-                more = min(lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room)
+                more = min(
+                    lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room
+                )
                 hosts += [name] * more
                 room -= more
         return hosts

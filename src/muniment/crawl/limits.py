@@ -23,7 +23,9 @@ class Limits:
         self._pages, self._bytes, self._time = settings.max_pages, settings.max_bytes, settings.max_time
         self._started = monotonic()
         reserve = settings.min_free
-        self.min_free = min(_MOST_RESERVED, shutil.disk_usage(out).total // _PART_RESERVED) if reserve is None else reserve
+        self.min_free = (
+            min(_MOST_RESERVED, shutil.disk_usage(out).total // _PART_RESERVED) if reserve is None else reserve
+        )
 
     @property
     def counts(self) -> bool:

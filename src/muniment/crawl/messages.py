@@ -60,7 +60,7 @@ class WantPages(Struct, frozen=True, array_like=True, tag=True):
 
 
 class AskKnown(Struct, frozen=True, array_like=True, tag=True):
-    """Which of these payload digests are already kept?"""
+    """A question: which of these payload digests are already kept."""
 
     digests: list[bytes]
 
@@ -70,7 +70,7 @@ class AskFile(Struct, frozen=True, array_like=True, tag=True):
 
 
 class AskRobots(Struct, frozen=True, array_like=True, tag=True):
-    """What does the robots.txt of this origin say? The first worker that asks is told to fetch it."""
+    """A question: what this origin's robots.txt says. The first worker that asks is told to fetch it."""
 
     origin: str
 

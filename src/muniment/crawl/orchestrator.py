@@ -1,7 +1,7 @@
 """The orchestrator: owns the tracker, the hosts' permits and the file names, and answers workers.
 
-    worker asks for pages ──▶ schedule picks hosts ──▶ tracker claims ──▶ worker
-    worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged ──▶ announced
+worker asks for pages ──▶ schedule picks hosts ──▶ tracker claims ──▶ worker
+worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged ──▶ announced
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Orchestrator:
         """End the run as if a limit were reached: what is in flight lands first."""
         self._end(Outcome(3, reason))
 
-    def kill(self) -> None:
+    def kill(self, _reason: str) -> None:
         """End every worker at once; the run stays resumable, its index is joined by the next one."""
         self._killed = True
         self._crew.kill()
@@ -127,7 +127,7 @@ class Orchestrator:
             self._answer(member, message)
         except MunimentError as error:
             self._give_up(error)
-        except Exception as error:  # noqa: BLE001  (a fault of ours ends the run, and is told once, by `run`)
+        except Exception as error:
             self._give_up(error)
 
     def _give_up(self, error: BaseException) -> None:
@@ -227,7 +227,11 @@ class Orchestrator:
         """Claim pages for a worker that asked; without any, the question stays open."""
         if self._stopping or self._paused or self._outcome is not None:
             return
-        out = sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values()) if self._limits.counts else 0
+        out = (
+            sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values())
+            if self._limits.counts
+            else 0
+        )
         most = self._limits.room(self._frontier.totals, out, member.wants)
         now = now_ms()
         picked = self._schedule.pick(member.number, most, now) if most > 0 else []
@@ -319,5 +323,12 @@ def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:
     if page.refused:
         return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
     if page.error:
-        return {"ts": ts, "event": "fail", "url": url, "reason": page.error, "attempt": page.attempt, "final": page.done}
+        return {
+            "ts": ts,
+            "event": "fail",
+            "url": url,
+            "reason": page.error,
+            "attempt": page.attempt,
+            "final": page.done,
+        }
     return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

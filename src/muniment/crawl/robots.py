@@ -24,7 +24,9 @@ Tell = Callable[[str, RobotsAnswer], None]
 class Robots:
     """Says whether a URL may be fetched; `asked` is given every exchange that was needed to know."""
 
-    def __init__(self, client: Client, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]) -> None:
+    def __init__(
+        self, client: Client, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]
+    ) -> None:
         self._client, self._agent = client, product_token(user_agent)
         self._ask, self._tell, self._asked = ask, tell, asked
         self._rules: dict[str, RobotsRules] = {}

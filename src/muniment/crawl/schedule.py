@@ -45,9 +45,7 @@ class Schedule:
         plan = self._plans.get(host_id)
         if plan is None:
             plan = self._plans[host_id] = self._by_name[name] = _HostPlan(host_id, name)
-        if not plan.pending:
-            plan.wake_at = due_at
-        elif due_at < plan.wake_at:
+        if not plan.pending or due_at < plan.wake_at:
             plan.wake_at = due_at
         plan.pending += pages
         self.pending += pages

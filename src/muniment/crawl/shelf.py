@@ -78,5 +78,3 @@ class Shelf:
         """How many WARC files there are, and their bytes."""
         sizes = [path.stat().st_size for path in self._out.glob(f"{self._prefix}-*.warc.gz")]
         return len(sizes), sum(sizes)
-
-

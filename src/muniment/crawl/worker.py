@@ -185,7 +185,7 @@ class Worker:
 
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight land within the grace, give the rest back, and seal."""
-        lanes = self._tasks - {asyncio.current_task()}  # type: ignore[arg-type]
+        lanes = self._tasks - {asyncio.current_task()}
         self._give_back(self._lanes.give_back())
         if lanes:
             _, late = await asyncio.wait(lanes, timeout=grace_s)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-
 from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 __all__ = ["decode"]
 
@@ -39,6 +38,6 @@ def _inflate(data: bytes, window: int, limit: int) -> bytes:
             pieces.append(piece)
             room -= len(piece)
             data = stream.unused_data if stream.eof and window == 31 else b""
-    except (isal_zlib.error, zlib.error):
+    except IsalError:
         pass
     return b"".join(pieces)

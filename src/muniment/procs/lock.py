@@ -54,7 +54,9 @@ def lock_directory(path: Path, patience_s: float = 2.0) -> int:
             return descriptor
         if time.monotonic() > give_up:
             os.close(descriptor)
-            raise BusyError(f"{path} is in use by another run{_holder(path)}; stop it first or choose another directory")
+            raise BusyError(
+                f"{path} is in use by another run{_holder(path)}; stop it first or choose another directory"
+            )
         time.sleep(0.05)
 
 

@@ -19,7 +19,7 @@ __all__ = ["Patterns", "expand"]
 
 _SLOW_LIMIT_S = 0.05
 # RE2 reads these otherwise than Python's `re`, so a pattern that holds one takes the slow way:
-# look-around, back-references, conditionals, atomic groups, possessive quantifiers, \Z (RE2: \z) and Unicode \d \w \s \b.
+# look-around, back-references, conditionals, atomic groups, possessive quantifiers and \Z (RE2: \z).
 _PYTHON_ONLY = re.compile(r"\(\?(?:[=!>]|<[=!]|P=|\()|\\[1-9Z]|[*+?}]\+")
 
 
@@ -39,7 +39,7 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Compile; raises UsageError with one line for the first pattern that is no regular expression."""
-        self._fast = re2.Set.SearchSet(_quiet())
+        self._fast: Any = re2.Set.SearchSet(_quiet())
         self._fast_names: list[str] = []
         self._slow: list[tuple[str, Any]] = []
         for pattern in patterns:
@@ -70,7 +70,8 @@ class Patterns:
         if self._fast_names:
             found = self._fast.Match(url)
             if found:
-                return self._fast_names[min(found)]
+                name: str = self._fast_names[min(found)]
+                return name
         for name, compiled in self._slow:
             try:
                 if compiled.search(url, timeout=_SLOW_LIMIT_S):

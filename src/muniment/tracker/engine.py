@@ -18,6 +18,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from muniment.errors import TrackerError
 from muniment.tracker.tables import metadata
@@ -46,6 +47,7 @@ class Prepared:
 
     def __init__(self, statement: ClauseElement, *names: str) -> None:
         compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+        assert isinstance(compiled, SQLCompiler)
         order = tuple(compiled.positiontup or ())
         constants = {name: value for name, value in compiled.params.items() if name not in names}
         if tuple(name for name in order if name in names) != names or any(v is None for v in constants.values()):
@@ -165,7 +167,9 @@ class Database:
         if found is None:
             with self.transaction() as connection:
                 metadata.create_all(connection, checkfirst=True)
-                connection.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)"))
+                connection.execute(
+                    text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)")
+                )
                 connection.execute(text("DELETE FROM alembic_version"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:r)"), {"r": SCHEMA_REVISION})
             return

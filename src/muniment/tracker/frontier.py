@@ -32,7 +32,8 @@ _CLAIM = Prepared(
     )
     .select_from(pages)
     .outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
-    .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING, pages.c.ready_at <= bindparam("now"))
+    .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
+    .where(pages.c.ready_at <= bindparam("now"))
     .order_by(pages.c.nice, pages.c.id)
     .limit(bindparam("most")),
     "job", "host", "now", "most",
@@ -151,7 +152,7 @@ class Frontier:
             .where(pages.c.job_id == self._job_id, PENDING)
             .group_by(pages.c.host_id)
         )
-        return {host: count for host, count in self._db.connection.execute(counted)}
+        return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
     def known_pages(self) -> int:
         """How many URLs the job knows."""
@@ -165,9 +166,7 @@ class Frontier:
                 name = self.hosts.name(host_id)
                 rows = self._db.rows(_CLAIM, (self._job_id, host_id, now, most))
                 claims += [self._claim(row, name) for row in rows]
-            self._db.many(
-                _CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims]
-            )
+            self._db.many(_CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims])
         return claims
 
     def _claim(self, row: Row, host: str) -> Claim:
@@ -190,7 +189,9 @@ class Frontier:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         with self._db.transaction():
             held = self._held([page.page_id for page in batch.pages])
-            accepted = [page for page in batch.pages if page.page_id in held and held[page.page_id].claim_id == page.claim_id]
+            accepted = [
+                page for page in batch.pages if page.page_id in held and held[page.page_id].claim_id == page.claim_id
+            ]
             texts = dict(batch.urls)
             pending = self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
             parents = [Parent(p.page_id, held[p.page_id].standing, p.outlinks) for p in accepted if p.outlinks]
@@ -242,8 +243,8 @@ class Frontier:
     def _attempt(self, page: Finished, worker: int) -> Row:
         version = self._admission.ruleset.version
         return (
-            self._job_id, page.page_id, page.attempt, worker, version, page.started_at // 1000, page.finished_at, page.status,
-            page.error,
+            self._job_id, page.page_id, page.attempt, worker, version, page.started_at // 1000, page.finished_at,
+            page.status, page.error,
         )  # fmt: skip
 
     def _save_totals(self) -> None:

@@ -12,14 +12,18 @@ __all__ = ["Host", "Hosts"]
 
 _ALL = Prepared(select(hosts.c.id, hosts.c.name, hosts.c.site_paths).where(hosts.c.job_id == bindparam("job")), "job")
 _ADD = Prepared(
-    hosts.insert().values(job_id=bindparam("job"), id=bindparam("host"), name=bindparam("n"), site_paths=bindparam("p")),
+    hosts.insert().values(
+        job_id=bindparam("job"), id=bindparam("host"), name=bindparam("n"), site_paths=bindparam("p")
+    ),
     "job",
     "host",
     "n",
     "p",
 )
 _SITE = Prepared(
-    hosts.update().where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host")).values(site_paths=bindparam("p")),
+    hosts.update()
+    .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
+    .values(site_paths=bindparam("p")),
     "p",
     "job",
     "host",

@@ -12,7 +12,17 @@ from sqlalchemy import func, select
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import job_rulesets, jobs, pages
 
-__all__ = ["Job", "Rules", "create_job", "find_job", "latest_rules", "save_rules", "set_state", "start_digest", "start_urls"]
+__all__ = [
+    "Job",
+    "Rules",
+    "create_job",
+    "find_job",
+    "latest_rules",
+    "save_rules",
+    "set_state",
+    "start_digest",
+    "start_urls",
+]
 
 
 class Rules(Struct, frozen=True):
@@ -88,9 +98,7 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
     newest = select(func.coalesce(func.max(job_rulesets.c.version), 0)).where(job_rulesets.c.job_id == job_id)
     version = int(db.connection.execute(newest).scalar_one()) + 1
     text = msgspec.json.encode(rules).decode()
-    db.connection.execute(
-        job_rulesets.insert().values(job_id=job_id, version=version, rules=text, created_at=now)
-    )
+    db.connection.execute(job_rulesets.insert().values(job_id=job_id, version=version, rules=text, created_at=now))
     return version
 
 

@@ -18,12 +18,16 @@ from muniment.tracker.tables import pages
 
 __all__ = ["Sites"]
 
-_URL = Prepared(select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")), "job", "k")
+_URL = Prepared(
+    select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")), "job", "k"
+)
 _ELSEWHERE = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.state, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
         pages.c.requisite_hops, pages.c.included, pages.c.redirects, pages.c.in_scope,
-    ).where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), pages.c.on_site == bindparam("s")),
+    )
+    .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"))
+    .where(pages.c.on_site == bindparam("s")),
     "job", "host", "s",
 )  # fmt: skip
 _JOIN = Prepared(
@@ -50,11 +54,9 @@ class Sites:
             return Counter()
         host = self._hosts.get(name)
         pending: Counter[int] = Counter()
-        changes = []
-        for row in self._db.rows(_ELSEWHERE, (self._job_id, host.host_id, False)):
-            if on_site(row[1], host.site_paths):
-                changes.append(self._join(row, host.host_id, pending))
-        self._db.many(_JOIN, changes)
+        rows = self._db.rows(_ELSEWHERE, (self._job_id, host.host_id, False))
+        here = [row for row in rows if on_site(row[1], host.site_paths)]
+        self._db.many(_JOIN, [self._join(row, host.host_id, pending) for row in here])
         return pending
 
     def learn(self, finished: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
