@@ -9,6 +9,19 @@ down_revision = None
 
 def upgrade() -> None:
     """Make every table of the first version."""
+    _jobs()
+    _attempts()
+    _hosts()
+    _job_rulesets()
+    _pages()
+    _payloads()
+    _relations()
+    _repairs()
+    _results()
+    _robots()
+
+
+def _jobs() -> None:
     op.create_table(
         "jobs",
         sa.Column("id", sa.Integer(), nullable=False, comment="1 in an embedded tracker: one job per directory"),
@@ -48,6 +61,9 @@ def upgrade() -> None:
         sa.Column("payload_bytes", sa.BigInteger(), server_default="0", nullable=False, comment="sum of body_length"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
     )
+
+
+def _attempts() -> None:
     op.create_table(
         "attempts",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -63,6 +79,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "page_id", "number", name=op.f("pk_attempts")),
         sqlite_with_rowid=False,
     )
+
+
+def _hosts() -> None:
     op.create_table(
         "hosts",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -82,6 +101,8 @@ def upgrade() -> None:
     with op.batch_alter_table("hosts", schema=None) as batch_op:
         batch_op.create_index("uq_hosts_job_id_name", ["job_id", "name"], unique=True)
 
+
+def _job_rulesets() -> None:
     op.create_table(
         "job_rulesets",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -94,6 +115,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "version", name=op.f("pk_job_rulesets")),
         sqlite_with_rowid=False,
     )
+
+
+def _pages() -> None:
     op.create_table(
         "pages",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -172,6 +196,8 @@ def upgrade() -> None:
         )
         batch_op.create_index("uq_pages_job_id_key", ["job_id", "key"], unique=True)
 
+
+def _payloads() -> None:
     op.create_table(
         "payloads",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -185,6 +211,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "digest", name=op.f("pk_payloads")),
         sqlite_with_rowid=False,
     )
+
+
+def _relations() -> None:
     op.create_table(
         "relations",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -199,6 +228,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "parent_id", name=op.f("pk_relations")),
         sqlite_with_rowid=False,
     )
+
+
+def _repairs() -> None:
     op.create_table(
         "repairs",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -213,6 +245,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "page_id", name=op.f("pk_repairs")),
         sqlite_with_rowid=False,
     )
+
+
+def _results() -> None:
     op.create_table(
         "results",
         sa.Column("job_id", sa.Integer(), nullable=False),
@@ -224,6 +259,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("job_id", "page_id", "attempt", "kind", name=op.f("pk_results")),
         sqlite_with_rowid=False,
     )
+
+
+def _robots() -> None:
     op.create_table(
         "robots",
         sa.Column("job_id", sa.Integer(), nullable=False),
