@@ -38,6 +38,6 @@ def _inflate(data: bytes, window: int, limit: int) -> bytes:
             pieces.append(piece)
             room -= len(piece)
             data = stream.unused_data if stream.eof and window == 31 else b""
-    except IsalError:  # type: ignore[misc]  (its stub says it is no exception; it is one)
+    except IsalError:  # type: ignore[misc]  # its stub hides that it is an exception
         pass
     return b"".join(pieces)

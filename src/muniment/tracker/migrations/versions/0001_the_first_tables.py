@@ -14,6 +14,7 @@ def upgrade() -> None:
     _hosts()
     _job_rulesets()
     _pages()
+    _pages_indexes()
     _payloads()
     _relations()
     _repairs()
@@ -179,6 +180,9 @@ def _pages() -> None:
         sa.PrimaryKeyConstraint("job_id", "id", name=op.f("pk_pages")),
         sqlite_with_rowid=False,
     )
+
+
+def _pages_indexes() -> None:
     with op.batch_alter_table("pages", schema=None) as batch_op:
         batch_op.create_index(
             "ix_pages_claimed",
