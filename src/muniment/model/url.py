@@ -58,11 +58,11 @@ def _authority(url: str) -> tuple[int, int]:
 
 
 def host_of(url: str) -> str:
-    """The host name of a normalised URL: lower case, punycode, no port; IPv6 without brackets."""
+    """The host name of a normalised URL: lower case, punycode, no port; IPv6 in brackets."""
     start, end = _authority(url)
     authority = url[start:end]
     if authority.startswith("["):
-        return authority[1 : authority.index("]")]
+        return authority[: authority.index("]") + 1]
     colon = authority.find(":")
     return authority if colon < 0 else authority[:colon]
 
