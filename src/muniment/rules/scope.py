@@ -41,6 +41,8 @@ class Offers(Struct, frozen=True):
     requisite: tuple[int, ...]
     redirects: int
     """Redirects in a row of a child that the page redirects to."""
+    nearest_link: int
+    """The fewest link hops that it offers to anyone."""
 
 
 class Scope(Struct, frozen=True):
@@ -84,6 +86,7 @@ class Scope(Struct, frozen=True):
             Kind.REDIRECT: redirect,
         }
         return Offers(
+            nearest_link=min(hops for hops, _ in by_kind.values()),
             link=tuple(by_kind[found_as.kind][0] for found_as in FoundAs),
             requisite=tuple(by_kind[found_as.kind][1] for found_as in FoundAs),
             redirects=standing.redirects + 1,

@@ -6,6 +6,7 @@ Only URLs that are new to the job are judged by rules; only pages that come near
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
 from collections import Counter
@@ -15,7 +16,7 @@ from msgspec import Struct
 from sqlalchemy import bindparam, select
 
 from muniment.errors import ProtocolError
-from muniment.model.link import FoundAs
+from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
 from muniment.model.url import host_of, url_key
 from muniment.rules.patterns import Patterns
@@ -79,6 +80,19 @@ _DIRTY = Prepared(
 )
 
 
+_HOPS = 0xFFFFFFFF
+_REQUISITES = re.compile(
+    b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind in {Kind.REQUISITE, Kind.FRAME, Kind.REDIRECT}))
+)
+
+
+def _index(words: list[int | None], word: None, start: int) -> int:
+    try:
+        return words.index(word, start)
+    except ValueError:
+        return -1
+
+
 class Ruleset(Struct, frozen=True):
     """The patterns in force, compiled, with the version of `job_rulesets` they come from."""
 
@@ -138,6 +152,7 @@ class Admission:
         self._tries = tries
         self._offers: dict[Standing, Offers] = {}
         self._skipped: list[tuple[str, str]] = []
+        self._texts: dict[bytes, str] = {}
         self.last_id = self._last_id()
         """The highest page id given out, which is also how many URLs the job knows."""
         self._seen = SeenCache(complete=self.last_id == 0)
@@ -175,6 +190,7 @@ class Admission:
 
     def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
+        self._texts = texts
         fresh: list[_New] = []
         told: list[tuple[Parent, list[int], bytes]] = []
         for parent in parents:
@@ -182,8 +198,7 @@ class Admission:
             keys = [entries[i : i + 16] for i in range(0, len(entries), LINK_ENTRY)]
             kinds = entries[16::LINK_ENTRY]
             words = self._seen.words(keys)
-            known = self._complete(words, keys, kinds, parent, texts, fresh)
-            told.append((parent, known, kinds))
+            told.append((parent, self._complete(words, keys, kinds, parent, fresh), kinds))
         wanted: dict[int, Offer] = {}
         rows = []
         for parent, words_of, kinds in told:
@@ -216,22 +231,21 @@ class Admission:
         keys: list[bytes],
         kinds: bytes,
         parent: Parent,
-        texts: dict[bytes, str],
         fresh: list[_New],
     ) -> list[int]:
-        if None not in words:
-            return words  # type: ignore[return-value]
-        known = []
-        for word, key, kind in zip(words, keys, kinds, strict=True):
+        texts = self._texts
+        at = _index(words, None, 0)
+        while at >= 0:
             # a page may link the same new URL as link and as requisite: ask again before introducing it
-            found = word if word is not None else self._word(key)
+            found = self._word(keys[at])
             if found is None:
-                url = texts.get(key)
+                url = texts.get(keys[at])
                 if url is None:
                     raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
-                found = self._introduce(fresh, key, url, kind, parent.page_id)
-            known.append(found)
-        return known
+                found = self._introduce(fresh, keys[at], url, kinds[at], parent.page_id)
+            words[at] = found
+            at = _index(words, None, at + 1)
+        return words  # type: ignore[return-value]
 
     def _word(self, key: bytes) -> int | None:
         word = self._seen.words([key])[0]
@@ -250,8 +264,13 @@ class Admission:
         return word
 
     def _collect(self, offers: Offers, words: list[int], kinds: bytes, wanted: dict[int, Offer]) -> None:
+        """Note what the children gain; most gain nothing, so they are sifted by one comparison each."""
         link, requisite = offers.link, offers.requisite
-        for word, kind in zip(words, kinds, strict=True):
+        farther = offers.nearest_link << 16 | FAR
+        gaining = [at for at, word in enumerate(words) if word & _HOPS > farther]
+        gaining += [match.start() for match in _REQUISITES.finditer(kinds)]
+        for at in gaining:
+            word, kind = words[at], kinds[at]
             if link[kind] < (word >> 16 & 0xFFFF) or requisite[kind] < (word & 0xFFFF):
                 self._merge(wanted, word >> 32, link[kind], requisite[kind], offers, kind)
 

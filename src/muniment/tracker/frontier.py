@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from msgspec import Struct
-from sqlalchemy import bindparam, func, null, select
+from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
 from muniment.rules.scope import FAR, Scope, Standing
@@ -41,7 +41,7 @@ _CLAIM = Prepared(
 _CLAIMED = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
-    .values(state=PageState.CLAIMED.value, claim_id=bindparam("claim")),
+    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim")),
     "claim", "job", "page",
 )  # fmt: skip
 _HELD = Lookup(
@@ -57,7 +57,7 @@ _FINISH = Prepared(
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
     .values(
         state=bindparam("s"),
-        attempts=pages.c.attempts + 1,
+        attempts=literal_column("attempts + 1"),
         attempts_remaining=bindparam("left"),
         ready_at=bindparam("at"),
         claim_id=null(),
@@ -73,7 +73,7 @@ _ATTEMPT = Prepared(
 _RELEASE = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"), pages.c.claim_id == bindparam("claim"))
-    .values(state=PageState.READY.value, claim_id=null()),
+    .values(state=literal_column("'READY'"), claim_id=null()),
     "job", "page", "claim",
 )  # fmt: skip
 
