@@ -66,7 +66,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
         job = jobs.find_job(db)
         if job is not None:
             _check_same(out, job, request)
-            if job.state == "FINISHED":
+            if job.state == "FINISHED" and job.outcome != "failed":
                 return None
         return uvloop.run(_run(out.absolute(), lock, db, request, watch))
     finally:
@@ -152,8 +152,8 @@ def _conclude(
     db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
 ) -> Summary:
     job_id = opened.job.job_id
-    if outcome.exit_code == 0:
-        jobs.set_state(db, job_id, "FINISHED", "completed", now_ms())
+    if jobs.settle(db, job_id, now_ms()) == "FINISHED":
+        jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     files, size = shelf.files()
     summary = Summary(

@@ -53,6 +53,7 @@ class Orchestrator:
         self._outcome: Outcome | None = None
         self._wake = asyncio.Event()
         self._stopping = self._paused = self._killed = False
+        self._drained = False
         self._crashes = 0
         self._hiring: list[asyncio.Task[Member]] = []
         self._error: BaseException | None = None
@@ -103,12 +104,20 @@ class Orchestrator:
         except TimeoutError:
             pass
         self._watch_disk()
+        self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
         self._serve()
         backlog = self._schedule.pending > 100
         if backlog and self._crew.busy and len(self._crew.members) < self._setup.workers and not self._paused:
             await self._crew.hire()
+
+    def _settle(self) -> None:
+        """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
+        drained = not self._schedule.pending
+        if drained != self._drained:
+            self._drained = drained
+            self._frontier.settle(now_ms())
 
     def _watch_disk(self) -> None:
         short = shutil.disk_usage(self._out).free < self._limits.min_free

@@ -37,17 +37,14 @@ class Robots:
         rules = self._rules.get(origin_of(url))
         return None if rules is None else not rules.allows(url)
 
-    async def learn(self, url: str) -> str:
-        """Get the rules of the URL's origin; the reason when they cannot be known now, else empty."""
+    async def learn(self, url: str) -> RobotsAnswer:
+        """Get the rules of the URL's origin; an answer that does not decide leaves them unknown."""
         origin = origin_of(url)
         task = self._asking.get(origin)
         if task is None:
             task = self._asking[origin] = asyncio.create_task(self._learn(origin))
             task.add_done_callback(lambda _: self._asking.pop(origin))
-        answer = await asyncio.shield(task)
-        if not settled(answer):
-            return f"robots: robots.txt gave {answer.error or answer.status}, so nothing may be fetched yet"
-        return ""
+        return await asyncio.shield(task)
 
     async def _learn(self, origin: str) -> RobotsAnswer:
         answer = await self._ask(origin)
@@ -70,6 +67,6 @@ class Robots:
                 break
             url = target
         if exchange.failure is not None and not exchange.head:
-            return RobotsAnswer(0, "", now_ms(), str(exchange.failure))
+            return RobotsAnswer(0, "", now_ms(), exchange.failure)
         text = exchange.body.payload(MOST_BYTES).decode("utf-8", "replace")
         return RobotsAnswer(exchange.status, text, now_ms())

@@ -21,10 +21,10 @@ from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Page, Recorder
 from muniment.crawl.robots import Robots
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
-from muniment.fetch.client import Client
+from muniment.fetch.client import Client, unreached
 from muniment.model.capture import Earlier
 from muniment.model.page import Claim, FinishBatch, Finished
-from muniment.rules.robots import RobotsAnswer
+from muniment.rules.robots import RobotsAnswer, settled
 
 __all__ = ["Worker"]
 
@@ -95,9 +95,14 @@ class Worker:
         if self._robots is not None:
             refuses = self._robots.refuses(claim.url)
             if refuses is None:
-                reason = await self._robots.learn(claim.url)
-                if reason:
-                    return Refused(claim, reason, final=False)
+                answer = await self._robots.learn(claim.url)
+                if answer.failure is not None:
+                    # the host cannot be reached, so neither can the page: it fails as it would have
+                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks)
+                if not settled(answer):
+                    return Refused(
+                        claim, f"robots: robots.txt answers {answer.status}: nothing may be fetched", final=False
+                    )
                 refuses = self._robots.refuses(claim.url)
             if refuses:
                 return Refused(claim, "robots: robots.txt disallows it", final=True)

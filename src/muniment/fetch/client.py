@@ -17,7 +17,7 @@ from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
 
-__all__ = ["Client"]
+__all__ = ["Client", "unreached"]
 
 
 def _nothing(_host: str) -> None:
@@ -138,8 +138,12 @@ def _keep(connection: Connection, builder: BodyBuilder) -> Body | Failure:
     return disk_failure(error)
 
 
+def unreached(url: str, failure: Failure) -> Exchange:
+    """The exchange of a URL for which no request went out, now."""
+    return _failed(url, failure, (now_us(), monotonic()))
+
+
 def _failed(url: str, failure: Failure, started: tuple[int, float]) -> Exchange:
-    """No request went out."""
     return Exchange(
         url=url,
         request=b"",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from protego import Protego
 
+from muniment.model.failure import Failure
+
 __all__ = ["MOST_BYTES", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
 
 MOST_BYTES = 512_000
@@ -21,13 +23,13 @@ class RobotsAnswer(Struct, frozen=True, array_like=True):
     text: str
     fetched_at: int
     """Unix ms."""
-    error: str = ""
+    failure: Failure | None = None
     """Why there was no answer."""
 
 
 def settled(answer: RobotsAnswer) -> bool:
     """Whether the answer decides: no response, 429 and 5xx mean that nothing may be fetched yet (§2.3.1.4)."""
-    return not answer.error and answer.status != 429 and answer.status < 500
+    return answer.failure is None and answer.status != 429 and answer.status < 500
 
 
 def product_token(user_agent: str) -> str:

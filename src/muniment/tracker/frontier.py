@@ -16,6 +16,7 @@ from muniment.rules.scope import FAR, Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.jobs import settle
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
 from muniment.tracker.robots import RobotsBook
@@ -255,6 +256,10 @@ class Frontier:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
             self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
+
+    def settle(self, now: int) -> str:
+        """Bring the job's state in line with its pages; returns it."""
+        return settle(self._db, self._job_id, now)
 
     def repair(self) -> dict[int, int]:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""

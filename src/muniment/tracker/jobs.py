@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import func, select
 
 from muniment.tracker.engine import Database
-from muniment.tracker.tables import job_rulesets, jobs, pages
+from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs
 
 __all__ = [
     "Job",
@@ -19,9 +19,13 @@ __all__ = [
     "find_job",
     "latest_rules",
     "save_rules",
-    "set_state",
+    "save_settings",
+    "set_outcome",
+    "settle",
+    "skipped",
     "start_digest",
     "start_urls",
+    "try_again",
 ]
 
 
@@ -67,13 +71,41 @@ def create_job(db: Database, name: str, settings: str, digest: bytes, now: int) 
     return Job(int(key[0]), name, "ACTIVE", "", settings, digest)
 
 
-def set_state(db: Database, job_id: int, state: str, outcome: str, now: int) -> None:
-    """Move a job to a state; FINISHED and ABORTED note the time."""
-    ended = now if state in {"FINISHED", "ABORTED"} else None
+def set_outcome(db: Database, job_id: int, outcome: str) -> None:
+    """Note why a job ended: completed, or failed when nothing could be captured."""
     with db.transaction() as connection:
-        connection.execute(
-            jobs.update().where(jobs.c.id == job_id).values(state=state, outcome=outcome, finished_at=ended)
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(outcome=outcome))
+
+
+def settle(db: Database, job_id: int, now: int) -> str:
+    """Bring the job's state in line with its pages; returns it.
+
+    ACTIVE: pages are pending, or children are still to be told of shorter paths. DRAINING: none pending, some claimed.
+    FINISHED: neither (design 4.12). An aborted job stays so.
+    """
+    with db.transaction() as connection:
+        if connection.execute(select(jobs.c.state).where(jobs.c.id == job_id)).scalar_one() == "ABORTED":
+            return "ABORTED"
+        here = pages.c.job_id == job_id
+        pending = connection.execute(select(pages.c.id).where(here, PENDING).limit(1)).first()
+        repairing = connection.execute(select(repairs.c.page_id).where(repairs.c.job_id == job_id).limit(1)).first()
+        claimed = connection.execute(select(pages.c.id).where(here, CLAIMED).limit(1)).first()
+        state = "ACTIVE" if pending or repairing else "DRAINING" if claimed else "FINISHED"
+        ended = now if state == "FINISHED" else None
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(state=state, finished_at=ended))
+    return state
+
+
+def try_again(db: Database, job_id: int, tries: int) -> int:
+    """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
+    with db.transaction() as connection:
+        given = connection.execute(
+            pages.update()
+            .where(pages.c.job_id == job_id, pages.c.link_hops == 0, pages.c.state == "READY")
+            .values(attempts_remaining=tries, ready_at=0)
         )
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        return given.rowcount
 
 
 def save_settings(db: Database, job_id: int, settings: str) -> None:

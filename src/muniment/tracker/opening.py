@@ -52,6 +52,8 @@ def open_job(db: Database, name: str, settings: Settings, urls: Sequence[str], n
     if known != rules:
         rejudge(db, job.job_id, ruleset)
     jobs.save_settings(db, job.job_id, job_settings(settings))
+    if job.outcome == "failed":
+        jobs.try_again(db, job.job_id, settings.tries)
     frontier, _, _ = _build(db, job.job_id, settings, ruleset)
     return Opened(job, frontier, True, frontier.recover())
 

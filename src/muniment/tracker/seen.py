@@ -23,7 +23,7 @@ class SeenCache:
     About 130 bytes an entry. What was dropped is found in the database again.
     """
 
-    def __init__(self, entries: int = 800_000, *, complete: bool = False) -> None:
+    def __init__(self, entries: int = 600_000, *, complete: bool = False) -> None:
         self._half = entries // 2
         self.complete = complete
         """Whether every URL of the job is in the cache, so that what it does not know is new."""

@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 __all__ = [
+    "CLAIMED",
     "PENDING",
     "attempts",
     "hosts",
@@ -50,6 +51,9 @@ _INDEXED = text(_PENDING.format(""))
 
 PENDING = text(_PENDING.format("pages."))
 """A page that waits to be claimed; the condition of the index that serves the claim."""
+
+CLAIMED = text("pages.state = 'CLAIMED'")
+"""A page that some worker holds; the condition of the index that finds what a killed run held."""
 
 jobs = Table(
     "jobs",
