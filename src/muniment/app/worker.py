@@ -13,7 +13,7 @@ from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel, open_channel
 from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
-from muniment.errors import UsageError
+from muniment.errors import MunimentError, UsageError
 from muniment.fetch import Client, FetchConfig
 from muniment.procs.launch import die_with_parent, inherited_channel
 
@@ -54,16 +54,17 @@ async def _serve(sock: socket.socket) -> int:
     channel.send(say.Hello(os.getpid()))
     told = await setup
     worker = _build(channel, told)
-    await worker.run()
+    code = 0
+    try:
+        await worker.run()
+    except MunimentError:
+        # it has told the orchestrator, who tells the user
+        code = 1
     ended = True
-    await _drain(channel, gone)
-    return 0
-
-
-async def _drain(channel: Channel, gone: asyncio.Event) -> None:
-    # closing flushes; the process must not end before the last message is out
-    channel.close()
+    # the orchestrator closes when it has read the goodbye: closing here, with an answer unread, would reset the socket
+    # and lose what was said last
     await gone.wait()
+    return code
 
 
 def _build(channel: Channel, setup: say.Setup) -> Worker:

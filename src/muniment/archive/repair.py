@@ -50,8 +50,11 @@ def repair(out: Path, parts: Path) -> list[Repaired]:
 
 
 def repair_file(out: Path, parts: Path, name: str) -> Repaired:
-    """Repair the open WARC of one killed worker; `name` is the final name."""
+    """Repair the open WARC of one killed worker; `name` is the final name. A file already sealed needs nothing."""
     warc, journal = out / (name + OPEN_SUFFIX), journal_path(parts, name)
+    if not warc.exists() and (out / name).exists():
+        rows = sum(map(_is_row, entries(journal))) if journal.exists() else 0
+        return Repaired(name=name, freed=False, rows=rows, cut_bytes=0)
     if not warc.exists() and journal.exists():
         return _without_warc(journal)
     try:

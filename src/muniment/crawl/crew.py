@@ -47,6 +47,11 @@ class Member:
             self.busy = (cpu_s - before) / (now - then) > _BUSY
             self._judged = (now, cpu_s)
 
+    def dismiss(self) -> None:
+        """Close the socket: the worker has said its last, and ends when it sees that it was read."""
+        if self.channel is not None:
+            self.channel.close()
+
     def kill(self) -> None:
         """End the process at once."""
         if self.process.poll() is None:

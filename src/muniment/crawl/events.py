@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
 import msgspec
 
 from muniment.clock import iso_ms, now_ms
+from muniment.errors import ArchiveError, DiskFullError
 
 __all__ = ["EventLog"]
 
@@ -18,7 +20,7 @@ class EventLog:
     """Appends events to the locked `crawl.jsonl`; a torn last line of a killed run is ended first."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self._descriptor, self._broken = descriptor, False
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             os.write(descriptor, b"\n")
@@ -29,5 +31,13 @@ class EventLog:
 
     def write_many(self, events: list[dict[str, Any]]) -> None:
         """Several events in one write."""
-        if events:
+        if not events or self._broken:
+            return
+        try:
             os.write(self._descriptor, _encoder.encode_lines(events))
+        except OSError as error:
+            # told once: the run ends over it, and what it says while ending is not worth another complaint
+            self._broken = True
+            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            kind = DiskFullError if full else ArchiveError
+            raise kind(f"the event log cannot be written: {error.strerror}") from error

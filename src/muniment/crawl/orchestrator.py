@@ -173,8 +173,10 @@ class Orchestrator:
                 self._welcome(member)
             case say.Trouble(disk_full, text):
                 self._trouble(disk_full=disk_full, text=text)
+                member.dismiss()
             case say.Bye():
                 member.bye = True
+                member.dismiss()
 
     def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         if worker in self._crew.members:
@@ -196,16 +198,16 @@ class Orchestrator:
 
     def _worker_ended(self, member: Member) -> None:
         """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
-        self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
-        self._schedule.remove_worker(member.number)
-        self._robots.gone(member.number)
         try:
             if member.open_file:
                 self._shelf.mend(member.open_file)
+            self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
+            state = "ended" if member.bye else "lost"
+            self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
         except MunimentError as error:
             self._give_up(error)
-        state = "ended" if member.bye else "lost"
-        self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
+        self._schedule.remove_worker(member.number)
+        self._robots.gone(member.number)
         if not self._stopping:
             self._replace(member)
         self._wake.set()

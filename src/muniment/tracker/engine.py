@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from muniment.errors import TrackerError
+from muniment.errors import DiskFullError, MunimentError, TrackerError
 from muniment.tracker.tables import metadata
 
 __all__ = ["SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
@@ -125,13 +125,21 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """One write transaction; everything in it happens or nothing does."""
         connection = self.connection
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
+            connection.exec_driver_sql("COMMIT")
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            self._roll_back()
+            raise _mapped(error) from error
         except BaseException:
-            connection.exec_driver_sql("ROLLBACK")
+            self._roll_back()
             raise
-        connection.exec_driver_sql("COMMIT")
+
+    def _roll_back(self) -> None:
+        # a transaction that could not begin, or that SQLite gave up itself, has nothing to roll back
+        with suppress(SQLAlchemyError):
+            self.connection.exec_driver_sql("ROLLBACK")
 
     def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
         """Run a prepared statement once for each row."""
@@ -189,6 +197,14 @@ class Database:
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _mapped(error: SQLAlchemyError | sqlite3.Error) -> MunimentError:
+    """Our error for the driver's."""
+    text = _first_line(error)
+    if "disk is full" in text:
+        return DiskFullError("no room is left for the tracker; make some and give the same command again")
+    return TrackerError(f"the tracker's database failed: {text}")
 
 
 def _first_line(error: BaseException) -> str:
