@@ -1,0 +1,139 @@
+"""Tracker files that cannot be used: one line each, whatever is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from tracker_harness import A, Tracker, site
+
+from muniment.errors import TrackerError
+from muniment.tracker import jobs
+from muniment.tracker.engine import SCHEMA_REVISION, Database
+
+
+@contextmanager
+def refused():
+    with pytest.raises(TrackerError) as caught:
+        yield caught
+    assert "\n" not in str(caught.value)
+
+
+def use(path: Path) -> None:
+    tracker = Tracker(path)
+    tracker.close()
+
+
+def made(path: Path, pages: int = 300) -> Path:
+    tracker = Tracker(path)
+    tracker.finish(tracker.take(site("")), {site(""): [(site(str(n)), A) for n in range(pages)]})
+    tracker.close()
+    return path
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    path = tmp_path / "tracker.sqlite"
+    path.write_bytes(b"not a database, but long enough to be taken for one" * 100)
+    with refused() as caught:
+        use(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_directory_in_its_place(tmp_path):
+    (tmp_path / "tracker.sqlite").mkdir()
+    with refused():
+        use(tmp_path / "tracker.sqlite")
+
+
+def test_a_damaged_database(tmp_path):
+    path = made(tmp_path / "tracker.sqlite")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    with refused():
+        use(path)
+
+
+def test_a_database_cut_short(tmp_path):
+    path = made(tmp_path / "tracker.sqlite")
+    os.truncate(path, path.stat().st_size // 2)
+    with refused():
+        use(path)
+
+
+def test_a_tracker_of_a_newer_version(tmp_path):
+    path = made(tmp_path / "tracker.sqlite")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE alembic_version SET version_num = '9999'")
+    with refused() as caught:
+        use(path)
+    assert "newer" in str(caught.value)
+
+
+def test_a_tracker_that_another_program_holds(tmp_path):
+    path = tmp_path / "tracker.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE t (x)")
+        other.execute("BEGIN EXCLUSIVE")
+        with refused():
+            use(path)
+
+
+def test_a_tracker_that_another_program_locks_later(tmp_path):
+    path = made(tmp_path / "tracker.sqlite")
+    tracker = Tracker(path)
+    try:
+        tracker.db.connection.exec_driver_sql("PRAGMA busy_timeout = 10")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with refused():
+                tracker.claim()
+    finally:
+        tracker.close()
+
+
+def test_reading_where_there_is_none(tmp_path):
+    with refused():
+        Database.read_sqlite(tmp_path / "tracker.sqlite")
+
+
+def test_reading_what_is_no_database(tmp_path):
+    path = tmp_path / "tracker.sqlite"
+    path.write_bytes(b"no database at all" * 100)
+    with refused(), closing(Database.read_sqlite(path)) as db:
+        jobs.find_job(db)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "50%25", "a?b", "a#b", "ünï", "a&b=c"])
+def test_any_directory_name_will_do(tmp_path, name):
+    (tmp_path / name).mkdir()
+    path = made(tmp_path / name / "tracker.sqlite", pages=3)
+    assert path.is_file()
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    with closing(Database.read_sqlite(path)) as db:
+        assert jobs.find_job(db) is not None
+
+
+def test_a_crash_while_the_first_tables_were_made_is_made_good(tmp_path):
+    """The tables and their revision are one transaction; without a revision they are made."""
+    path = tmp_path / "tracker.sqlite"
+    with closing(Database.open_sqlite(path)) as db, db.transaction() as connection:
+        connection.exec_driver_sql("DELETE FROM alembic_version")
+    use(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [(SCHEMA_REVISION,)]
+
+
+def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(tmp_path):
+    tracker = Tracker(tmp_path / "tracker.sqlite")
+    try:
+        with closing(Database.read_sqlite(tracker.path)) as reader, tracker.db.transaction():
+            found = jobs.find_job(reader)
+            assert found is not None
+            assert found.state == "ACTIVE"
+    finally:
+        tracker.close()

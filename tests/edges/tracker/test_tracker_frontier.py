@@ -1,0 +1,399 @@
+"""Claim, finish, release, recover: what a page goes through in a real SQLite tracker."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select, update
+from tracker_harness import IFRAME, IMG, NOWHERE, REDIRECT, A, site
+
+from muniment.errors import ProtocolError
+from muniment.model.link import FoundAs
+from muniment.model.page import FinishBatch
+from muniment.model.url import url_key
+from muniment.testing.pages import finish_batch, finished, packed_links
+from muniment.tracker.tables import jobs, pages
+
+START, ONE, TWO, THREE = site(""), site("1"), site("2"), site("3")
+
+
+def set_nice(job, url, nice):
+    with job.db.transaction() as connection:
+        connection.execute(update(pages).where(pages.c.key == url_key(url)).values(nice=nice))
+
+
+def tried(job, url):
+    page = job.page(url)
+    return page["attempts"], page["attempts_remaining"], page["state"]
+
+
+# -- claim
+
+
+def test_pages_of_a_host_are_claimed_first_in_first_out(tracker):
+    job = tracker(START, THREE, ONE, TWO)
+    assert [claim.url for claim in job.claim(2)] == [START, THREE]
+    assert [claim.url for claim in job.claim(2)] == [ONE, TWO]
+    assert job.claim() == []
+
+
+def test_a_lower_nice_value_goes_first(tracker):
+    job = tracker(START, ONE, TWO, THREE)
+    set_nice(job, TWO, -1)
+    set_nice(job, START, 1)
+    assert [claim.url for claim in job.claim()] == [TWO, ONE, THREE, START]
+
+
+def test_a_claim_says_all_that_the_fetch_needs(tracker):
+    web = {START: [(ONE, A), (site("x.png", "cdn.example"), IMG)]}
+    job = tracker(START)
+    start = job.take(START)
+    assert (start.host, start.attempt, start.last_try, start.depth, start.via) == ("a.example", 1, False, 0, "")
+    assert start.follow
+    job.finish(start, web)
+    page, image = job.claim()
+    assert (page.url, page.depth, page.via, page.found_as, page.follow) == (ONE, 1, START, A, True)
+    assert (image.host, image.depth, image.via, image.found_as, image.follow) == ("cdn.example", -1, START, IMG, False)
+
+
+def test_claim_numbers_are_never_given_twice(tracker):
+    job = tracker(START, ONE)
+    numbers = []
+    for _ in range(3):
+        claims = job.claim()
+        numbers += [claim.claim_id for claim in claims]
+        job.frontier.release([(claim.page_id, claim.claim_id) for claim in claims])
+    assert len(set(numbers)) == 6
+
+
+def test_a_host_gives_at_most_what_is_asked(tracker):
+    job = tracker(START, ONE, site("", "b.example"), site("1", "b.example"))
+    first, second = sorted(job.frontier.pending())
+    assert [c.url for c in job.frontier.claim([(second, 1), (first, 5)], 0)] == [site("", "b.example"), START, ONE]
+
+
+# -- finish
+
+
+def test_success_leaves_no_attempts_and_failure_takes_one(tracker):
+    job = tracker(START, ONE, tries=3)
+    job.finish(job.take(START))
+    job.finish(job.take(ONE), status=503, done=False)
+    assert tried(job, START) == (1, 0, "READY")
+    assert tried(job, ONE) == (1, 2, "READY")
+
+
+def test_tries_end_and_each_is_kept(tracker):
+    job = tracker(START, tries=3)
+    lasts = []
+    for _ in range(3):
+        claim = job.take(START)
+        lasts.append(claim.last_try)
+        job.finish(claim, status=0, error="reset: gone", done=claim.last_try)
+    assert lasts == [False, False, True]
+    assert job.attempts(START) == [(1, 0, "reset: gone"), (2, 0, "reset: gone"), (3, 0, "reset: gone")]
+    assert job.claim() == []
+    assert job.sums()[:2] == (0, 1)
+
+
+def test_a_retry_waits_until_it_is_ready(tracker):
+    job = tracker(START)
+    report = job.finish(job.take(START), status=503, done=False, retry_after_ms=2_000, now=10_000)
+    assert list(report.retries.values()) == [12_000]
+    assert job.claim(now=11_999) == []
+    assert [claim.attempt for claim in job.claim(now=12_000)] == [2]
+
+
+def test_the_earliest_retry_of_a_host_is_reported(tracker):
+    job = tracker(START, ONE)
+    start, one = job.claim()
+    batch = finish_batch(
+        [finished(start, done=False, retry_after_ms=900), finished(one, done=False, retry_after_ms=300)]
+    )
+    assert list(job.frontier.finish(batch, 0, 5_000).retries.values()) == [5_300]
+
+
+def test_a_finish_sent_twice_changes_nothing_twice(tracker):
+    web = {START: [(ONE, A)]}
+    job = tracker(START)
+    claim = job.take(START)
+    job.finish(claim, web)
+    before = job.everything()
+    report = job.finish(claim, web)
+    assert report.accepted == []
+    assert report.pending == {}
+    assert job.everything() == before
+
+
+def test_a_page_twice_in_one_batch_counts_once(tracker):
+    job = tracker(START)
+    claim = job.take(START)
+    job.finish([claim, claim])
+    assert job.sums() == (1, 0, 1, 0, 100)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1 << 40])
+def test_a_finish_with_another_claim_changes_nothing(tracker, wrong):
+    job = tracker(START)
+    claim = job.take(START)
+    before = job.everything()
+    page = finished(claim, [(ONE, A)])
+    other = type(page)(*[wrong if name == "claim_id" else getattr(page, name) for name in page.__struct_fields__])
+    assert job.frontier.finish(finish_batch([other], [(ONE, A)]), 0, 0).accepted == []
+    assert job.everything() == before
+
+
+def test_a_finish_of_a_page_that_was_given_to_another_changes_nothing(tracker):
+    job = tracker(START)
+    first = job.take(START)
+    job.frontier.release([(first.page_id, first.claim_id)])
+    second = job.take(START)
+    assert job.finish(first).accepted == []
+    assert job.page(START)["claim_id"] == second.claim_id
+    assert len(job.finish(second).accepted) == 1
+
+
+def test_a_finish_of_an_unknown_page_changes_nothing(tracker):
+    job = tracker(START)
+    claim = job.take(START)
+    before = job.everything()
+    page = finished(claim)
+    other = type(page)(*[99 if name == "page_id" else getattr(page, name) for name in page.__struct_fields__])
+    assert job.frontier.finish(finish_batch([other]), 0, 0).accepted == []
+    assert job.everything() == before
+
+
+def test_an_outlink_whose_text_was_never_told_is_refused_and_leaves_nothing(tracker):
+    """An exception in the middle of a finish: the pages of the batch before it are rolled back too."""
+    job = tracker(START, ONE)
+    start, one = job.claim()
+    before = job.everything()
+    batch = FinishBatch([finished(start, [(TWO, A)]), finished(one, [(THREE, A)])], [(url_key(TWO), TWO)])
+    with pytest.raises(ProtocolError):
+        job.frontier.finish(batch, 0, 0)
+    assert job.everything() == before
+    job.reopen()
+    assert job.states() == {START: "READY", ONE: "READY"}
+
+
+def test_the_same_new_url_as_link_and_as_requisite_is_one_page(tracker):
+    job = tracker(START)
+    report = job.finish(job.take(START), {START: [(ONE, A), (ONE, IMG)]})
+    assert list(report.pending.values()) == [1]
+    assert job.hops(ONE) == (1, 1)
+    assert job.children(START) == [(ONE, A), (ONE, IMG)]
+
+
+def test_relations_are_kept_packed_and_in_order(tracker):
+    links = [(ONE, A), (TWO, IMG), (THREE, IFRAME), (START, A), (site("f", "b.example"), FoundAs.ROBOTS)]
+    job = tracker(START)
+    job.finish(job.take(START), {START: links})
+    assert job.children(START) == links
+
+
+def test_outlinks_of_a_page_that_will_be_tried_again_are_told_by_the_last_try(tracker):
+    job = tracker(START)
+    job.finish(job.take(START), status=503, done=False)
+    assert job.states() == {START: "READY"}
+    job.finish(job.take(START), {START: [(ONE, A)]})
+    assert job.hops(ONE) == (1, NOWHERE[1])
+
+
+def test_an_unknown_page_beyond_the_level_is_kept_and_not_claimed(tracker):
+    """Seed 002: it must be kept, for a shorter path may come."""
+    web = {START: [(ONE, A)], ONE: [(TWO, A)], TWO: [(THREE, A)]}
+    job = tracker(START, level=1)
+    assert job.crawl(web) == [START, ONE]
+    assert job.page(TWO)["in_scope"] is False
+    assert job.states()[TWO] == "READY"
+
+
+# -- release and recover
+
+
+def test_a_released_page_waits_again_without_having_lost_a_try(tracker):
+    job = tracker(START)
+    claim = job.take(START)
+    job.frontier.release([(claim.page_id, claim.claim_id)])
+    page = job.page(START)
+    assert (page["state"], page["claim_id"], page["attempts"], page["attempts_remaining"]) == ("READY", None, 0, 3)
+
+
+def test_a_release_with_another_claim_changes_nothing(tracker):
+    job = tracker(START)
+    claim = job.take(START)
+    job.frontier.release([(claim.page_id, claim.claim_id + 1)])
+    assert job.page(START)["state"] == "CLAIMED"
+
+
+def test_what_a_killed_run_held_waits_again(tracker):
+    job = tracker(START, ONE, TWO)
+    job.finish(job.take(START))
+    held = job.claim()
+    assert job.states() == {START: "READY", ONE: "CLAIMED", TWO: "CLAIMED"}
+    job.reopen()
+    assert (job.opened.resumed, job.opened.given_back) == (True, len(held))
+    assert sorted(claim.url for claim in job.claim()) == [ONE, TWO]
+
+
+def test_a_retry_that_waits_is_kept_by_a_restart(tracker):
+    job = tracker(START)
+    job.finish(job.take(START), status=503, done=False, retry_after_ms=60_000, now=1_000)
+    job.reopen()
+    assert sum(job.frontier.pending().values()) == 1
+    assert job.claim(now=60_999) == []
+    assert [claim.attempt for claim in job.claim(now=61_000)] == [2]
+
+
+# -- sums
+
+
+def test_pages_requisites_failures_and_bytes_are_counted(tracker):
+    image, gone = site("x.png"), site("gone")
+    web = {START: [(ONE, A), (image, IMG), (gone, A)]}
+    job = tracker(START)
+    job.finish(job.take(START), web, body_length=1_000)
+    job.finish(job.take(ONE), body_length=200)
+    job.finish(job.take(image), body_length=30)
+    job.finish(job.take(gone), status=0, error="reset: gone", body_length=4)
+    assert job.sums() == (2, 1, 1, 1, 1_234)
+    job.reopen()
+    totals = job.frontier.totals
+    assert (totals.captured, totals.failed, totals.starts_captured, totals.requisites) == (2, 1, 1, 1)
+    assert totals.payload_bytes == 1_234
+
+
+def test_a_try_that_will_be_repeated_is_not_counted(tracker):
+    job = tracker(START)
+    job.finish(job.take(START), status=503, done=False, body_length=77)
+    assert job.sums() == (0, 0, 0, 0, 0)
+
+
+def test_pending_is_counted_per_host_and_agrees_with_the_reports(tracker):
+    web = {START: [(ONE, A), (TWO, A), (site("x", "b.example"), A)]}
+    job = tracker(START)
+    report = job.finish(job.take(START), web)
+    assert report.pending == job.frontier.pending()
+    assert sorted(report.pending.values()) == [1, 2]
+
+
+def test_known_pages_counts_urls_over_restarts(tracker):
+    job = tracker(START)
+    job.finish(job.take(START), {START: [(ONE, A), (TWO, A)]})
+    assert job.frontier.known_pages() == 3
+    job.reopen()
+    assert job.frontier.known_pages() == 3
+
+
+def test_a_url_known_before_a_restart_is_not_a_new_page_after_it(tracker):
+    web = {START: [(ONE, A)], ONE: [(START, A), (ONE, A), (TWO, A)]}
+    job = tracker(START)
+    job.finish(job.take(START), web)
+    job.reopen()
+    job.finish(job.take(ONE), web)
+    assert list(job.states()) == [START, ONE, TWO]
+
+
+# -- payloads
+
+
+def test_a_payload_is_known_by_its_first_capture(tracker):
+    job = tracker(START, ONE)
+    start, one = job.claim()
+    digest, first, second = b"d" * 20, b"1" * 16, b"2" * 16
+    batch = finish_batch(
+        [finished(start, payload=digest, record_id=first), finished(one, payload=digest, record_id=second)]
+    )
+    job.frontier.finish(batch, 0, 0)
+    for _ in range(2):
+        known = job.frontier.payloads.known([digest, b"e" * 20])
+        assert list(known) == [digest]
+        assert (known[digest].url, known[digest].record_id) == (START, first)
+        job.reopen()
+
+
+def test_more_digests_than_one_lookup_takes(tracker):
+    urls = [site(str(n)) for n in range(300)]
+    job = tracker(*urls)
+    made = [
+        finished(claim, payload=claim.page_id.to_bytes(20, "big"), record_id=claim.page_id.to_bytes(16, "big"))
+        for claim in job.claim()
+    ]
+    job.frontier.finish(finish_batch(made), 0, 0)
+    known = job.frontier.payloads.known([n.to_bytes(20, "big") for n in range(400)])
+    assert sorted(earlier.url for earlier in known.values()) == sorted(urls)
+
+
+# -- the site
+
+
+def test_the_host_that_a_start_page_redirects_to_is_the_site(tracker):
+    home, inner = site("", "b.example"), site("inner", "b.example")
+    web = {START: [(home, REDIRECT)], home: [(inner, A)], inner: [(site("deep", "b.example"), A)]}
+    job = tracker(START)
+    assert job.crawl(web) == [START, home, inner, site("deep", "b.example")]
+
+
+def test_a_redirect_of_another_page_makes_no_site(tracker):
+    away, inner = site("", "b.example"), site("inner", "b.example")
+    web = {START: [(ONE, A)], ONE: [(away, REDIRECT)], away: [(inner, A)]}
+    job = tracker(START)
+    assert job.crawl(web) == [START, ONE, away]
+
+
+def test_pages_captured_before_their_host_became_the_site_go_again_and_are_followed(tracker):
+    moved, home, page = site("moved"), site("", "b.example"), site("page", "b.example")
+    web = {START: [(page, A)], moved: [(home, REDIRECT)], page: [(site("deep", "b.example"), A)]}
+    job = tracker(START, moved)
+    job.finish(job.take(START), web)
+    job.finish(job.take(page), web)
+    assert job.page(page)["attempts_remaining"] == 0
+    job.finish(job.take(moved), web)
+    assert job.page(page)["attempts_remaining"] == 1
+    again = job.take(page)
+    assert again.follow
+    job.frontier.release([(again.page_id, again.claim_id)])
+    assert set(job.crawl(web)) == {home, page, site("deep", "b.example")}
+    assert [number for number, _, _ in job.attempts(page)] == [1, 2]
+
+
+def test_a_page_out_while_its_host_becomes_the_site_goes_again(tracker):
+    moved, home, page = site("moved"), site("", "b.example"), site("page", "b.example")
+    web = {START: [(page, A)], moved: [(home, REDIRECT)], page: [(site("deep", "b.example"), A)]}
+    job = tracker(START, moved)
+    job.finish(job.take(START), web)
+    out = job.take(page)
+    job.finish(job.take(moved), web)
+    job.finish(out, web)
+    assert set(job.crawl(web)) == {home, page, site("deep", "b.example")}
+
+
+def test_a_page_that_goes_again_counts_once(tracker):
+    moved, home, page = site("moved"), site("", "b.example"), site("page", "b.example")
+    web = {START: [(page, A)], moved: [(home, REDIRECT)]}
+    job = tracker(START, moved)
+    for url in (START, page, moved, home, page):
+        job.finish(job.take(url), web)
+    assert job.sums()[0] == 4
+
+
+def test_no_parent_keeps_to_the_directory_of_each_start_page(tracker):
+    start, other = site("docs/index.html"), site("wiki/")
+    web = {start: [(site("docs/a"), A), (site("blog/"), A), (site("docsx"), A)], site("docs/a"): [(site("docs/b"), A)]}
+    web |= {site("blog/"): [(site("blog/inner"), A)]}
+    web |= {other: [(site("wiki/w"), A)], site("wiki/w"): [(site("wiki/v"), A)]}
+    job = tracker(start, other, no_parent=True)
+    assert set(job.crawl(web)) == {
+        start, other, site("docs/a"), site("docs/b"), site("blog/"), site("docsx"), site("wiki/w"), site("wiki/v"),
+    }  # fmt: skip
+
+
+def test_a_job_is_active_and_its_settings_hold_no_secret(tracker):
+    job = tracker(START, proxy="http://user:hush@proxy.example:1/", header=("Cookie: hush", "X-Plain: kept"))
+    state, kept = job.db.connection.execute(select(jobs.c.state, jobs.c.settings)).one()
+    assert state == "ACTIVE"
+    assert "hush" not in kept
+    assert "X-Plain: kept" in kept
+
+
+def test_packed_links_are_what_the_tracker_unpacks():
+    assert len(packed_links([(ONE, A), (TWO, IMG)])) == 34

@@ -1,0 +1,124 @@
+"""A real tracker in a temporary SQLite file, and a made-up web that its pages are finished with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim
+from muniment.model.url import url_key
+from muniment.rules.scope import FAR
+from muniment.settings import Settings
+from muniment.testing.pages import Links, finish_batch, finished
+from muniment.tracker.admission import unpack_children
+from muniment.tracker.engine import Database
+from muniment.tracker.frontier import FinishReport
+from muniment.tracker.opening import open_job
+from muniment.tracker.tables import attempts, jobs, pages, relations, repairs
+
+Web = Mapping[str, Links]
+"""What each URL leads to; one that is missing leads nowhere."""
+
+A, IMG, IFRAME, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.IFRAME, FoundAs.REDIRECT
+
+
+def site(path: str, host: str = "a.example") -> str:
+    return f"https://{host}/{path}"
+
+
+class Tracker:
+    """One job in one file; every method is what the orchestrator does."""
+
+    def __init__(self, path: Path, *urls: str, **settings: Any) -> None:
+        self.path, self.urls, self.settings = path, urls or (site(""),), settings
+        self.open()
+
+    def open(self) -> None:
+        self.db = Database.open_sqlite(self.path)
+        self.opened = open_job(self.db, "job", Settings(**self.settings), self.urls, 1_000)
+        self.frontier = self.opened.frontier
+        self.job_id = self.opened.job.job_id
+
+    def close(self) -> None:
+        self.db.close()
+
+    def reopen(self, **changed: Any) -> None:
+        """What a killed run leaves, found by the next one."""
+        self.close()
+        self.settings |= changed
+        self.open()
+
+    def claim(self, most: int = 1000, now: int = 0) -> list[Claim]:
+        return self.frontier.claim([(host, most) for host in sorted(self.frontier.pending())], now)
+
+    def take(self, url: str, now: int = 0) -> Claim:
+        """Claim one page; the others that come along are given back."""
+        claims = {claim.url: claim for claim in self.claim(now=now)}
+        self.frontier.release([(c.page_id, c.claim_id) for c in claims.values() if c.url != url])
+        return claims[url]
+
+    def finish(self, claims: Claim | Sequence[Claim], web: Web | None = None, now: int = 0, **how: Any) -> FinishReport:
+        claims = [claims] if isinstance(claims, Claim) else claims
+        web = web or {}
+        links = [link for claim in claims for link in web.get(claim.url, ())]
+        pages = [finished(claim, web.get(claim.url, ()), **how) for claim in claims]
+        return self.frontier.finish(finish_batch(pages, links), 0, now)
+
+    def crawl(self, web: Web) -> list[str]:
+        """Finish everything, one page at a time, and return the URLs in order."""
+        done = []
+        while self.frontier.pending() or self.frontier.repairing:
+            for claim in self.claim(1):
+                self.finish(claim, web)
+                done.append(claim.url)
+            self.frontier.repair()
+        return done
+
+    def page(self, url: str) -> Mapping[str, Any]:
+        found = select(pages).where(pages.c.key == url_key(url))
+        return self.db.connection.execute(found).mappings().one()
+
+    def states(self) -> dict[str, str]:
+        return dict(map(tuple, self.db.connection.execute(select(pages.c.url, pages.c.state).order_by(pages.c.id))))
+
+    def hops(self, url: str) -> tuple[int, int]:
+        page = self.page(url)
+        return page["link_hops"], page["requisite_hops"]
+
+    def standings(self) -> dict[str, tuple[int, int]]:
+        """Every page in scope, with its fewest link and requisite hops."""
+        found = select(pages.c.url, pages.c.link_hops, pages.c.requisite_hops).where(pages.c.in_scope)
+        return {url: (link, requisite) for url, link, requisite in self.db.connection.execute(found)}
+
+    def children(self, url: str) -> list[tuple[str, FoundAs]]:
+        packed = select(relations.c.children).where(relations.c.parent_id == self.page(url)["id"])
+        words = unpack_children(self.db.connection.execute(packed).scalar_one())
+        names = dict(map(tuple, self.db.connection.execute(select(pages.c.id, pages.c.url))))
+        return [(names[word >> 8], FoundAs(word & 0xFF)) for word in words]
+
+    def attempts(self, url: str) -> list[tuple[int, int, str]]:
+        found = select(attempts.c.number, attempts.c.status, attempts.c.error).where(
+            attempts.c.page_id == self.page(url)["id"]
+        )
+        return [tuple(row) for row in self.db.connection.execute(found.order_by(attempts.c.number))]
+
+    def sums(self) -> tuple[int, int, int, int, int]:
+        """captured, failed, starts captured, requisites, payload bytes."""
+        columns = jobs.c.pages_captured, jobs.c.pages_failed, jobs.c.starts_captured
+        row = self.db.connection.execute(select(*columns, jobs.c.requisites_captured, jobs.c.payload_bytes)).one()
+        return tuple(row)
+
+    def repairs(self) -> int:
+        return self.db.connection.execute(select(func.count()).select_from(repairs)).scalar_one()
+
+    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All rows of all tables that a finish may touch."""
+        tables = (jobs, pages, relations, repairs, attempts)
+        return {t.name: [tuple(row) for row in self.db.connection.execute(select(t))] for t in tables}
+
+
+NOWHERE = (FAR, FAR)
