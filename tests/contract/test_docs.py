@@ -1,0 +1,280 @@
+"""The documents are true: commands, SQL and Python run, tables equal the code, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import click
+import duckdb
+import pytest
+
+from muniment.archive.index import SCHEMA
+from muniment.cli import _COMMANDS
+from muniment.cli.check import check
+from muniment.cli.crawl import crawl
+from muniment.cli.inspect import inspect as inspect_command
+from muniment.cli.why import why
+from muniment.model.failure import FAILURE_CODES
+from muniment.settings import DelayRange, options, parse_delay, parse_size
+from muniment.testing.nginx import Nginx
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+EXAMPLE = "https://example.com/"
+OURS = ("muniment ", "./scripts/run ")
+NOT_RUN_HERE = ("./scripts/test", "pipx ", "uv ", "wb-manager ", "wayback")
+"""What other tests run (installation, replay), or what would run this test."""
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def _lines(*pages: Path) -> list[str]:
+    return [line for page in pages for block in _blocks(page, "sh") for line in block.splitlines() if line.strip()]
+
+
+# -- commands, SQL and Python
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Nginx]:
+    root = tmp_path / "site"
+    (root / "docs").mkdir(parents=True)
+    words = " ".join(f"word{number}" for number in range(200))
+    head = "<link rel=stylesheet href=style.css><img src=logo.png>"
+    (root / "index.html").write_text(f"{head}<a href=about.html>About</a><a href=docs/a.html>A</a>{words}")
+    (root / "style.css").write_text("body { background: url(logo.png) }")
+    (root / "logo.png").write_bytes(b"\x89PNG" + bytes(range(256)))
+    for number, name in enumerate(("about.html", "docs/a.html", "docs/b.html")):
+        (root / name).write_text(f"<a href=/docs/b.html>b</a><a href=/>home</a>{number} {words}")
+    with Nginx(root) as server:
+        yield server
+
+
+def test_commands_of_readme_and_quickstart(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    lines = _lines(ROOT / "README.md", DOCS / "quickstart.md")
+    for line in lines:
+        assert line.startswith((*OURS, *NOT_RUN_HERE)), f"nobody runs {line!r}"
+    # Many processes: the first compiles the modules for all, wherever the suite may not write bytecode.
+    muniment.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(tmp_path / "bytecode"))
+    ours = [line for line in dict.fromkeys(lines) if line.startswith(OURS)]
+    for line in ours:
+        _run(muniment, line, site.url)
+    for line in ours:
+        if lines.count(line) > 1 and " crawl " in line:
+            before = len(site.requests())
+            assert "finished; nothing to do" in _run(muniment, line, site.url)
+            assert len(site.requests()) == before, f"{line} made requests the second time"
+    there = {re.sub("-(wal|shm)$", "", path.name) for path in (tmp_path / "example").iterdir()}
+    assert there == {"muniment-00000.warc.gz", "captures.parquet", "crawl.jsonl", "tracker.sqlite"}
+    assert there <= _promised_files()
+
+
+def _run(muniment: Any, line: str, url: str) -> str:
+    """Run an example, `example.com` being the local server; what it printed."""
+    done = muniment(*shlex.split(line.replace(EXAMPLE, url))[1:])
+    expected = 3 if "--max-pages" in line else 0
+    assert done.code == expected, f"{line}\n{done.stdout}{done.stderr}"
+    return str(done.stdout + done.stderr)
+
+
+def _promised_files() -> set[str]:
+    text = (DOCS / "output.md").read_text()
+    return set(re.findall(r"^\| `([\w.-]+)`", text[: text.index("## Columns")], re.MULTILINE))
+
+
+def test_readme_begins_with_the_two_commands() -> None:
+    assert _lines(ROOT / "README.md")[:2] == [f"./scripts/run crawl {EXAMPLE} -o example", "./scripts/test"]
+
+
+def test_scripts_that_the_docs_name_can_be_run() -> None:
+    for name in ("run", "test"):
+        assert (ROOT / "scripts" / name).stat().st_mode & 0o111
+    done = subprocess.run(
+        ["sh", "-n", ROOT / "scripts" / "run", ROOT / "scripts" / "test"], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_sql_and_python_of_output(
+    muniment: Any, site: Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert muniment("crawl", site.url).code == 0
+    monkeypatch.chdir(tmp_path)
+    for run in ("a", "b"):
+        shutil.copytree("muniment-out", f"runs/{run}")
+    answers = [duckdb.sql(block).fetchall() for block in _blocks(DOCS / "output.md", "sql")]
+    [(rows, payload)] = duckdb.sql("SELECT count(*), sum(body_length) FROM 'muniment-out/captures.parquet'").fetchall()
+    assert sum(count for _, count in answers[0]) == rows
+    assert answers[1] == [("127.0.0.1", payload, rows)]
+    assert answers[2] == answers[3] == []
+    assert {url.removeprefix(site.url) for url, _, _ in answers[4]} == {"", "about.html", "docs/a.html", "docs/b.html"}
+    assert answers[5] == [(2 * rows,)]
+    for line in _lines(DOCS / "output.md"):
+        words = shlex.split(line)
+        assert words[0] == "python"
+        done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "url" in done.stdout
+    [block] = _blocks(DOCS / "output.md", "python")
+    assert len(block.splitlines()) == 5
+    exec(compile(block, "docs/output.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.count("WARC-Type: response") + printed.count("WARC-Type: revisit") == rows
+
+
+# -- tables against code
+
+
+def _section(page: Path, heading: str) -> list[list[str]]:
+    """The rows of all tables below a heading of level two, to the next one."""
+    text = page.read_text()
+    start = text.index(f"\n## {heading}")
+    end = text.find("\n## ", start + 1)
+    lines = text[start : end if end > 0 else len(text)].splitlines()
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
+    rows = [[cell.strip().replace(r"\|", "|") for cell in row] for row in cells]
+    return [row for row in rows if not set(row[0]) <= {"-"}]
+
+
+def _spelled(command: click.Command) -> dict[str, str]:
+    """The spelling of each option in `--help`, by parameter name."""
+    context = click.Context(command, info_name=command.name)
+    records = {p.name: p.get_help_record(context) for p in command.params if isinstance(p, click.Option)}
+    return {str(name): record[0] for name, record in records.items() if record}
+
+
+def _is_default(cell: str, kind: Any, default: Any) -> bool:
+    if default is None or default in ("", ()):
+        return "`" not in cell and bool(cell)
+    text = cell.strip("`")
+    if isinstance(default, bool):
+        return text == ("on" if default else "off")
+    if isinstance(default, DelayRange):
+        return parse_delay(text) == default
+    if isinstance(default, int):
+        return parse_size(text) == default
+    return float(text) == default if isinstance(default, float) else text == default
+
+
+def test_options_of_crawl_equal_the_settings() -> None:
+    rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment crawl") if row[0] != "option"}
+    spelled = _spelled(crawl)
+    assert set(rows) == set(spelled.values())
+    documented = [row[0] for row in rows.values() if len(row) == 4]
+    in_order = [f"`{spelled[name]}`" for name, _, _, _ in options()]
+    assert documented == in_order
+    for name, kind, default, option in options():
+        _, shown, meaning, on_resume = rows[spelled[name]]
+        assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
+        assert meaning.startswith("Not yet") == option.later, name
+        assert (on_resume == "no") == (option.on_resume == "fixed"), name
+        assert on_resume in {"yes", "no", "–"}, name
+
+
+@pytest.mark.parametrize(
+    ("heading", "command"),
+    [("muniment inspect", inspect_command), ("muniment check", check), ("muniment why", why)],
+)
+def test_options_of_other_commands(heading: str, command: click.Command) -> None:
+    rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading)} - {"option"}
+    assert rows == set(_spelled(command).values())
+
+
+def test_every_command_is_documented() -> None:
+    text = (DOCS / "options.md").read_text()
+    for name, (module, attribute) in _COMMANDS.items():
+        command = getattr(__import__(module, fromlist=[attribute]), attribute)
+        assert command.hidden or f"muniment {name}" in text, name
+
+
+def test_columns_equal_the_index() -> None:
+    rows = [row for row in _section(DOCS / "output.md", "Columns of captures.parquet") if row[0] != "column"]
+    assert [(row[0].strip("`"), row[1]) for row in rows] == [(field.name, str(field.type)) for field in SCHEMA]
+
+
+def test_error_codes_are_documented() -> None:
+    text = (DOCS / "output.md").read_text()
+    section = text[text.index("## Error codes") : text.index("## Records")]
+    assert set(re.findall(r"`([a-z-]+)`", section)) >= set(FAILURE_CODES)
+
+
+def test_states_are_documented() -> None:
+    comments = (ROOT / "src/muniment/tracker/tables.py").read_text()
+    architecture = (DOCS / "architecture.md").read_text()
+    for states in re.findall(r'comment="([A-Z]+(?: \| [A-Z]+)+)"', comments):
+        assert all(state in architecture for state in states.split(" | ")), states
+
+
+# -- links
+
+
+@cache
+def _anchors(page: Path) -> frozenset[str]:
+    """The anchors of a page as GitHub makes them from headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings)
+
+
+def _links(page: Path) -> list[str]:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`\n]*`", lambda code: code[0] if "](" in code[0] else "", text)
+    return re.findall(r"\]\(([^)\s]+)\)", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_resolve(page: Path) -> None:
+    for link in _links(page):
+        if "://" in link:
+            continue
+        path, _, anchor = unquote(link).partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+def test_index_lists_every_document() -> None:
+    linked = {(DOCS / link).resolve() for link in _links(DOCS / "index.md")}
+    missing = {page for page in PAGES if page.is_relative_to(DOCS)} - linked - {DOCS / "index.md"}
+    assert not missing, f"docs/index.md does not link {sorted(map(str, missing))}"
+
+
+def test_decisions_have_all_parts() -> None:
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        text = page.read_text()
+        assert text.startswith(f"# {page.name[:4]}. "), page.name
+        assert re.search(r"^\d{4}-\d\d-\d\d\. ", text, re.MULTILINE), page.name
+        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        assert headings == ["Context", "Options", "Decision", "Consequences", "What would change our mind"], page.name
+
+
+def test_architecture_names_every_module() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    rows = {match[1]: match[2] for match in re.finditer(r"^\| \[([\w/]+)/\].*\|(.*)\|$", text, re.MULTILINE)}
+    source = ROOT / "src" / "muniment"
+    for folder in [source, *sorted(path for path in source.iterdir() if (path / "__init__.py").exists())]:
+        name = "src/muniment" if folder == source else folder.name
+        modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+        named = {word for word in re.findall(r"`([\w/]+)`", rows.get(name, "")) if not word.endswith("/")}
+        assert named == modules, f"the table of docs/architecture.md, row {name}/"
+
+
+def test_changelog_knows_this_version() -> None:
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version
+    assert f"\n## [{version[1]}]" in (ROOT / "CHANGELOG.md").read_text()
