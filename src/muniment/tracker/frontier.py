@@ -194,13 +194,14 @@ class Frontier:
                 page for page in batch.pages if page.page_id in held and held[page.page_id].claim_id == page.claim_id
             ]
             texts = dict(batch.urls)
-            pending = self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
+            pending: Counter[int] = Counter()
+            retries: dict[int, int] = {}
+            # First, so that a page which another one of this batch brings nearer is known to have told its children.
+            self._db.many(_FINISH, [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted])
+            pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
             parents = [Parent(p.page_id, held[p.page_id].standing, p.outlinks) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
             pending += self._repair.work()
-            retries: dict[int, int] = {}
-            finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
-            self._db.many(_FINISH, finishes)
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
             self.payloads.remember(accepted)
             self._save_totals()
