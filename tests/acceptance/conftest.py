@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +54,33 @@ def run_muniment(cwd: Path, *arguments: object) -> None:
     command = [sys.executable, "-m", "muniment", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+
+
+def wait_until(true: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+    """Look again and again until it is true; the test fails when that takes too long."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"waited {seconds} s for: {what}"
+        time.sleep(0.01)
+
+
+def complaint(done: Any) -> str:
+    """The one line with which a command refused wrong use."""
+    assert (done.code, done.stdout) == (2, ""), (done.code, done.stderr)
+    assert done.stderr.startswith("muniment: ")
+    assert done.stderr.count("\n") == 1
+    line: str = done.stderr
+    return line
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python may not keep what it compiles, a hundred processes would compile SQLAlchemy anew: seconds each."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,48 @@
+"""Failures that may pass are tried again, each answer is kept, and what fails for good says why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from warc_reading import captures
+
+from conftest import run_muniment
+from muniment.testing.gated_site import Answer, GatedSite
+from muniment.testing.nginx import free_port
+
+BUSY = Answer("come back later", 503)
+
+
+def test_tries_are_rows_and_the_last_one_decides(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/"
+    pages = {
+        "/": f"<a href=flaky>1</a><a href=busy>2</a><a href=never>3</a><a href={dead}>4</a>",
+        "/flaky": [BUSY, BUSY, Answer("<a href=/behind>here</a>")],
+        "/busy": BUSY,
+        "/never": Answer("not made", 501),
+        "/behind": "reached",
+    }
+    with GatedSite(pages) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-robots", "--quiet", "--tries", 3)
+        assert dict(site.counts()) == {"/": 1, "/flaky": 3, "/busy": 3, "/never": 1, "/behind": 1}
+
+        def of(path: str) -> list[tuple[int, int, str]]:
+            rows = [row for row in captures(tmp_path / "out") if row["url"] == f"{site.url}{path}"]
+            return [(row["attempt"], row["status"], row["error"]) for row in sorted(rows, key=lambda r: r["attempt"])]
+
+        assert of("flaky") == [(1, 503, ""), (2, 503, ""), (3, 200, "")]
+        assert of("busy") == [(1, 503, ""), (2, 503, ""), (3, 503, "")]
+        assert of("never") == [(1, 501, "")]
+        assert of("behind") == [(1, 200, "")]
+        why = json.loads(muniment("why", f"{site.url}flaky", "-o", "out", "--json").stdout)
+    assert why["verdict"] == "captured"
+    assert [tried["status"] for tried in why["page"]["attempts"]] == [503, 503, 200]
+    # A host that refuses is tried as often, but only the last try has a row.
+    [row] = [row for row in captures(tmp_path / "out") if row["url"] == dead]
+    assert (row["attempt"], row["status"], row["warc_file"]) == (3, 0, "")
+    assert row["error"].startswith("refused: ")
+    assert json.loads(muniment("why", dead, "-o", "out", "--json").stdout)["verdict"] == "failed"
+    assert muniment("check", "out").code == 0
