@@ -6,16 +6,31 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
 from muniment import __version__
 from muniment.errors import UsageError
 
-__all__ = ["DEFAULT_USER_AGENT", "DelayRange", "Option", "Settings", "options", "parse_delay", "parse_size", "redact"]
+__all__ = [
+    "DEFAULT_USER_AGENT",
+    "DelayRange",
+    "Option",
+    "Settings",
+    "options",
+    "parse_delay",
+    "parse_header",
+    "parse_proxy",
+    "parse_seconds",
+    "parse_size",
+    "redact",
+]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__} (+https://muniment.invalid/)"
 
@@ -174,7 +189,7 @@ def options() -> Iterator[tuple[str, Any, Any, Option]]:
             yield field.name, kind, field.default, option
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -184,7 +199,7 @@ def parse_size(text: str) -> int:
     if not match:
         raise UsageError(f"{text!r} is not a size; write bytes or a number with KB, MB, GB, KiB, MiB or GiB")
     number, letter, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** _POWERS[letter.lower()])
+    return int(Decimal(number) * (1024 if binary else 1000) ** _POWERS[letter.lower()])
 
 
 def parse_delay(text: str) -> DelayRange:
@@ -199,8 +214,42 @@ def parse_delay(text: str) -> DelayRange:
     return DelayRange(low, high)
 
 
-_USERINFO = re.compile(r"(?<=://)[^/?#@\s]*@")
-_SECRET_HEADER = re.compile(r"(?i)^((?:proxy-)?authorization|cookie|x-api-key|[\w-]*token)\s*:.*", re.DOTALL)
+def parse_seconds(text: str) -> float:
+    """A time of more than nothing and less than for ever, in seconds."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def parse_header(text: str) -> str:
+    """An extra request header as given, once it is known to be one: a token, a colon, a value on one line."""
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n\0]*", text):
+        raise UsageError(f"{redact(text)!r} is not a header; write 'NAME: VALUE'")
+    return text
+
+
+def parse_proxy(text: str) -> str:
+    """A proxy's URL as given, once its kind is known and it names a host; the complaint does not show it."""
+    parts = urlsplit(text)
+    try:
+        good = parts.scheme in _PROXIES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
+        raise UsageError(f"this proxy is none of {known} with a host and a port")
+    return text
+
+
+_PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
+_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+_SECRET_HEADER = re.compile(
+    r"^((?:--header=)?(?:(?:proxy-)?authorization|cookie|x-api-key|[\w-]*token))\s*:.*", re.DOTALL | re.IGNORECASE
+)
 
 
 def redact(argument: str) -> str:

@@ -10,12 +10,24 @@ import click
 from msgspec import structs
 
 from muniment.errors import NotYetError, UsageError
-from muniment.settings import DelayRange, Option, Settings, options, parse_delay, parse_size
+from muniment.settings import (
+    DelayRange,
+    Option,
+    Settings,
+    options,
+    parse_delay,
+    parse_header,
+    parse_proxy,
+    parse_seconds,
+    parse_size,
+)
 
 __all__ = ["read_settings", "setting_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
+_TEXTS = {"--header": parse_header, "--proxy": parse_proxy}
+"""Options whose text has a grammar."""
 
 
 class _Parsed(click.ParamType[Any, Any]):
@@ -51,7 +63,7 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
         return click.option(name, *flags, is_flag=True, default=None, help=text)
     common: dict[str, Any] = {"default": None, "help": text + _shown(default), "metavar": option.metavar or None}
     if get_origin(plain) is tuple:
-        return click.option(name, *flags, multiple=True, **{**common, "default": ()})
+        return click.option(name, *flags, multiple=True, type=_type(str, option), **{**common, "default": ()})
     return click.option(name, *flags, type=_type(plain, option), **common)
 
 
@@ -63,10 +75,10 @@ def _type(kind: Any, option: Option) -> Any:
     if kind is int:
         return click.IntRange(min=0 if option.flags[0] == "--level" else 1)
     if kind is float:
-        return click.FloatRange(min=0, min_open=True)
+        return _Parsed("seconds", parse_seconds)
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
-    return str
+    return _Parsed("text", _TEXTS[option.flags[0]]) if option.flags[0] in _TEXTS else str
 
 
 def _shown(default: Any) -> str:
