@@ -7,6 +7,7 @@ in the `regex` module under a time limit. One that is neither is refused when it
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,8 +20,10 @@ __all__ = ["Patterns", "expand"]
 
 _SLOW_LIMIT_S = 0.05
 # RE2 reads these otherwise than Python's `re`, so a pattern that holds one takes the slow way:
-# look-around, back-references, conditionals, atomic groups, possessive quantifiers and \Z (RE2: \z).
-_PYTHON_ONLY = re.compile(r"\(\?(?:[=!>]|<[=!]|P=|\()|\\[1-9Z]|[*+?}]\+")
+# look-around, back-references, conditionals, atomic groups, possessive quantifiers, \Z (RE2: \z), {,3} (RE2: as text).
+_PYTHON_ONLY = re.compile(r"\(\?(?:[=!>]|<[=!]|P=|\()|\\[1-9Z]|[*+?}]\+|\{,")
+# To Python [[:alpha:]] is a set of brackets and letters, to both other engines a class: nobody means the former.
+_POSIX_CLASS = re.compile(r"\[[^]]*\[:\^?\w+:\]")
 
 
 def expand(pattern: str, start_urls: Sequence[str]) -> list[str]:
@@ -45,16 +48,29 @@ class Patterns:
         for pattern in patterns:
             self._add(pattern)
         if self._fast_names:
-            self._fast.Compile()
+            self._compile_fast()
 
     def __bool__(self) -> bool:
         return bool(self._fast_names or self._slow)
 
+    def _compile_fast(self) -> None:
+        try:
+            self._fast.Compile()
+        except re2.error:
+            raise UsageError(
+                "the patterns are too large together; counted repetitions such as .{0,900} cost most"
+            ) from None
+
     def _add(self, pattern: str) -> None:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            with warnings.catch_warnings(action="ignore", category=FutureWarning):
+                re.compile(pattern.encode().decode())
+        except (re.error, OverflowError, RecursionError, UnicodeError) as error:
             raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
+        if _POSIX_CLASS.search(pattern):
+            raise UsageError(
+                f"the pattern {pattern!r} holds a POSIX class, which Python does not have; write [a-zA-Z] or so"
+            )
         if not _PYTHON_ONLY.search(pattern):
             try:
                 self._fast.Add(pattern)
