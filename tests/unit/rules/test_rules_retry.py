@@ -1,0 +1,46 @@
+"""Retry: what is tried again, and the waits before it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.model.failure import FAILURE_CODES, Failure
+from muniment.rules.retry import retryable, wait_ms
+
+AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
+BY_CHANCE = {
+    "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("status", range(600))
+def test_statuses_of_the_contract(status):
+    assert retryable(status, None) is (status in AGAIN)
+
+
+@pytest.mark.parametrize("code", FAILURE_CODES)
+def test_network_faults_are_tried_again_and_verdicts_are_not(code):
+    assert retryable(0, Failure(code, "why")) is (code in BY_CHANCE)
+
+
+def test_a_failure_decides_whatever_the_status():
+    assert retryable(200, Failure("cut", "short"))
+    assert not retryable(503, Failure("too-large", "long"))
+
+
+def test_the_waits_of_three_tries_add_up_to_at_most_15_seconds():
+    assert sum(wait_ms(attempt, 0.999_999) for attempt in (1, 2)) <= 15_000
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_waits_are_bounded_and_grow(attempt, chance):
+    assert 1_000 <= wait_ms(attempt, chance) <= 300_000
+    assert wait_ms(attempt, chance) <= wait_ms(attempt + 1, chance)
+
+
+@given(st.integers(1, 40))
+def test_jitter_spreads_over_half_of_the_wait(attempt):
+    low, high = wait_ms(attempt, 0.0), wait_ms(attempt, 0.999_999_999)
+    assert low * 2 - 1 <= high + 1 <= low * 2 + 1
