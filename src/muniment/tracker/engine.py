@@ -112,7 +112,7 @@ class Database:
     def read_sqlite(cls, path: Path) -> Database:
         """Open an existing tracker for reading, beside a run that may be writing it."""
         if not path.is_file():
-            raise TrackerError(f"there is no tracker at {path}")
+            raise UsageError(f"there is no tracker at {path}")
         engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", poolclass=StaticPool)
         return cls(engine, read_only=True)
 
