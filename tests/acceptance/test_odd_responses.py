@@ -1,0 +1,145 @@
+"""What servers really send is recorded as they sent it: a table of odd responses, through the command line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastwarc.warc import ArchiveIterator
+from warc_reading import Record, captures, record_at, records, sha1_base32
+
+from conftest import run_muniment
+from muniment.testing.odd_responses import ODD_RESPONSES, OddResponse, scripts
+from muniment.testing.raw_server import Exchanged, RawServer, Send
+
+START = b"<!doctype html>" + b"".join(b'<a href="%s">odd</a>' % odd.path.encode() for odd in ODD_RESPONSES)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(START)
+
+
+@dataclass(frozen=True)
+class Archived:
+    """One crawl of the whole table, and the server's own log of it."""
+
+    out: Path
+    base: str
+    rows: dict[str, list[dict[str, Any]]]
+    """By path."""
+    records: dict[str, list[Record]]
+    """By path."""
+    log: list[Exchanged]
+
+    def row(self, path: str) -> dict[str, Any]:
+        [row] = self.rows[path]
+        return row
+
+
+def by_path(base: str, items: list[Any], url_of: Callable[[Any], str]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        found.setdefault(url_of(item).removeprefix(base), []).append(item)
+    return found
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archived]:
+    cwd = tmp_path_factory.mktemp("odd")
+    with RawServer({"/": (Send(HEAD + START),), **scripts()}) as server:
+        patience = ("--tries", 1, "--timeout", 2, "--connect-timeout", 2, "--per-host", 16)
+        run_muniment(cwd, "crawl", server.url("/"), "--no-robots", "--quiet", *patience)
+        out, base = cwd / "muniment-out", server.url("")
+        stored = [record for path in out.glob("*.warc.gz") for record in records(path) if record.type != "warcinfo"]
+        rows = by_path(base, captures(out), lambda row: row["url"])
+        yield Archived(out, base, rows, by_path(base, stored, lambda record: record.url), list(server.log))
+
+
+def answered(archived: Archived, odd: OddResponse) -> Exchanged:
+    """What the server logged of the request that was answered; a request is repeated when a kept connection broke."""
+    return [entry for entry in archived.log if entry.path == odd.path][-1]
+
+
+ODD = pytest.mark.parametrize("odd", ODD_RESPONSES, ids=lambda odd: odd.name)
+KEPT = pytest.mark.parametrize("odd", [odd for odd in ODD_RESPONSES if odd.head], ids=lambda odd: odd.name)
+LOST = pytest.mark.parametrize("odd", [odd for odd in ODD_RESPONSES if not odd.head], ids=lambda odd: odd.name)
+
+
+def test_the_table_is_whole(archived: Archived) -> None:
+    assert len(ODD_RESPONSES) >= 40
+    assert {"/", *(odd.path for odd in ODD_RESPONSES)} <= set(archived.rows)
+
+
+@ODD
+def test_each_has_one_row_that_tells_how_it_ended(odd: OddResponse, archived: Archived) -> None:
+    row = archived.row(odd.path)
+    assert (row["status"], row["error"].partition(": ")[0], row["truncated"]) == (
+        odd.status,
+        odd.failure,
+        odd.truncated,
+    )
+    assert bool(row["error"]) == bool(odd.failure)
+
+
+@KEPT
+def test_the_response_is_kept_as_sent(odd: OddResponse, archived: Archived) -> None:
+    row = archived.row(odd.path)
+    record = record_at(archived.out / row["warc_file"], row["warc_offset"], row["warc_length"])
+    assert record.block == odd.head + odd.body
+    assert record.block in answered(archived, odd).sent
+    assert (record.type, record.url) == ("response", archived.base + odd.path)
+    assert record.all("warc-truncated") == ([odd.truncated] if odd.truncated else [])
+    assert record["warc-block-digest"] == sha1_base32(record.block)
+    # The payload has no transfer coding any more; a 304 has none at all.
+    assert record.all("warc-payload-digest") == ([sha1_base32(odd.payload)] if odd.status != 304 else [])
+    assert row["body_length"] == len(odd.payload)
+    assert row["digest"] == (hashlib.sha1(odd.payload).hexdigest() if odd.payload else "")
+
+
+@KEPT
+def test_the_request_is_kept_as_received(odd: OddResponse, archived: Archived) -> None:
+    [request] = [record for record in archived.records[odd.path] if record.type == "request"]
+    assert request.block == answered(archived, odd).received
+    assert request["warc-block-digest"] == sha1_base32(request.block)
+    assert request["warc-concurrent-to"] == f"<{archived.row(odd.path)['record_id']}>"
+
+
+@LOST
+def test_without_a_header_block_there_is_no_record(odd: OddResponse, archived: Archived) -> None:
+    row = archived.row(odd.path)
+    assert odd.path not in archived.records
+    assert (row["warc_file"], row["warc_offset"], row["warc_length"]) == ("", None, None)
+    assert (row["status"], row["body_length"], row["digest"], row["record_id"]) == (0, 0, "", "")
+
+
+@ODD
+def test_nothing_is_asked_for_twice_but_after_a_lost_connection(odd: OddResponse, archived: Archived) -> None:
+    requests = [entry for entry in archived.log if entry.path == odd.path]
+    if len(requests) > 1:
+        # A kept connection may be closed by the server while the request is on its way: then it is sent again.
+        assert not odd.head
+        assert [entry.sent for entry in requests[:-1]] == [b""] * (len(requests) - 1)
+
+
+def test_fastwarc_reads_every_record(archived: Archived) -> None:
+    seen = 0
+    for path in archived.out.glob("*.warc.gz"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, parse_http=False):
+                assert record.verify_block_digest(), record.headers["WARC-Target-URI"]
+                seen += record.headers["WARC-Type"] != "warcinfo"
+    assert seen == sum(map(len, archived.records.values()))
+
+
+@pytest.mark.xfail(strict=True, reason="check frames bodies otherwise than the reader that recorded them")
+def test_check_finds_no_fault_in_what_was_recorded(archived: Archived, muniment: Callable[..., Any]) -> None:
+    checked = muniment("check", archived.out)
+    assert (checked.code, checked.stderr) == (0, ""), checked.stdout
+
+
+def test_the_start_page_holds_every_link(archived: Archived) -> None:
+    [metadata] = [record for record in archived.records["/"] if record.type == "metadata"]
+    lines = metadata.block.decode().split("\r\n")
+    outlinks = [line.split(" ")[1] for line in lines if line.startswith("outlink: ")]
+    assert outlinks == [archived.base + odd.path for odd in ODD_RESPONSES]

@@ -1,0 +1,151 @@
+"""Wrong use is answered by one clear line and exit code 2, before anything is written or asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import complaint
+from muniment.cli import main
+from muniment.testing.gated_site import GatedSite
+
+URL = "http://127.0.0.1:9/"
+
+CRAWL_OPTIONS = """
+    --out=x  -o=x  --run-id=r  --prefix=p  -i=list  --input=list
+    --page-only  --level=2  --no-offsite-links  --no-parent  --include=x  --ignore=x  --ignore-sets=a,b
+    --no-global-ignores  --import-ignores=f  --sitemaps  --no-sitemaps
+    --per-host=3  --concurrency=3  --inflight=9  --min-inflight=2  --start-inflight=3  --delay=250  --delay=250-375
+    --workers=1  --robots  --no-robots  --tries=2  --connect-timeout=1.5  --timeout=2  --max-redirects=3
+    --max-body=1MB  --max-pages=3  --max-bytes=1GiB  --max-time=9
+    --user-agent=me  --header=A:b  --cookies=f  --auth-file=f  --proxy=socks5://h:1  --insecure  --http-compression
+    --mode=fast  --mode=polite  --warc-size=500MB  --min-free=1GB  --allow-private  --state=d
+    --database=postgresql://x  --nofollow  --noarchive  --json  --quiet  --log-level=debug
+"""
+FETCH_OPTIONS = """
+    --from=jsonl  --shard=1  --shards=2  --retry-failed  --redirects=on  --redirects=off  --store-unchanged
+    --reorder=on  --reorder=off  --per-host=3  --inflight=9  --out=x  --tries=2  --max-redirects=3
+"""
+
+
+def in_process(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The complaint of a command that goes no further than its options: no process of its own is needed."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (2, ""), arguments
+    assert told.err.startswith("muniment: ")
+    assert told.err.count("\n") == 1
+    return told.err
+
+
+@pytest.mark.parametrize("option", CRAWL_OPTIONS.split())
+def test_every_option_of_the_contract_parses_in_crawl(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("list").write_text("")
+    told = in_process(capsys, "crawl", "no url", *option.split("=", 1))
+    # The start URL is looked at last, so a complaint about it says that the option was taken.
+    assert "is not an http or https URL" in told or "is not carried out yet" in told
+
+
+@pytest.mark.parametrize("option", FETCH_OPTIONS.split())
+def test_every_option_of_the_contract_parses_in_fetch(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "not carried out yet" in in_process(capsys, "fetch", "seed.txt", *option.split("=", 1))
+
+
+@pytest.mark.parametrize(
+    "command", ["fetch seed", "set -o d a=b", "ignores list", "ignores add -o d x", "process list"]
+)
+def test_commands_of_later_versions_say_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "not carried out yet" in in_process(capsys, *command.split())
+
+
+def test_all_that_works_works_together(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/a/": "<a href='b'>b</a><a href='/c'>c</a>", "/a/b": "b"}) as site:
+        (tmp_path / "list").write_text(f"# a comment\n{site.url}a/b\n")
+        everything = """
+            -i list --run-id r --prefix p --warc-size 1MB --min-free 1KB --state s --level 2 --no-offsite-links
+            --no-parent --include a --ignore x --concurrency 3 --inflight 9 --delay 1-2 --workers 1 --no-robots
+            --tries 2 --connect-timeout 5 --timeout 5 --max-redirects 3 --max-body 1MB --max-pages 9 --max-bytes 1GiB
+            --max-time 99 --user-agent me --insecure --http-compression --allow-private --log-level error
+        """
+        done = muniment("crawl", f"{site.url}a/", "-o", "out", *everything.split(), "--header", "X-Y: z")
+        assert done.code == 0, done.stderr
+        assert set(site.requests) == {"/a/", "/a/b"}
+    assert {path.name for path in (tmp_path / "out" / "r").iterdir()} >= {"p-00000.warc.gz", "captures.parquet"}
+    assert (tmp_path / "s" / "tracker.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["crawl"], "no start URL"),
+        (["crawl", "example.com"], "https://example.com"),
+        (["crawl", "ftp://example.com/"], "is not an http or https URL"),
+        (["crawl", "http://"], "is not an http or https URL"),
+        (["crawl", URL, "--no-such-option"], "--no-such-option"),
+        (["crawl", URL, "--ignore", "("], "no regular expression"),
+        (["crawl", URL, "--include", "("], "no regular expression"),
+        (["crawl", URL, "--delay", "fast"], "not a delay"),
+        (["crawl", URL, "--max-bytes", "much"], "not a size"),
+        (["crawl", URL, "--per-host", "0"], "--per-host"),
+        (["crawl", URL, "--timeout", "-1"], "--timeout"),
+        (["crawl", URL, "--timeout", "nan"], "--timeout"),
+        (["crawl", URL, "--mode", "rude"], "rude"),
+        (["crawl", URL, "--header", "no colon"], "header"),
+        (["crawl", URL, "--proxy", "nonsense"], "proxy"),
+        (["crawl", "-i", "no-such-list"], "no-such-list"),
+        (["crawl", URL, "--out"], "--out"),
+        (["inspect", "no-such-directory"], "no-such-directory"),
+        (["check", "no-such-directory"], "no-such-directory"),
+        (["why", URL, "-o", "no-such-directory"], "no-such-directory"),
+        (["why", URL, "-o", "."], "tracker"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_each_complaint_is_one_line(
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in in_process(capsys, *arguments)
+    assert not list(tmp_path.rglob("*.warc.gz*"))
+
+
+def unwritable(tmp_path: Path) -> list[tuple[Path, str]]:
+    """Places that even root cannot write to, and for others a directory without the permission."""
+    (tmp_path / "file").write_text("")
+    places = [
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "file" / "below", "cannot be made"),
+        (Path("/proc/muniment"), "cannot be made"),
+        (Path("/proc"), "cannot be written"),
+    ]
+    if os.geteuid() != 0:
+        (tmp_path / "shut").mkdir(mode=0o500)
+        places.append((tmp_path / "shut", "cannot be written"))
+    return places
+
+
+def test_a_directory_that_cannot_be_written(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({}) as site:
+        for place, words in unwritable(tmp_path):
+            assert words in complaint(muniment("crawl", site.url, "-o", place)), place
+        assert site.requests == []
+
+
+@pytest.mark.parametrize("command", ["", "crawl", "fetch", "inspect", "check", "why", "set", "ignores", "process"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    assert "Usage: muniment" in capsys.readouterr().out
