@@ -20,7 +20,7 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from muniment.errors import DiskFullError, MunimentError, TrackerError
+from muniment.errors import DiskFullError, MunimentError, TrackerError, UsageError
 from muniment.tracker.tables import metadata
 
 __all__ = ["SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
