@@ -6,7 +6,9 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 
 from __future__ import annotations
 
+import getpass
 import math
+import os
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -23,6 +25,7 @@ __all__ = [
     "DelayRange",
     "Option",
     "Settings",
+    "operator_name",
     "options",
     "parse_delay",
     "parse_header",
@@ -250,6 +253,14 @@ _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _SECRET_HEADER = re.compile(
     r"^((?:--header=)?(?:(?:proxy-)?authorization|cookie|x-api-key|[\w-]*token))\s*:.*", re.DOTALL | re.IGNORECASE
 )
+
+
+def operator_name() -> str:
+    """Who runs this, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
+    try:
+        return os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def redact(argument: str) -> str:

@@ -10,7 +10,7 @@ from muniment.testing.maze import Maze, write_maze
 
 
 @pytest.fixture
-def maze(tmp_path: Path, nginx) -> Maze:  # noqa: ANN001
+def maze(tmp_path: Path, nginx) -> Maze:
     root = tmp_path / "maze"
     root.mkdir()
     paths = write_maze(root)

@@ -43,15 +43,14 @@ def _kill(orchestrator: subprocess.Popen[str], who: str) -> int:
     return killed
 
 
-def _crawl_with_kills(muniment, maze: Maze, out: Path, chance: random.Random, kills: int) -> int:  # noqa: ANN001
+def _crawl_with_kills(muniment, maze: Maze, out: Path, chance: random.Random, kills: int) -> int:
     """Crawl to the end through so many kills; returns how many happened."""
     done = 0
     for _ in range(200):
         process = muniment.start("crawl", maze.start, "-o", out, "--per-host", 8, "--workers", 2, "--quiet")
-        while process.poll() is None and done < kills:
-            time.sleep(chance.uniform(0.2, 1.2))
-            if process.poll() is None:
-                done += bool(_kill(process, chance.choice(["orchestrator", "worker", "all"])))
+        while done < kills and _wait_for_progress(process, maze, chance.randrange(1, 80)):
+            time.sleep(chance.uniform(0, 0.05))
+            done += bool(_kill(process, chance.choice(["orchestrator", "worker", "all"])))
         _, stderr = process.communicate(timeout=60)
         if process.returncode == 0:
             return done
@@ -59,12 +58,22 @@ def _crawl_with_kills(muniment, maze: Maze, out: Path, chance: random.Random, ki
     pytest.fail("the crawl did not come to an end")
 
 
+def _wait_for_progress(process: subprocess.Popen[str], maze: Maze, pages: int) -> bool:
+    """Wait until the server has answered so many more requests; False when the crawl ended before."""
+    goal = len(maze.server.requests()) + pages
+    while process.poll() is None:
+        if len(maze.server.requests()) >= goal:
+            return True
+        time.sleep(0.005)
+    return False
+
+
 def _requests(maze: Maze) -> Counter[str]:
     return Counter(request.uri for request in maze.server.requests())
 
 
 @pytest.mark.parametrize("crawl", range(max(1, ROUNDS // 5)))
-def test_kills_lose_nothing_and_repeat_little(muniment, maze: Maze, tmp_path: Path, crawl: int) -> None:  # noqa: ANN001
+def test_kills_lose_nothing_and_repeat_little(muniment, maze: Maze, tmp_path: Path, crawl: int) -> None:
     chance = random.Random(SEED * 1000 + crawl)
     out = tmp_path / "out"
     kills = _crawl_with_kills(muniment, maze, out, chance, 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -26,9 +25,9 @@ from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import UsageError
 from muniment.procs.launch import launch_worker, run_indexer
-from muniment.procs.lock import lock_directory, make_directory
+from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.rules.resume import changed_fixed
-from muniment.settings import Settings
+from muniment.settings import Settings, operator_name
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, open_job
@@ -59,12 +58,17 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
     make_directory(out)
     lock = lock_directory(out)
     db = None
+    state_lock = -1
     try:
         state = Path(settings.state) if settings.state else out
-        make_directory(state)
+        if state != out:
+            make_directory(state)
+            state_lock = lock_directory(state, TRACKER_LOCK)
         db = Database.open_sqlite(state / "tracker.sqlite")
         job = jobs.find_job(db)
-        if job is not None:
+        if job is None:
+            _check_empty(out, state)
+        else:
             _check_same(out, job, request)
             if job.state == "FINISHED" and job.outcome != "failed":
                 return None
@@ -73,6 +77,8 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
         if db is not None:
             db.close()
         os.close(lock)
+        if state_lock >= 0:
+            os.close(state_lock)
 
 
 def output_directory(settings: Settings) -> Path:
@@ -80,10 +86,22 @@ def output_directory(settings: Settings) -> Path:
     return Path(settings.out) / settings.run_id if settings.run_id else Path(settings.out)
 
 
+def _check_empty(out: Path, state: Path) -> None:
+    if (out / "captures.parquet").exists() or any(out.glob("*.warc.gz*")):
+        raise UsageError(
+            f"{out} holds captures, but {state} has no tracker for them; give --state as before or another -o"
+        )
+
+
 def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
+    before = msgspec.json.decode(job.settings, type=Settings)
+    if request.settings.state and output_directory(before) != out:
+        raise UsageError(
+            f"{request.settings.state} is the tracker of {output_directory(before)}; choose another --state"
+        )
     if job.start_digest != jobs.start_digest(request.urls):
         raise UsageError(f"{out} holds a crawl of other start URLs; choose another directory with -o")
-    changed = changed_fixed(msgspec.json.decode(job.settings, type=Settings), request.settings)
+    changed = changed_fixed(before, request.settings)
     if changed:
         raise UsageError(
             f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o"
@@ -97,7 +115,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
         number=0,
         out=str(out),
         settings=settings,
-        operator=_operator(),
+        operator=operator_name(),
         command_line=request.command_line,
         allowed_classes=await allowed_classes(request.urls, everything=settings.allow_private),
         workers=settings.workers or os.cpu_count() or 1,
@@ -159,7 +177,8 @@ def _conclude(
     summary = Summary(
         outcome=outcome,
         elapsed_s=last.elapsed_s,
-        captured=last.captured,
+        pages=opened.frontier.totals.captured,
+        requisites=opened.frontier.totals.requisites,
         failed=last.failed,
         skipped=jobs.skipped(db, job_id),
         queued=last.queued,
@@ -177,11 +196,3 @@ def _conclude(
         queued=last.queued,
     )
     return summary
-
-
-def _operator() -> str:
-    """Who runs this: the login name, or MUNIMENT_OPERATOR."""
-    try:
-        return os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
-    except (KeyError, OSError):
-        return ""

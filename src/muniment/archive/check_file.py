@@ -184,5 +184,6 @@ def _block(header: RecordHeader) -> PlainBlock:
             header.get("warc-payload-digest"),
             revisit=kind == "revisit",
             truncated=bool(header.get("warc-truncated")),
+            on_the_wire=header.get("warc-protocol").lower().startswith("http/1"),
         )
     return PlainBlock(digest)

@@ -50,6 +50,10 @@ def remove(path: Path) -> None:
     sync_directory(path.parent)
 
 
+# macOS has no fdatasync
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
 class GrowingFile:
     """A new file that is only appended to, buffered, and cut back to its synced length when a write fails.
 
@@ -113,7 +117,7 @@ class GrowingFile:
         try:
             self._flush()
             if sync:
-                os.fdatasync(self._fd)
+                _sync_data(self._fd)
         except OSError as error:
             self.cut(self.synced)
             raise archive_error(error, self.path) from error

@@ -5,20 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from enum import Enum, auto
+from collections.abc import Iterator
 
 from muniment.archive.digests import sha1_label
+from muniment.rules.chunked import ChunkWalker
+from muniment.rules.heads import parse_head
 
-__all__ = ["Dechunker", "HttpBlock", "PlainBlock", "digest_matches"]
+__all__ = ["HttpBlock", "PlainBlock", "digest_matches"]
 
-_EMPTY_LINE = re.compile(rb"\r?\n\r?\n")
-_STATUS = re.compile(rb"HTTP/1\.[01][ \t]+(\d{3})(?!\d)")
-_CHUNKED = re.compile(rb"\n(?i:transfer-encoding)[ \t]*:[^\n]*(?i:chunked)[ \t]*\r?\n")
-_LENGTH = re.compile(rb"(?<=\n)(?i:content-length)[ \t]*:[ \t]*(\d+)[ \t]*\r?\n")
-_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?\n?\Z", re.DOTALL)
+_EMPTY_LINE = re.compile(rb"\n\r?\n")
+_HTTP_1 = re.compile(rb"HTTP/1\.")
 _MOST_HEAD = 16 << 20
-_MOST_LINE = 64 << 10
 
 
 def new_hash(label: str) -> hashlib._Hash:
@@ -39,69 +36,6 @@ def digest_matches(value: str, digest: hashlib._Hash) -> bool:
     return label == digest.name and text in {base64.b32encode(raw).decode().rstrip("="), raw.hex()}
 
 
-class _State(Enum):
-    SIZE = auto()
-    DATA = auto()
-    DATA_END = auto()
-    TRAILER = auto()
-    DONE = auto()
-    BAD = auto()
-
-
-class Dechunker:
-    """Removes the chunked transfer coding (RFC 9112 §7.1) as bytes arrive, whatever the pieces."""
-
-    def __init__(self, sink: Callable[[memoryview], object]) -> None:
-        self._sink = sink
-        self._state = _State.SIZE
-        self._line = b""
-        self._left = 0
-
-    @property
-    def bad(self) -> bool:
-        """Whether the bytes are not in this coding, or go on after its end."""
-        return self._state is _State.BAD
-
-    def feed(self, data: memoryview) -> None:
-        """Take in more bytes of the coded body."""
-        while data and self._state is not _State.BAD:
-            if self._state is _State.DATA:
-                piece = data[: self._left]
-                self._sink(piece)
-                self._left -= len(piece)
-                data = data[len(piece) :]
-                if not self._left:
-                    self._state = _State.DATA_END
-            elif self._state is _State.DONE:
-                self._state = _State.BAD
-            else:
-                data = self._take_line(data)
-
-    def _take_line(self, data: memoryview) -> memoryview:
-        # A size line is short, so the search looks at little of what may be a large piece.
-        window = bytes(data[:256])
-        end = window.find(b"\n")
-        taken = window if end < 0 else window[: end + 1]
-        self._line += taken
-        if end >= 0:
-            self._end_line(self._line)
-            self._line = b""
-        elif len(self._line) > _MOST_LINE:
-            self._state = _State.BAD
-        return data[len(taken) :]
-
-    def _end_line(self, line: bytes) -> None:
-        empty = line in {b"\r\n", b"\n"}
-        if self._state is _State.SIZE:
-            size = _SIZE.match(line)
-            self._left = int(size[1], 16) if size else 0
-            self._state = _State.BAD if not size else _State.DATA if self._left else _State.TRAILER
-        elif self._state is _State.DATA_END:
-            self._state = _State.SIZE if empty else _State.BAD
-        elif empty:
-            self._state = _State.DONE
-
-
 class PlainBlock:
     """A block that is only digested as a whole."""
 
@@ -120,20 +54,25 @@ class PlainBlock:
 
 
 class HttpBlock(PlainBlock):
-    """The block of a response or a revisit: an HTTP message, of which the revisit has the head only."""
+    """The block of a response or a revisit: an HTTP message, of which the revisit has the head only.
 
-    def __init__(self, block_digest: str, payload_digest: str, *, revisit: bool, truncated: bool) -> None:
+    It is read by the rules that the engine reads by (`rules.heads`, `rules.chunked`), so that what was captured from
+    an odd server is judged as it was captured. `on_the_wire`: the record says that HTTP/1 is what was spoken.
+    """
+
+    def __init__(
+        self, block_digest: str, payload_digest: str, *, revisit: bool, truncated: bool, on_the_wire: bool = False
+    ) -> None:
         super().__init__(block_digest)
         self._payload_wanted = payload_digest
         self._payload = new_hash(payload_digest)
-        self._raw = new_hash(payload_digest)
-        self._revisit = revisit
-        self._truncated = truncated
+        self._revisit, self._truncated, self._on_the_wire = revisit, truncated, on_the_wire
         self._head = b""
         self._in_head = True
-        self._dechunker: Dechunker | None = None
-        self._lengths: set[int] = set()
-        self._wire_length = 0
+        self._http_1 = False
+        self._walker: ChunkWalker | None = None
+        self._lengths: tuple[int, ...] = ()
+        self._wire_length = self._surplus = 0
         self.status = 0
         self.payload_length = 0
 
@@ -158,48 +97,52 @@ class HttpBlock(PlainBlock):
         if self._in_head:
             yield "http", "no complete HTTP header block"
             return
-        if not self.status:
+        if not self.status or not (self._http_1 or self._on_the_wire):
             yield "http", "the status line is not one of HTTP/1.0 or HTTP/1.1"
         elif self.status < 200:
             yield "http", f"an interim response ({self.status}) stands for the final one"
         if self._revisit:
             return
         yield from self._length_faults()
-        if self._payload_wanted and not self._payload_matches():
+        self._end_body()
+        if self._payload_wanted and not digest_matches(self._payload_wanted, self._payload):
             yield "payload-digest", f"the payload does not have the digest {self._payload_wanted[:80]}"
 
     def _length_faults(self) -> Iterator[tuple[str, str]]:
-        if self._truncated or self._dechunker is not None or len(self._lengths) != 1 or self.status in {204, 304}:
+        if self._surplus:
+            yield "http", f"{self._surplus} bytes follow the end of the chunked body"
+        if self._truncated or not self._lengths:
             return
-        (length,) = self._lengths
-        if length != self._wire_length:
-            yield "http", f"Content-Length says {length} bytes, the body has {self._wire_length}"
+        if self._wire_length not in self._lengths:
+            stated = " or ".join(map(str, self._lengths))
+            yield "http", f"Content-Length says {stated} bytes, the body has {self._wire_length}"
 
-    def _payload_matches(self) -> bool:
-        if self._dechunker is not None and self._dechunker.bad:
-            # The server said chunked and sent something else: the reader may have kept it as it came.
-            return digest_matches(self._payload_wanted, self._payload) or digest_matches(
-                self._payload_wanted, self._raw
-            )
-        return digest_matches(self._payload_wanted, self._payload)
-
-    def _read_head(self, head: bytes) -> None:
+    def _read_head(self, raw: bytes) -> None:
         self._in_head = False
         self._head = b""
-        status = _STATUS.match(head)
-        self.status = int(status[1]) if status else 0
-        self._lengths = {int(value) for value in _LENGTH.findall(head)}
-        if _CHUNKED.search(head):
-            self._dechunker = Dechunker(self._feed_payload)
+        self._http_1 = _HTTP_1.match(raw) is not None
+        head = parse_head(raw)
+        if head is None:
+            return
+        self.status = head.status
+        self._lengths = head.lengths
+        if head.kind == "chunked":
+            self._walker = ChunkWalker()
 
     def _feed_body(self, data: memoryview) -> None:
         self._wire_length += len(data)
-        if self._dechunker is None:
+        if self._walker is None:
             self._feed_payload(data)
-        else:
-            self._raw.update(data)
-            self._dechunker.feed(data)
+            return
+        taken, pieces = self._walker.feed(bytes(data))
+        self._surplus += len(data) - taken
+        for piece in pieces:
+            self._feed_payload(piece)
 
-    def _feed_payload(self, data: memoryview) -> None:
+    def _end_body(self) -> None:
+        if self._walker is not None:
+            self._feed_payload(self._walker.eof())
+
+    def _feed_payload(self, data: bytes | memoryview) -> None:
         self._payload.update(data)
         self.payload_length += len(data)

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from muniment.archive.check import check as check_directory
-from muniment.errors import NotYetError
+from muniment.errors import NotYetError, UsageError
 
 __all__ = ["check"]
 
@@ -23,6 +23,8 @@ def check(directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
     if repair:
         raise NotYetError("--repair is not carried out yet by this version; a resumed crawl repairs its own files")
     found = check_directory(directory)
+    if not found.files and not found.rows:
+        raise UsageError(f"{directory} holds no WARC files of Muniment")
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 1 if found.faults else 0

@@ -51,7 +51,7 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, log_level: str, **g
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
     elif not quiet:
-        tell_summary(summary, out)
+        tell_summary(summary, out, request.urls[0])
     return summary.outcome.exit_code
 
 

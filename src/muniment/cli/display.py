@@ -121,18 +121,19 @@ def duration_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def tell_summary(summary: Summary, out: Path) -> None:
+def tell_summary(summary: Summary, out: Path, start: str) -> None:
     """The end of a run: what was captured, and what to do next."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
-        console.print(f"Nothing could be captured. Why: muniment inspect {place}", markup=False)
+        why = f"muniment why {shlex.quote(start)} -o {place}"
+        console.print(f"Nothing could be captured. Why: {why}", markup=False)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
     lines = [
-        f"{title} after {duration_text(summary.elapsed_s)}: {summary.captured:,} captured, {summary.failed:,} failed, "
-        f"{summary.skipped:,} ignored, {summary.queued:,} queued; {rate:,.0f} pages/s",
+        f"{title} after {duration_text(summary.elapsed_s)}: {summary.pages:,} pages and {summary.requisites:,} "
+        f"requisites captured, {summary.failed:,} failed, {summary.skipped:,} skipped, {summary.queued:,} queued; {rate:,.0f}/s",
         f"{summary.warc_files} WARC file{'s' if summary.warc_files != 1 else ''}, {size_text(summary.warc_bytes)}, "
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]

@@ -19,8 +19,8 @@ __all__ = ["index"]
 def index(out: Path, name: str | None) -> int:
     """Index one sealed WARC of a directory, or join the whole index; the directory must be locked by the caller."""
     die_with_parent()
-    os.nice(10)
     if name:
+        os.nice(10)  # beside a crawl; for the last join, the user waits
         index_journal(out, out / "parts", name)
     else:
         join(out, out / "parts")

@@ -94,7 +94,8 @@ def read_settings(given: dict[str, Any]) -> Settings:
         value = given.get(name)
         if value is None or value == ():
             continue
-        if option.later and value != default:
+        # what is not carried out may be turned off, and the value that is in force may be named
+        if option.later and value is not False and (value is True or value != default):
             raise NotYetError(f"{option.flags[0]} is not carried out yet by this version")
         values[name] = value
     return structs.replace(Settings(), **values)

@@ -45,7 +45,8 @@ def _tell(found: Why) -> None:
     if page is None:
         return
     origin = f"found as {page.found_as} on {page.via}" if page.via else "a start URL"
-    hops = f", {page.link_hops} links from the start" if page.link_hops is not None else ""
+    links = f"{page.link_hops} link{'s' if page.link_hops != 1 else ''}"
+    hops = f", {links} from the start" if page.link_hops else ""
     click.echo(f"  {origin}{hops}")
     for attempt in page.attempts:
         click.echo(f"  try {attempt.number} at {iso_ms(attempt.started_at)}: {attempt.error or attempt.status}")

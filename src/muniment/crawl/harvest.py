@@ -16,7 +16,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
 from muniment.rules.retry import retryable, wait_ms
 
-__all__ = ["Harvested", "Refused", "finished", "harvest", "refused"]
+__all__ = ["Harvested", "Refused", "finished", "harvest", "refused", "retry_wait"]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_EXTRACTED = 32 << 20
@@ -32,6 +32,7 @@ class Harvested(Struct, frozen=True):
     context: PageContext
     found: Resolved
     done: bool
+    retry_after_ms: int
 
 
 class Refused(Struct, frozen=True):
@@ -40,9 +41,10 @@ class Refused(Struct, frozen=True):
     claim: Claim
     reason: str
     final: bool
+    retry_after_ms: int
 
 
-def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
+def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks, tries: int) -> Harvested:
     """Find the links of an exchange and decide whether its page is done."""
     done = claim.last_try or not retryable(exchange.status, exchange.failure)
     # the links of an answer that will be asked for again are taken from the last one
@@ -58,7 +60,12 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Harvested:
         redirect_to=redirect.listed[0][0] if redirect else "",
         outlinks=found.listed,
     )
-    return Harvested(claim, exchange, context, found, done)
+    return Harvested(claim, exchange, context, found, done, 0 if done else retry_wait(claim, tries))
+
+
+def retry_wait(claim: Claim, tries: int) -> int:
+    """Milliseconds until the page's next try."""
+    return wait_ms(claim.attempt, tries, random.random())
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved | None:
@@ -104,7 +111,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         status=exchange.status,
         error="" if exchange.failure is None else str(exchange.failure),
         done=page.done,
-        retry_after_ms=0 if page.done else wait_ms(claim.attempt, random.random()),
+        retry_after_ms=page.retry_after_ms,
         started_at=started,
         finished_at=started // 1000 + exchange.duration_ms,
         body_length=exchange.body.payload_length if exchange.status != 304 else 0,
@@ -126,7 +133,7 @@ def refused(page: Refused) -> Finished:
         status=0,
         error=page.reason,
         done=done,
-        retry_after_ms=0 if done else wait_ms(claim.attempt, random.random()),
+        retry_after_ms=0 if done else page.retry_after_ms,
         started_at=now * 1000,
         finished_at=now,
         body_length=0,

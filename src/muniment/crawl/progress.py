@@ -47,9 +47,13 @@ class Summary(Struct, frozen=True):
 
     outcome: Outcome
     elapsed_s: float
-    captured: int
+    pages: int
+    """Captured over the whole job."""
+    requisites: int
+    """Captured only because a page needs them."""
     failed: int
     skipped: int
+    """Kept out by an ignore pattern or robots.txt."""
     queued: int
     payload_bytes: int
     warc_files: int

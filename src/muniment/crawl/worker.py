@@ -15,7 +15,7 @@ from pathlib import Path
 from muniment.archive.records import WarcInfo
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.harvest import Harvested, Refused, harvest
+from muniment.crawl.harvest import Harvested, Refused, harvest, retry_wait
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Page, Recorder
@@ -40,6 +40,7 @@ class Worker:
         settings = setup.settings
         self._channel, self._client = channel, client
         inflight = max(1, -(-settings.inflight // max(1, setup.workers)))
+        self._tries = settings.tries
         self._capacity = inflight * _CLAIMED_AHEAD
         self._lanes = Lanes(inflight, settings.delay)
         self._outlinks = Outlinks()
@@ -98,17 +99,19 @@ class Worker:
                 answer = await self._robots.learn(claim.url)
                 if answer.failure is not None:
                     # the host cannot be reached, so neither can the page: it fails as it would have
-                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks)
+                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._tries)
                 if not settled(answer):
-                    return Refused(
-                        claim, f"robots: robots.txt answers {answer.status}: nothing may be fetched", final=False
-                    )
+                    reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
+                    return Refused(claim, reason, False, retry_wait(claim, self._tries))
                 refuses = self._robots.refuses(claim.url)
             if refuses:
-                return Refused(claim, "robots: robots.txt disallows it", final=True)
+                return Refused(claim, "robots: robots.txt disallows it", True, 0)
         exchange = await self._client.fetch(claim.url)
+        if exchange.failure is not None and exchange.failure.code == "disk":
+            # not the page's fault: the run stops, and the page waits for a disk with room
+            raise DiskFullError(f"no room for a large body: {exchange.failure.text}")
         self._wire_bytes += len(exchange.head) + exchange.body.length
-        return harvest(claim, exchange, self._outlinks)
+        return harvest(claim, exchange, self._outlinks, self._tries)
 
     def _start_lanes(self) -> None:
         if self._stopping:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from muniment.fetch.chunked import Piece, decode
+from muniment.rules.chunked import Piece, decode
 
 __all__ = [
     "EMPTY_BODY",

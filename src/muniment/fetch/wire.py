@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from muniment.fetch.chunked import ChunkWalker, Piece
-from muniment.fetch.heads import Head, parse_head, status_of
 from muniment.model.failure import Failure, FailureCode
+from muniment.rules.chunked import ChunkWalker, Piece
+from muniment.rules.heads import Head, parse_head, status_of
 
 __all__ = ["MAX_HEAD", "MAX_INTERIM", "End", "ResponseReader", "Sink"]
 

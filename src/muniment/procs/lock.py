@@ -16,9 +16,11 @@ import msgspec
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["lock_directory", "make_directory"]
+__all__ = ["TRACKER_LOCK", "lock_directory", "make_directory"]
 
 EVENTS_FILE = "crawl.jsonl"
+TRACKER_LOCK = "tracker.lock"
+"""What is locked in a `--state` directory."""
 
 
 def make_directory(path: Path) -> None:
@@ -33,13 +35,13 @@ def make_directory(path: Path) -> None:
         raise UsageError(f"the directory {path} cannot be written; choose another with -o or change its permissions")
 
 
-def lock_directory(path: Path, patience_s: float = 2.0) -> int:
+def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0) -> int:
     """Lock a directory for this run and return the inheritable descriptor that holds the lock.
 
     Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError.
     """
     try:
-        descriptor = os.open(path / EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path / file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
     give_up = time.monotonic() + patience_s
@@ -55,15 +57,15 @@ def lock_directory(path: Path, patience_s: float = 2.0) -> int:
         if time.monotonic() > give_up:
             os.close(descriptor)
             raise BusyError(
-                f"{path} is in use by another run{_holder(path)}; stop it first or choose another directory"
+                f"{path} is in use by another run{_holder(path / file)}; stop it first or choose another directory"
             )
         time.sleep(0.05)
 
 
-def _holder(path: Path) -> str:
+def _holder(events: Path) -> str:
     """` (process N)` from the last start event, for the message."""
     pid = None
-    with (path / EVENTS_FILE).open("rb") as lines:
+    with events.open("rb") as lines:
         for line in lines:
             if b'"start"' in line:
                 try:

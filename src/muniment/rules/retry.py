@@ -18,6 +18,7 @@ _CODES = frozenset(
         "timeout-header",
         "timeout-body",
         "cut",
+        "limit",
     }
 )
 _FIRST_MS, _LAST_MS = 2_000, 300_000
@@ -30,10 +31,13 @@ def retryable(status: int, failure: Failure | None) -> bool:
     return status in _STATUSES
 
 
-def wait_ms(attempt: int, chance: float) -> int:
+def wait_ms(attempt: int, tries: int, chance: float) -> int:
     """Milliseconds before the next try, growing with the tries so far; `chance` in [0, 1) is the jitter.
+
+    `attempt` counts from 1 over the page's life; pages that were given their `tries` again begin with short waits.
 
     The waits of three tries add up to at most 2 + 4 s, well under the contract's 15 s.
     """
-    full = min(_FIRST_MS << (attempt - 1), _LAST_MS) if attempt < 16 else _LAST_MS
+    step = (attempt - 1) % max(tries, 1)
+    full = min(_FIRST_MS << min(step, 16), _LAST_MS)
     return int(full * (0.5 + chance / 2))

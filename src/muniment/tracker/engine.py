@@ -113,7 +113,10 @@ class Database:
         """Open an existing tracker for reading, beside a run that may be writing it."""
         if not path.is_file():
             raise UsageError(f"there is no tracker at {path}")
-        engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", poolclass=StaticPool)
+        # without a log beside it nobody writes the file, and reading need not leave one behind
+        beside = path.with_name(path.name + "-wal").exists()
+        how = "mode=ro" if beside else "mode=ro&immutable=1"
+        engine = create_engine(f"sqlite:///file:{path}?{how}&uri=true", poolclass=StaticPool)
         return cls(engine, read_only=True)
 
     @cached_property

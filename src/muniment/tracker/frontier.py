@@ -204,6 +204,7 @@ class Frontier:
             pending += self._repair.work()
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
             self.payloads.remember(accepted)
+            self._uncount()
             self._save_totals()
         return FinishReport(accepted, dict(pending), retries, self._admission.take_skipped())
 
@@ -230,6 +231,10 @@ class Frontier:
         else:
             self._count(page, standing)
         return (PageState.READY.value, left, at, "", self._job_id, page.page_id)
+
+    def _uncount(self) -> None:
+        self.totals.captured -= self._sites.again
+        self._sites.again = 0
 
     def _count(self, page: Finished, standing: Standing) -> None:
         totals = self.totals

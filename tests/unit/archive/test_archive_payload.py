@@ -5,37 +5,39 @@ import hashlib
 import pytest
 
 from muniment.archive.grammar import parse_header, violations
-from muniment.archive.payload import Dechunker, HttpBlock
+from muniment.archive.payload import HttpBlock
 from muniment.testing.exchanges import chunk
 
 PAYLOAD = bytes(range(256)) * 20
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000, 100_000])
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("step", [1, 7, 100_000])
 @pytest.mark.parametrize(
-    "wire",
+    ("wire", "payload", "codes"),
     [
-        chunk(PAYLOAD, 999),
-        chunk(PAYLOAD, 300, b"X-Trailer: 1\r\n"),
-        chunk(PAYLOAD, 300).replace(b"\r\n", b";ext=1\r\n", 1),
-        b"%x\n%s\n0\n\n" % (len(PAYLOAD), PAYLOAD),
-        b"0%X  \r\n%s\r\n000\r\n\r\n" % (len(PAYLOAD), PAYLOAD),
+        (chunk(PAYLOAD, 999), PAYLOAD, []),
+        (chunk(PAYLOAD, 300, b"X-Trailer: 1\r\n"), PAYLOAD, []),
+        (b"%x\n%s\n0\n\n" % (len(PAYLOAD), PAYLOAD), PAYLOAD, []),
+        (b"zz\r\nrest", b"zz\r\nrest", []),
+        (b"5\r\nhelloX\r\n", b"helloX\r\n", []),
+        (b"5\r\nhello", b"hello", []),
+        (b"0\r\n\r\nmore", b"", ["http"]),
     ],
 )
-def test_dechunker(wire, step):
-    out = bytearray()
-    dechunker = Dechunker(out.extend)
-    for at in range(0, len(wire), step):
-        dechunker.feed(memoryview(wire)[at : at + step])
-    assert bytes(out) == PAYLOAD
-    assert not dechunker.bad
+def test_chunked_blocks_are_judged_as_they_were_captured(wire, payload, codes, step):
+    found, http = faults(CHUNKED + wire, payload=payload, step=step)
+    assert found == codes
+    assert http.payload_length == len(payload)
 
 
-@pytest.mark.parametrize("wire", [b"zz\r\n", b"5\r\nhelloX\r\n", b"0\r\n\r\nmore", b"\r\n", b"<p>" * 40_000])
-def test_what_is_not_chunked(wire):
-    dechunker = Dechunker(lambda piece: None)
-    dechunker.feed(memoryview(wire))
-    assert dechunker.bad
+def test_an_odd_status_line_is_no_fault_where_it_went_over_the_wire():
+    block = b"HTTP/2 200\r\n\r\nhi"
+    http = HttpBlock(sha1(block), sha1(b"hi"), revisit=False, truncated=False, on_the_wire=True)
+    http.feed(memoryview(block))
+    assert list(http.faults()) == []
 
 
 def sha1(data):

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
-from muniment.fetch.chunked import decode
-from muniment.fetch.heads import parse_head, parse_headers
 from muniment.fetch.wire import MAX_HEAD, MAX_INTERIM, End, ResponseReader
+from muniment.rules.chunked import decode
+from muniment.rules.heads import parse_head, parse_headers
 from muniment.testing.odd_responses import ODD_RESPONSES
 from muniment.testing.raw_server import Send
 
