@@ -17,7 +17,7 @@ _LOOKED_AT = 512
 
 
 class _HostPlan:
-    __slots__ = ("granted", "held", "host_id", "name", "owner", "pending", "queued", "wake_at")
+    __slots__ = ("granted", "held", "host_id", "name", "owner", "pending", "queued", "told", "wake_at")
 
     def __init__(self, host_id: int, name: str) -> None:
         self.host_id, self.name = host_id, name
@@ -25,7 +25,10 @@ class _HostPlan:
         self.wake_at = 0
         self.queued = False
         self.owner: int | None = None
+        # The most connections that a worker may have open, and what it was told last: the first falls to the second
+        # only when the worker says that it keeps it.
         self.granted: dict[int, int] = {}
+        self.told: dict[int, int] = {}
         self.held: dict[int, int] = {}
 
 
@@ -58,9 +61,11 @@ class Schedule:
         self._workers.append(worker)
         lowered: dict[int, dict[str, int]] = {}
         for plan in self._plans.values():
-            for other, granted in plan.granted.items():
-                share = self._share(plan, other)
-                if granted > share:
+            for other, told in plan.told.items():
+                # with pages in hand it keeps a connection, or they would wait for ever
+                share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
+                if told > share:
+                    plan.told[other] = share
                     lowered.setdefault(other, {})[plan.name] = share
         return lowered
 
@@ -69,8 +74,8 @@ class Schedule:
         if worker in self._workers:
             self._workers.remove(worker)
         for plan in self._plans.values():
-            plan.granted.pop(worker, None)
-            plan.held.pop(worker, None)
+            for kept in (plan.granted, plan.told, plan.held):
+                kept.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
 
@@ -123,8 +128,9 @@ class Schedule:
         if pages < asked and plan.pending:
             plan.wake_at = now + 250
         if pages:
-            plan.granted[worker] = self._grantable(plan, worker)
-        return plan.name, plan.granted.get(worker, 0)
+            plan.told[worker] = self._grantable(plan, worker)
+            plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
+        return plan.name, plan.told.get(worker, 0)
 
     def landed(self, worker: int, host_id: int) -> None:
         """A page that a worker held is finished or given back."""
@@ -134,16 +140,19 @@ class Schedule:
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.
 
-        Nothing held with pages under way is an answer that crossed newer claims on the wire: those count.
+        An answer that crossed newer claims on the wire (nothing kept though pages are under way, or another number
+        than it was told last) says nothing: what it was told last counts.
         """
         plan = self._by_name.get(name)
-        if plan is None or (permits == 0 and plan.held.get(worker)):
+        if plan is None:
             return
-        plan.granted[worker] = permits
-        if permits == 0:
-            del plan.granted[worker]
+        if permits == 0 and not plan.held.get(worker):
+            plan.granted.pop(worker, None)
+            plan.told.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+        elif permits and permits == plan.told.get(worker):
+            plan.granted[worker] = permits
 
     def waiting_hosts(self) -> int:
         """Hosts with pages that wait."""
