@@ -133,7 +133,8 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
     lines = [
         f"{title} after {duration_text(summary.elapsed_s)}: {summary.pages:,} pages and {summary.requisites:,} "
-        f"requisites captured, {summary.failed:,} failed, {summary.skipped:,} skipped, {summary.queued:,} queued; {rate:,.0f}/s",
+        f"requisites captured, {summary.failed:,} failed, {summary.skipped:,} skipped, {summary.queued:,} queued; "
+        f"{rate:,.0f}/s",
         f"{summary.warc_files} WARC file{'s' if summary.warc_files != 1 else ''}, {size_text(summary.warc_bytes)}, "
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from muniment.model.failure import FAILURE_CODES, Failure
 from muniment.rules.retry import retryable, wait_ms
 
+TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
 BY_CHANCE = {
-    "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
+    "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut", "limit",
 }  # fmt: skip
 
 
@@ -31,16 +32,20 @@ def test_a_failure_decides_whatever_the_status():
 
 
 def test_the_waits_of_three_tries_add_up_to_at_most_15_seconds():
-    assert sum(wait_ms(attempt, 0.999_999) for attempt in (1, 2)) <= 15_000
+    assert sum(wait_ms(attempt, 3, 0.999_999) for attempt in (1, 2)) <= 15_000
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
 def test_waits_are_bounded_and_grow(attempt, chance):
-    assert 1_000 <= wait_ms(attempt, chance) <= 300_000
-    assert wait_ms(attempt, chance) <= wait_ms(attempt + 1, chance)
+    assert 1_000 <= wait_ms(attempt, TRIES, chance) <= 300_000
+    assert wait_ms(attempt, TRIES, chance) <= wait_ms(attempt + 1, TRIES, chance)
+
+
+def test_pages_that_got_their_tries_again_begin_with_short_waits():
+    assert wait_ms(4, 3, 0.5) == wait_ms(1, 3, 0.5)
 
 
 @given(st.integers(1, 40))
 def test_jitter_spreads_over_half_of_the_wait(attempt):
-    low, high = wait_ms(attempt, 0.0), wait_ms(attempt, 0.999_999_999)
+    low, high = wait_ms(attempt, TRIES, 0.0), wait_ms(attempt, TRIES, 0.999_999_999)
     assert low * 2 - 1 <= high + 1 <= low * 2 + 1
