@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import Column, Connection, Engine, Select, bindparam, create_engine, event, text
+from sqlalchemy import URL, Column, Connection, Engine, Select, bindparam, create_engine, event, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
@@ -99,7 +100,9 @@ class Database:
     @classmethod
     def open_sqlite(cls, path: Path) -> Database:
         """Open or make the embedded tracker, bringing an older one up to date."""
-        engine = create_engine(f"sqlite:///{path}", poolclass=StaticPool, connect_args={"isolation_level": None})
+        # the path is passed as it is: in a URL text, ? and # would end it
+        url = URL.create("sqlite", database=str(path))
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"isolation_level": None})
         event.listen(engine, "connect", _set_pragmas)
         database = cls(engine)
         try:
@@ -115,9 +118,15 @@ class Database:
             raise UsageError(f"there is no tracker at {path}")
         # without a log beside it nobody writes the file, and reading need not leave one behind
         beside = path.with_name(path.name + "-wal").exists()
-        how = "mode=ro" if beside else "mode=ro&immutable=1"
-        engine = create_engine(f"sqlite:///file:{path}?{how}&uri=true", poolclass=StaticPool)
-        return cls(engine, read_only=True)
+        how = {"mode": "ro"} if beside else {"mode": "ro", "immutable": "1"}
+        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
+        database = cls(create_engine(url, poolclass=StaticPool), read_only=True)
+        try:
+            database._revision()
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            database.close()
+            raise TrackerError(f"the tracker {path} cannot be read: {_first_line(error)}") from None
+        return database
 
     @cached_property
     def connection(self) -> Connection:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tracker_harness import A, Tracker, site
 
-from muniment.errors import TrackerError
+from muniment.errors import TrackerError, UsageError
 from muniment.tracker import jobs
 from muniment.tracker.engine import SCHEMA_REVISION, Database
 
@@ -97,7 +97,7 @@ def test_a_tracker_that_another_program_locks_later(tmp_path):
 
 
 def test_reading_where_there_is_none(tmp_path):
-    with refused():
+    with pytest.raises(UsageError):
         Database.read_sqlite(tmp_path / "tracker.sqlite")
 
 
