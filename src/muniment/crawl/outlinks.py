@@ -1,8 +1,9 @@
 """Outlinks: references of a document become normalised URLs and the packed entries of a finish.
 
-Pages of one site repeat their references, so what a reference means is remembered (design 4.7): per origin for those
-that begin with a slash or a scheme, per directory for the rest. References made of plain characters alone, which are
-nearly all, are joined as text: the parser would give the same (a test holds the two together) at five times the cost.
+Pages of one site repeat their references, so what a reference means is remembered per origin (design 4.7), under its
+path from the root: a relative one is first joined as text, which is enough to find what is known already. References of
+plain characters alone, which are nearly all, are joined as text for good: the parser would give the same (a test holds
+the two together) at five times the cost.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from muniment.model.url import directory_of, origin_of, resolve, url_key
 
 __all__ = ["Outlinks", "Resolved", "join_plain"]
 
-_MOST_REMEMBERED = 200_000
-_MOST_OF_DIRECTORY = 300
-"""References remembered per directory: what its pages share comes first, the rest would not be met again."""
+_MOST_REMEMBERED = 150_000
 _BYTE = tuple(bytes([found_as]) for found_as in FoundAs)
 _LABEL = tuple(found_as.label for found_as in FoundAs)
+_A = FoundAs.A
 _IS_LINK = frozenset(found_as for found_as in map(int, FoundAs) if FoundAs(found_as).kind is Kind.LINK)
 
 # Segments that do not begin with a dot, and characters that the URL Standard leaves as they are in a path and a query.
@@ -33,10 +33,12 @@ _PLAIN = re.compile(
 class _Target:
     """What a reference means; `told` once the tracker got the URL's text from this worker."""
 
-    __slots__ = ("key", "told", "url")
+    __slots__ = ("anchor", "key", "pair", "told", "url")
 
     def __init__(self, url: str) -> None:
         self.url, self.key, self.told = url, url_key(url), False
+        # as most references are: found as <a href>
+        self.anchor, self.pair = self.key + _BYTE[_A], (url, _LABEL[_A])
 
 
 class Resolved(Struct, frozen=True):
@@ -50,8 +52,8 @@ class Resolved(Struct, frozen=True):
     """Key and text of the URLs that this worker tells the tracker for the first time."""
 
 
-_Memory = dict[str, _Target | None]
-_UNKNOWN = _Target("")
+_NOWHERE = _Target("")
+"""What a reference that is no http or https URL means."""
 
 
 class Outlinks:
@@ -61,50 +63,77 @@ class Outlinks:
     """
 
     def __init__(self) -> None:
-        self._by_base: dict[str, _Memory] = {}
-        self._by_url: _Memory = {}
+        self._by_origin: dict[str, dict[str, _Target]] = {}
+        self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
     def resolve(self, base: str, links: Iterable[tuple[str, FoundAs]], *, follow: bool) -> Resolved:
         """The outlinks of a page whose references are seen from `base`; without `follow`, the tracker gets no links."""
         here, origin = directory_of(base), origin_of(base)
-        from_here, from_origin = self._memory(here), self._memory(origin)
+        known = self._known_of(origin)
+        path = here[len(origin) :]
         found: dict[bytes, tuple[str, str]] = {}
         news: list[tuple[bytes, str]] = []
         for href, found_as in links:
-            memory = from_origin if href[:1] == "/" or href[:4] == "http" else from_here
-            target = memory.get(href, _UNKNOWN)
-            if target is _UNKNOWN:
-                room = memory is from_origin or len(from_here) < _MOST_OF_DIRECTORY
-                target = self._learn(base, here, href, memory if room else None)
-            if target is None:
+            target = known.get(href) or self._relative(known, base, path, href)
+            if target is _NOWHERE:
                 continue
-            found[target.key + _BYTE[found_as]] = (target.url, _LABEL[found_as])
+            if found_as is _A:
+                found[target.anchor] = target.pair
+            else:
+                found[target.key + _BYTE[found_as]] = (target.url, _LABEL[found_as])
             if not target.told and (follow or found_as not in _IS_LINK):
                 target.told = True
                 news.append((target.key, target.url))
         told = found if follow else [entry for entry in found if entry[16] not in _IS_LINK]
         return Resolved(b"".join(told), tuple(found.values()), tuple(news))
 
-    def _learn(self, base: str, here: str, href: str, memory: _Memory | None) -> _Target | None:
-        url = join_plain(here, href) or resolve(base, href)
+    def _relative(self, known: dict[str, _Target], base: str, path: str, href: str) -> _Target:
+        """What a reference means that is not known as it stands."""
+        rooted = _rooted(path, href)
+        target = known.get(rooted) if rooted else None
+        if target is None:
+            target = self._learn(base, href)
+            if rooted:
+                known[rooted] = target
+                self._remembered += 1
+        return target
+
+    def _learn(self, base: str, href: str) -> _Target:
+        url = join_plain(directory_of(base), href) or resolve(base, href)
         if url is None:
-            target = None
-        elif (target := self._by_url.get(url)) is None:
+            return _NOWHERE
+        target = self._by_url.get(url)
+        if target is None:
             target = self._by_url[url] = _Target(url)
-            self._remembered += 1
-        # a query or a fragment alone means something else on every page of a directory
-        if memory is not None and href[:1] not in "?#":
-            memory[href] = target
             self._remembered += 1
         return target
 
-    def _memory(self, base: str) -> _Memory:
+    def _known_of(self, origin: str) -> dict[str, _Target]:
         if self._remembered > _MOST_REMEMBERED:
-            self._by_base.clear()
+            self._by_origin.clear()
             self._by_url.clear()
             self._remembered = 0
-        return self._by_base.setdefault(base, {})
+        return self._by_origin.setdefault(origin, {})
+
+
+def _rooted(path: str, href: str) -> str | None:
+    """A reference as it would be written from the root, joined as text; None when that means nothing.
+
+    Both forms mean the same wherever the joined one is no `//host` and the relative one has no scheme.
+    """
+    first = href[:1]
+    if first == "/" or href.startswith(("http://", "https://")):
+        return href
+    if first == ".":
+        while href[:3] == "../":
+            href = href[3:]
+            path = path[: path.rfind("/", 0, -1) + 1] or "/"
+        return None if href[:1] in _NOT_A_SEGMENT else path + href
+    return None if first in _NOT_A_SEGMENT or ":" in href else path + href
+
+
+_NOT_A_SEGMENT = frozenset(("", "/", "?", "#", "\\", "."))
 
 
 def join_plain(here: str, href: str) -> str | None:

@@ -45,17 +45,19 @@ def open_job(db: Database, name: str, settings: Settings, urls: Sequence[str], n
         return _create(db, name, settings, urls, now)
     rules = jobs.Rules(settings.include, settings.ignore)
     version, known = jobs.latest_rules(db, job.job_id)
-    if known != rules:
-        with db.transaction():
-            version = jobs.save_rules(db, job.job_id, rules, now)
-    ruleset = _ruleset(version, rules, jobs.start_urls(db, job.job_id))
-    if known != rules:
+    changed = known != rules
+    ruleset = _ruleset(version + changed, rules, jobs.start_urls(db, job.job_id))
+    frontier, _, _ = _build(db, job.job_id, settings, ruleset)
+    given_back = frontier.recover()
+    if changed:
+        # kept when every page is judged, those that a killed run held included: a crash in between judges again
         rejudge(db, job.job_id, ruleset)
+        with db.transaction():
+            jobs.save_rules(db, job.job_id, rules, now)
     jobs.save_settings(db, job.job_id, job_settings(settings))
     if job.outcome == "failed":
         jobs.try_again(db, job.job_id, settings.tries)
-    frontier, _, _ = _build(db, job.job_id, settings, ruleset)
-    return Opened(job, frontier, True, frontier.recover())
+    return Opened(job, frontier, True, given_back)
 
 
 def _create(db: Database, name: str, settings: Settings, urls: Sequence[str], now: int) -> Opened:

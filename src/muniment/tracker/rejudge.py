@@ -13,7 +13,7 @@ __all__ = ["rejudge"]
 
 _BATCH = 10_000
 _WAITING = Prepared(
-    select(pages.c.id, pages.c.url, pages.c.state)
+    select(pages.c.id, pages.c.url, pages.c.state, pages.c.reason)
     .where(
         pages.c.job_id == bindparam("job"),
         pages.c.id > bindparam("after"),
@@ -47,9 +47,10 @@ def rejudge(db: Database, job_id: int, ruleset: Ruleset) -> int:
 
 
 def _judge(job_id: int, row: Row, ruleset: Ruleset) -> Row | None:
-    page_id, url, state = row
+    page_id, url, state, known = row
     ignored = ruleset.ignore.match(url) if ruleset.ignore else None
     wanted = PageState.READY if ignored is None else PageState.SKIPPED
-    if wanted == state:
+    reason = "" if ignored is None else f"ignore: {ignored}"
+    if wanted == state and reason == known:
         return None
-    return (wanted.value, ruleset.version, "" if ignored is None else f"ignore: {ignored}", job_id, page_id)
+    return (wanted.value, ruleset.version, reason, job_id, page_id)

@@ -376,6 +376,17 @@ def test_a_page_that_goes_again_counts_once(tracker):
     assert job.sums()[0] == 4
 
 
+def test_a_failed_page_that_goes_again_counts_once(tracker):
+    moved, home, page = site("moved"), site("", "b.example"), site("page", "b.example")
+    web = {START: [(page, A)], moved: [(home, REDIRECT)]}
+    job = tracker(START, moved)
+    job.finish(job.take(START), web)
+    job.finish(job.take(page), status=0, error="reset: gone")
+    for url in (moved, home, page):
+        job.finish(job.take(url), web)
+    assert job.sums()[:2] == (4, 0)
+
+
 def test_no_parent_keeps_to_the_directory_of_each_start_page(tracker):
     start, other = site("docs/index.html"), site("wiki/")
     web = {start: [(site("docs/a"), A), (site("blog/"), A), (site("docsx"), A)], site("docs/a"): [(site("docs/b"), A)]}

@@ -7,7 +7,10 @@ from sqlalchemy import select
 from tracker_harness import IMG, REDIRECT, A, site
 
 from muniment.errors import UsageError
+from muniment.rules.patterns import Patterns
 from muniment.tracker import jobs
+from muniment.tracker.admission import Ruleset
+from muniment.tracker.rejudge import rejudge
 from muniment.tracker.tables import job_rulesets
 
 START, ONE, TWO = site(""), site("one"), site("two")
@@ -90,12 +93,14 @@ def test_every_version_of_the_rules_is_kept(tracker):
     assert "a-two" in kept[1].rules
 
 
-def test_a_run_killed_between_new_rules_and_judging_is_judged_by_the_next(tracker):
+def test_a_run_killed_while_it_judged_by_new_rules_is_judged_by_the_next(tracker):
+    """The rules are kept last, so a run that died on the way finds them changed still."""
     job = begun(tracker)
-    with job.db.transaction():
-        jobs.save_rules(job.db, job.job_id, jobs.Rules((), ("two",)), 2_000)
+    rejudge(job.db, job.job_id, Ruleset(2, Patterns(()), Patterns(("one",))))
+    assert jobs.latest_rules(job.db, job.job_id) == (1, jobs.Rules())
     job.reopen(ignore=("two",))
-    assert job.states()[TWO] == "SKIPPED"
+    assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
+    assert jobs.latest_rules(job.db, job.job_id) == (2, jobs.Rules((), ("two",)))
 
 
 def test_a_page_that_is_skipped_still_by_another_pattern_says_which(tracker):

@@ -12,7 +12,8 @@ from muniment.rules.retry import retryable, wait_ms
 TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
 BY_CHANCE = {
-    "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut", "limit",
+    "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
+    "limit",
 }  # fmt: skip
 
 

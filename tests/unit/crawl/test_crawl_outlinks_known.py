@@ -1,0 +1,53 @@
+"""What is remembered of references means the same as the parser says, whatever was met before."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muniment.crawl.outlinks import Outlinks
+from muniment.model.link import FoundAs
+from muniment.model.url import resolve
+
+BASES = [
+    "http://a.de/",
+    "http://a.de/x/",
+    "http://a.de/x/y/z.html?q=/1",
+    "https://h:8443/a//b/c",
+    "http://[::1]:80/q/w",
+    "http://a.de/p/..;/x",
+    "http://a.de//e/f",
+]
+PIECES = [
+    "../",
+    "..",
+    "a",
+    "b.c",
+    "/",
+    "~x",
+    "?",
+    "x=1",
+    "%20",
+    "%2e",
+    "//",
+    "./",
+    ".h",
+    ":",
+    "x:y",
+    "http",
+    ";",
+    "\\",
+    "#",
+    "é",
+]
+HREFS = st.lists(st.sampled_from([*PIECES, "http://a.de/", " "]), min_size=1, max_size=5).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(BASES), HREFS), max_size=40))
+def test_memory_never_changes_what_a_reference_means(met: list[tuple[str, str]]) -> None:
+    outlinks = Outlinks()
+    for base, href in met:
+        listed = outlinks.resolve(base, [(href, FoundAs.A)], follow=True).listed
+        expected = resolve(base, href)
+        assert listed == (((expected, "a"),) if expected else ())
