@@ -118,10 +118,13 @@ class Outlinks:
 
 
 def _rooted(path: str, href: str) -> str | None:
-    """A reference as it would be written from the root, joined as text; None when that means nothing.
+    """A reference as it would be written from the root, joined as text; None when that may mean something else.
 
-    Both forms mean the same wherever the joined one is no `//host` and the relative one has no scheme.
+    Both forms mean the same unless the parser would strip or turn something (white space, backslashes), the joined one
+    is a `//host`, or the relative one has a scheme.
     """
+    if _ODD(href):
+        return None
     first = href[:1]
     if first == "/" or href.startswith(("http://", "https://")):
         return href
@@ -129,11 +132,13 @@ def _rooted(path: str, href: str) -> str | None:
         while href[:3] == "../":
             href = href[3:]
             path = path[: path.rfind("/", 0, -1) + 1] or "/"
-        return None if href[:1] in _NOT_A_SEGMENT else path + href
-    return None if first in _NOT_A_SEGMENT or ":" in href else path + href
+    elif ":" in href:
+        return None
+    return None if href[:1] in _NOT_A_SEGMENT or path[:2] == "//" else path + href
 
 
-_NOT_A_SEGMENT = frozenset(("", "/", "?", "#", "\\", "."))
+_ODD = re.compile(r"[\x00-\x20\\]").search
+_NOT_A_SEGMENT = frozenset(("", "/", "?", "#", "."))
 
 
 def join_plain(here: str, href: str) -> str | None:
