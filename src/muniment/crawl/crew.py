@@ -17,7 +17,7 @@ __all__ = ["Crew", "Member"]
 
 _BUSY = 0.75
 """Share of a core from which a worker counts as CPU-bound."""
-_JUDGED_AFTER_S = 0.4
+_JUDGED_AFTER_S = 0.25
 
 
 class Member:

@@ -14,7 +14,7 @@ BASES = [
     "http://a.de/x/",
     "http://a.de/x/y/z.html?q=/1",
     "https://h:8443/a//b/c",
-    "http://[::1]:80/q/w",
+    "http://[::1]:81/q/w",
     "http://a.de/p/..;/x",
     "http://a.de//e/f",
 ]
