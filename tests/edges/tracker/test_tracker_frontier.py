@@ -124,13 +124,6 @@ def test_a_finish_sent_twice_changes_nothing_twice(tracker):
     assert job.everything() == before
 
 
-def test_a_page_twice_in_one_batch_counts_once(tracker):
-    job = tracker(START)
-    claim = job.take(START)
-    job.finish([claim, claim])
-    assert job.sums() == (1, 0, 1, 0, 100)
-
-
 @pytest.mark.parametrize("wrong", [0, -1, 1 << 40])
 def test_a_finish_with_another_claim_changes_nothing(tracker, wrong):
     job = tracker(START)
