@@ -34,7 +34,8 @@ class _HostLanes:
 
     @property
     def idle(self) -> bool:
-        return not (self.queue or self.running)
+        # while its delay runs, a host stays here with its permits: whoever got it next would not know of the delay
+        return not (self.queue or self.running) and monotonic() >= self.next_start
 
 
 class Lanes:
