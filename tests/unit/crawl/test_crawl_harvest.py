@@ -1,0 +1,169 @@
+"""Harvest: redirects, links, content codings, and which tries are the last."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.crawl.harvest import finished, harvest
+from muniment.crawl.outlinks import Outlinks
+from muniment.model.failure import Failure
+from muniment.model.link import FoundAs
+from muniment.testing.exchanges import exchange
+from muniment.testing.pages import claim
+
+URL = "https://site.example/d/page"
+HTML = (("Content-Type", "text/html"),)
+BODY = b'<a href="next">n</a><img src=/i.png>'
+NEXT, IMAGE = ("https://site.example/d/next", "a"), ("https://site.example/i.png", "img")
+
+
+def harvested(body=BODY, *, status="200 OK", headers=HTML, failure=None, no_head=False, url=URL, **page):
+    made = exchange(url, body, status_line=f"HTTP/1.1 {status}", headers=headers, failure=failure, no_head=no_head)
+    return harvest(claim(url, **page), made, Outlinks(), 3)
+
+
+def told(page):
+    return finished(page, payload=b"", record_id=b"")
+
+
+def test_links_of_a_page():
+    page = harvested()
+    assert page.done
+    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.found.entries
+
+
+def test_a_page_that_is_not_followed_lists_all_and_tells_requisites():
+    page = harvested(follow=False)
+    assert page.context.outlinks == (NEXT, IMAGE)
+    assert len(page.found.entries) == 17
+    assert not told(page).followed
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 T", "308 P"])
+def test_a_redirect_leads_to_its_location_alone(status):
+    page = harvested(status=status, headers=(*HTML, ("Location", "../to#x")))
+    assert page.context.redirect_to == "https://site.example/to"
+    assert page.context.outlinks == (("https://site.example/to", "redirect"),)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "201 Created", "300 Choices", "304 Same", "404 Not Found"])
+def test_a_location_of_another_status_is_no_redirect(status):
+    page = harvested(status=status, headers=(*HTML, ("Location", "/to")))
+    assert page.context.redirect_to == ""
+
+
+@pytest.mark.parametrize("location", ["", "mailto:x@a.example", "http://[", "javascript:1"])
+def test_a_redirect_that_leads_nowhere_gives_the_links_of_its_body(location):
+    page = harvested(status="302 Found", headers=(*HTML, ("Location", location)))
+    assert page.context.redirect_to == ""
+    assert page.context.outlinks == (NEXT, IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [("/ü".encode(), "/%C3%BC"), ("/ü".encode("latin-1"), "/%C3%BC"), (b"/%C3%BC", "/%C3%BC"), (b"/a b", "/a%20b")],
+)
+def test_a_location_in_utf8_or_latin1(raw, path):
+    page = harvested(status="302 Found", headers=(("Location", raw.decode("latin-1")),))
+    assert page.context.redirect_to == "https://site.example" + path
+
+
+def test_an_offsite_page_tells_its_redirect():
+    page = harvested(status="302 Found", headers=(("Location", "/to"),), follow=False)
+    assert list(page.found.entries[16::17]) == [FoundAs.REDIRECT]
+
+
+CODINGS = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "GZIP": gzip.compress,
+    "deflate": zlib.compress,
+    "identity": bytes,
+}
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_links_of_a_coded_body(coding):
+    page = harvested(CODINGS[coding](BODY), headers=(*HTML, ("Content-Encoding", coding)))
+    assert page.context.outlinks == (NEXT, IMAGE)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd", "nobody-knows", "gzip, gzip"])
+@pytest.mark.parametrize("body", [b"", b"\x1f\x8b", b"nonsense" * 10, gzip.compress(BODY)[:-9]])
+def test_a_body_that_is_not_what_its_coding_says_ends_no_crawl(coding, body):
+    assert harvested(body, headers=(*HTML, ("Content-Encoding", coding))).done
+
+
+@pytest.mark.parametrize("kind", ["image/png", "video/mp4", "audio/mpeg", "font/woff2"])
+def test_what_cannot_hold_links_is_not_searched(kind):
+    assert harvested(headers=(("Content-Type", kind),)).context.outlinks == ()
+
+
+def test_a_base_that_is_no_web_address_is_not_used():
+    page = harvested(b"<base href='mailto:x'><a href=next>n</a>")
+    assert page.context.outlinks == (NEXT,)
+
+
+def test_a_base_of_the_page_counts():
+    page = harvested(b"<base href=/b/><a href=next>n</a>")
+    assert page.context.outlinks == (("https://site.example/b/next", "a"),)
+
+
+@pytest.mark.parametrize(
+    ("status", "again"), [("503 Busy", True), ("429 Slow", True), ("404 No", False), ("501 No", False)]
+)
+def test_statuses_that_are_tried_again(status, again):
+    assert harvested(status=status).done is not again
+    assert harvested(status=status, last_try=True).done
+
+
+def test_links_are_taken_from_the_last_try_only():
+    assert harvested(status="503 Busy").context.outlinks == ()
+    assert harvested(status="503 Busy").found.entries == b""
+    assert harvested(status="503 Busy", last_try=True).context.outlinks == (NEXT, IMAGE)
+
+
+@pytest.mark.parametrize(("code", "again"), [("reset", True), ("cut", True), ("protocol", False), ("too-large", False)])
+def test_failures_that_are_tried_again(code, again):
+    failure = Failure(code, "why")
+    assert harvested(b"", failure=failure, no_head=True).done is not again
+    assert harvested(b"", failure=failure, no_head=True, last_try=True).done
+
+
+def test_a_cut_page_gives_the_links_it_has_with_its_last_try():
+    page = harvested(failure=Failure("cut", "short"), last_try=True)
+    assert page.context.outlinks == (NEXT, IMAGE)
+    assert told(page).error == "cut: short"
+
+
+def test_what_the_tracker_is_told():
+    page = harvested(attempt=2, depth=3, page_id=9, claim_id=8)
+    result = told(page)
+    assert (result.page_id, result.claim_id, result.attempt, result.status) == (9, 8, 2, 200)
+    assert (result.error, result.done, result.retry_after_ms, result.body_length) == ("", True, 0, len(BODY))
+    assert result.finished_at == page.exchange.started_at // 1000 + page.exchange.duration_ms
+    assert (result.outlinks, result.followed) == (page.found.entries, True)
+
+
+def test_a_try_that_is_not_the_last_waits():
+    result = told(harvested(status="503 Busy"))
+    assert not result.done
+    assert result.retry_after_ms > 0
+    assert result.outlinks == b""
+
+
+def test_the_length_of_a_304_is_nothing():
+    assert told(harvested(status="304 Same")).body_length == 0
+
+
+@given(st.binary(max_size=60), st.text(max_size=12), st.sampled_from(["200 OK", "302 Found"]))
+def test_no_body_and_no_header_ends_a_crawl(body, value, status):
+    value = value.encode("utf-8", "ignore").decode("latin-1")
+    headers = (("Content-Type", value), ("Content-Encoding", value), ("Location", value))
+    assert harvested(body, status=status, headers=headers).done

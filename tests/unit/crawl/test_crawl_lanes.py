@@ -1,0 +1,188 @@
+"""Lanes: how many pages of a host are under way, and how far ahead of the tracker."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.crawl.lanes import Lanes
+from muniment.settings import DelayRange
+from muniment.testing.pages import claim
+
+A, B = "a.example", "b.example"
+
+
+def lanes(inflight=100, delay=(0, 0), **hosts):
+    """Lanes with (pages, permits) for hosts a and b."""
+    made = Lanes(inflight, DelayRange(*delay))
+    for name, (pages, permits) in hosts.items():
+        host = f"{name}.example"
+        made.add([claim(f"https://{host}/{n}", n) for n in range(pages)])
+        made.permit(host, permits)
+    return made
+
+
+def start(made):
+    return [made.take(host) for host in made.startable()]
+
+
+def test_as_many_start_as_there_are_permits():
+    made = lanes(a=(10, 3), b=(10, 2))
+    assert sorted(made.startable()) == [A, A, A, B, B]
+    assert all(start(made))
+    assert (made.running, made.queued) == (5, 15)
+    assert made.startable() == []
+
+
+def test_pages_start_in_the_order_they_came():
+    made = lanes(a=(3, 1))
+    urls = []
+    for _ in range(3):
+        urls.append(made.take(A).url)
+        made.landed(A)
+        made.acknowledged(A)
+    assert urls == [f"https://{A}/{n}" for n in range(3)]
+
+
+def test_without_a_permit_nothing_starts():
+    made = lanes(a=(5, 0))
+    assert made.startable() == []
+    assert made.take(A) is None
+
+
+def test_what_is_in_flight_over_all_hosts_is_bounded():
+    made = lanes(4, a=(10, 3), b=(10, 3))
+    assert len(start(made)) == 4
+    assert made.startable() == []
+    assert made.take(B) is None
+    made.landed(A)
+    assert len(made.startable()) == 1
+
+
+@pytest.mark.parametrize("permits", [1, 2, 6])
+def test_at_most_three_pages_a_permit_are_ahead_of_the_tracker(permits):
+    made = lanes(a=(100, permits))
+    taken = 0
+    while started := start(made):
+        taken += len(started)
+        for _ in started:
+            made.landed(A)
+    assert taken == 3 * permits
+    made.acknowledged(A)
+    assert made.startable() == [A]
+
+
+def test_a_lowered_permit_lets_what_runs_land_and_starts_no_more():
+    made = lanes(a=(10, 4))
+    start(made)
+    made.permit(A, 1)
+    for _ in range(3):
+        made.landed(A)
+        made.acknowledged(A)
+        assert made.take(A) is None
+    made.landed(A)
+    made.acknowledged(A)
+    assert made.take(A) is not None
+
+
+def test_all_that_has_not_started_is_given_back():
+    made = lanes(a=(5, 2), b=(3, 0))
+    started = start(made)
+    back = made.give_back()
+    assert len(started) + len(back) == 8
+    assert made.queued == 0
+    assert made.give_back() == []
+
+
+def test_an_idle_host_is_forgotten_when_all_is_acknowledged_and_its_permits_are_back():
+    made = lanes(a=(1, 1))
+    start(made)
+    assert made.idle_hosts() == []
+    made.landed(A)
+    assert made.idle_hosts() == [A]
+    made.forget(A)
+    made.acknowledged(A)
+    made.forget(A)
+    assert made.idle_hosts() == [A]
+    made.permit(A, 0)
+    made.forget(A)
+    assert made.idle_hosts() == []
+    assert made.permits(A) == 0
+
+
+def test_without_a_delay_nothing_waits():
+    made = lanes(a=(3, 3))
+    assert [made.pause(A) for _ in start(made)] == [0.0, 0.0, 0.0]
+
+
+def test_request_starts_are_a_delay_apart():
+    made = lanes(delay=(1_000, 1_000), a=(5, 5))
+    pauses = [made.pause(A) for _ in start(made)]
+    assert pauses[0] == 0
+    assert all(0.9 < later - earlier <= 1.0 for earlier, later in pairwise(pauses))
+
+
+def test_a_delay_is_drawn_between_its_bounds():
+    made = lanes(delay=(100, 300), a=(50, 50))
+    pauses = [made.pause(A) for _ in start(made)]
+    gaps = [later - earlier for earlier, later in pairwise(pauses)]
+    assert all(0.05 < gap <= 0.3 for gap in gaps)
+    assert max(gaps) - min(gaps) > 0.05
+
+
+def test_hosts_do_not_wait_for_each_other():
+    made = lanes(delay=(5_000, 5_000), a=(1, 1), b=(1, 1))
+    assert [made.pause(host) for host in (A, B) if made.take(host)] == [0, 0]
+
+
+def test_the_delay_is_kept_when_a_host_was_idle_and_forgotten_in_between():
+    """Its connection was closed at once, its permit given back; then the tracker brought another page."""
+    made = lanes(delay=(60_000, 60_000), a=(1, 1))
+    start(made)
+    made.pause(A)
+    made.landed(A)
+    made.acknowledged(A)
+    assert made.idle_hosts() == [], "its permit would go to a worker that does not know of the delay"
+    made.permit(A, 0)
+    made.forget(A)
+    made.add([claim(f"https://{A}/next")])
+    made.permit(A, 1)
+    assert made.take(A) is not None
+    assert made.pause(A) > 50
+
+
+@given(st.lists(st.sampled_from(["add", "permit", "take", "land", "ack", "forget"]).flatmap(
+    lambda deed: st.tuples(st.just(deed), st.sampled_from([A, B]), st.integers(0, 4))
+), max_size=60))  # fmt: skip
+def test_counts_agree_and_bounds_hold_in_any_order(deeds):
+    made, running, unacked, queued, permits = Lanes(5, DelayRange()), {}, {}, {}, {}
+    for deed, host, n in deeds:
+        if deed == "add":
+            made.add([claim(f"https://{host}/") for _ in range(n + 1)])
+            queued[host] = queued.get(host, 0) + n + 1
+        elif deed == "permit":
+            made.permit(host, n)
+            permits[host] = n
+        elif deed == "take" and host in queued and made.take(host):
+            running[host], unacked[host] = running.get(host, 0) + 1, unacked.get(host, 0) + 1
+            queued[host] -= 1
+            assert running[host] <= permits[host]
+            assert unacked[host] <= 3 * permits[host]
+            assert sum(running.values()) <= 5
+        elif deed == "land" and running.get(host):
+            made.landed(host)
+            running[host] -= 1
+        elif deed == "ack" and unacked.get(host, 0) > running.get(host, 0):
+            made.acknowledged(host)
+            unacked[host] -= 1
+        elif deed == "forget" and not queued.get(host):
+            made.forget(host)
+            if not (running.get(host) or unacked.get(host) or permits.get(host)):
+                queued.pop(host, None)
+        assert made.running == sum(running.values())
+        assert made.queued == sum(queued.values())
+        for name in made.startable():
+            assert permits[name] > running.get(name, 0)

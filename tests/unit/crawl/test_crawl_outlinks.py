@@ -1,0 +1,108 @@
+"""Outlinks: what is remembered and joined as text means what the URL parser says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muniment.crawl.outlinks import Outlinks, join_plain
+from muniment.model.link import FoundAs
+from muniment.model.url import directory_of, resolve, url_key
+from muniment.testing.pages import packed_links
+
+BASE = "https://a.example/d/e/page.html?q=1"
+A, IMG, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.REDIRECT
+
+HREFS = st.text("ab0/.?#&=:%@ \\-~_ü", max_size=12) | st.sampled_from(
+    ["", ".", "..", "../..", "../../../../x", "x/../y", "x/./y", "/", "//b.example/x", "http://b.example", "https:x", "HTTP://B",
+     "?q", "#f", "x?y#z", "x//y", "/x//y", ".x", "x.", "..x", "x/..", "mailto:x", "javascript:1", "a:b", "x?a=/../b"]
+)  # fmt: skip
+BASES = st.sampled_from([BASE, "https://a.example/", "http://a.example:8080/x", "http://[::1]/d/", "https://a.example//d//x"])
+
+
+def resolved(*links, base=BASE, follow=True, with_memory=None):
+    return (with_memory or Outlinks()).resolve(base, links, follow=follow)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.tuples(BASES, st.lists(HREFS, max_size=6)), max_size=4))
+def test_what_is_remembered_means_what_the_parser_says(pages):
+    memory = Outlinks()
+    for base, hrefs in pages:
+        found = resolved(*((href, A) for href in hrefs), base=base, with_memory=memory)
+        expected = dict.fromkeys(url for href in hrefs if (url := resolve(base, href)) is not None)
+        assert [url for url, _ in found.listed] == list(expected)
+        assert found.entries == packed_links([(url, A) for url in expected])
+
+
+@settings(deadline=None, max_examples=500)
+@given(BASES, HREFS)
+def test_what_is_joined_as_text_is_what_the_parser_gives(base, href):
+    joined = join_plain(directory_of(base), href)
+    assert joined is None or joined == resolve(base, href)
+
+
+@pytest.mark.parametrize("href", ["x", "x/y.html", "../x", "../../../../x", "/x/y", "x?q=1", "/", "x/"])
+def test_plain_references_need_no_parser(href):
+    joined = join_plain(directory_of(BASE), href)
+    assert joined in {resolve(BASE, href), None if href == "/" else joined}
+    assert joined == resolve(BASE, href) or href == "/"
+
+
+def test_a_url_is_told_once_and_its_key_goes_with_every_page():
+    memory = Outlinks()
+    first = resolved(("x", A), ("y", A), with_memory=memory)
+    second = resolved(("x", A), ("z", A), with_memory=memory)
+    assert [url for _, url in first.news] == ["https://a.example/d/e/x", "https://a.example/d/e/y"]
+    assert [url for _, url in second.news] == ["https://a.example/d/e/z"]
+    assert second.entries == packed_links([("https://a.example/d/e/x", A), ("https://a.example/d/e/z", A)])
+
+
+def test_a_url_spelled_in_many_ways_is_one():
+    found = resolved(("x", A), ("./x", A), ("/d/e/x", A), ("https://A.example/d/e/x#part", A))
+    assert found.listed == (("https://a.example/d/e/x", "a"),)
+    assert found.entries == packed_links([("https://a.example/d/e/x", A)])
+    assert len(found.news) == 1
+
+
+def test_a_url_found_in_two_ways_is_two_entries():
+    found = resolved(("x", A), ("x", IMG))
+    assert found.entries == packed_links([("https://a.example/d/e/x", A), ("https://a.example/d/e/x", IMG)])
+
+
+def test_a_page_that_is_not_followed_lists_links_and_tells_requisites():
+    found = resolved(("x", A), ("i.png", IMG), ("moved", REDIRECT), follow=False)
+    assert [label for _, label in found.listed] == ["a", "img", "redirect"]
+    assert found.entries == packed_links(
+        [("https://a.example/d/e/i.png", IMG), ("https://a.example/d/e/moved", REDIRECT)]
+    )
+    assert [url for _, url in found.news] == ["https://a.example/d/e/i.png", "https://a.example/d/e/moved"]
+
+
+def test_a_link_that_was_only_listed_is_told_when_a_followed_page_leads_to_it():
+    memory = Outlinks()
+    resolved(("x", A), follow=False, with_memory=memory)
+    assert [key for key, _ in resolved(("x", A), with_memory=memory).news] == [url_key("https://a.example/d/e/x")]
+
+
+def test_what_leads_nowhere_is_left_out():
+    found = resolved(("mailto:x@a.example", A), ("javascript:1", A), ("http://[", A))
+    assert (found.entries, found.listed, found.news) == (b"", (), ())
+
+
+def test_a_query_or_fragment_alone_means_the_page_that_holds_it():
+    memory = Outlinks()
+    pages = ("https://a.example/d/one", "https://a.example/d/two")
+    found = [resolved(("?n", A), ("#top", A), base=page, with_memory=memory).listed for page in pages]
+    assert [[url for url, _ in page] for page in found] == [[page + "?n", page] for page in pages]
+
+
+def test_memory_is_bounded_and_forgetting_changes_nothing():
+    memory = Outlinks()
+    for n in range(900):
+        resolved(*((f"/{n}/{k}", A) for k in range(300)), base=f"https://h{n}.example/", with_memory=memory)
+    assert memory._remembered < 300_000
+    found = resolved(("/0/0", A), base="https://h0.example/", with_memory=memory)
+    assert found.listed == (("https://h0.example/0/0", "a"),)
+    assert [url for _, url in found.news] == ["https://h0.example/0/0"]
