@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
 
+from muniment.archive.index import index_journal, join
 from muniment.procs.launch import die_with_parent
 
 __all__ = ["index"]
@@ -19,10 +19,6 @@ __all__ = ["index"]
 def index(out: Path, name: str | None) -> int:
     """Index one sealed WARC of a directory, or join the whole index; the directory must be locked by the caller."""
     die_with_parent()
-    # pyarrow imports pandas where it is installed, to ask it one question: a second for every crawl
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
-    from muniment.archive.index import index_journal, join  # noqa: PLC0415  (after the line above)
-
     if name:
         os.nice(10)  # beside a crawl; for the last join, the user waits
         index_journal(out, out / "parts", name)

@@ -10,9 +10,11 @@ import errno
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
@@ -62,14 +64,17 @@ def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0)
         time.sleep(0.05)
 
 
+class _Started(Struct):
+    pid: int
+
+
 def _holder(events: Path) -> str:
     """` (process N)` from the last start event, for the message."""
-    pid = None
+    pid = 0
     with events.open("rb") as lines:
         for line in lines:
             if b'"start"' in line:
-                try:
-                    pid = msgspec.json.decode(line).get("pid")
-                except msgspec.DecodeError:
-                    continue
+                # a line of a killed run may be anything
+                with suppress(msgspec.DecodeError):
+                    pid = msgspec.json.decode(line, type=_Started).pid
     return f" (process {pid})" if pid else ""

@@ -1,0 +1,179 @@
+"""One run at a time per directory, whoever holds it: another process, or an orphan of one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from muniment.errors import BusyError, UsageError
+from muniment.procs.lock import EVENTS_FILE, lock_directory, make_directory
+
+HOLD = """
+import sys
+from pathlib import Path
+from muniment.procs.lock import lock_directory
+lock_directory(Path(sys.argv[1]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+LEAVE_AN_ORPHAN = """
+import subprocess, sys
+from pathlib import Path
+from muniment.procs.lock import lock_directory
+lock = lock_directory(Path(sys.argv[1]))
+keep = [sys.executable, "-c", "import sys; print('orphan', flush=True); sys.stdin.read()"]
+subprocess.Popen(keep, pass_fds=(lock,))
+"""
+
+
+@contextmanager
+def other(script: str, directory: Path):
+    """Another process, once it has said its first line; ended when its input is."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout.readline()
+        yield process
+
+
+@contextmanager
+def locked(directory: Path, **how):
+    descriptor = lock_directory(directory, **how)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def test_a_lock_is_free_after_its_holder_closed_it(tmp_path):
+    for _ in range(2):
+        with locked(tmp_path):
+            assert (tmp_path / EVENTS_FILE).is_file()
+
+
+def test_a_directory_that_another_process_holds(tmp_path):
+    with other(HOLD, tmp_path) as holder:
+        with pytest.raises(BusyError) as caught:
+            lock_directory(tmp_path, patience_s=0.1)
+        assert str(tmp_path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert caught.value.exit_code == 2
+        holder.kill()
+        with locked(tmp_path):
+            pass
+
+
+def test_a_lock_waits_a_moment_for_a_run_that_is_dying(tmp_path):
+    with other(HOLD, tmp_path) as holder:
+        holder.stdin.close()
+        with locked(tmp_path, patience_s=10):
+            pass
+
+
+def test_an_orphan_that_inherited_the_lock_holds_it(tmp_path):
+    with other(LEAVE_AN_ORPHAN, tmp_path) as parent:
+        assert parent.wait() == 0
+        with pytest.raises(BusyError):
+            lock_directory(tmp_path, patience_s=0.1)
+        parent.stdin.close()
+        with locked(tmp_path, patience_s=10):
+            pass
+
+
+def test_the_message_names_the_process_of_the_last_start(tmp_path):
+    (tmp_path / EVENTS_FILE).write_text('{"event":"start","pid":1}\n{"event":"start","pid":4711}\n{"event":"start"')
+    with other(HOLD, tmp_path):
+        with pytest.raises(BusyError) as caught:
+            lock_directory(tmp_path, patience_s=0.1)
+        assert "4711" in str(caught.value)
+
+
+def test_strange_lines_in_the_event_log_change_nothing(tmp_path):
+    (tmp_path / EVENTS_FILE).write_bytes(b'"start"\n["start"]\n\xff"start"\n{"event":"start","pid":7}\n5 "start"\n')
+    with other(HOLD, tmp_path), pytest.raises(BusyError):
+        lock_directory(tmp_path, patience_s=0.1)
+
+
+def test_a_lock_leaves_what_the_file_holds(tmp_path):
+    (tmp_path / EVENTS_FILE).write_text('{"event":"start"}\n')
+    with locked(tmp_path):
+        pass
+    assert (tmp_path / EVENTS_FILE).read_text() == '{"event":"start"}\n'
+
+
+def test_a_child_does_not_inherit_the_lock_unless_it_is_handed_over(tmp_path):
+    with locked(tmp_path) as descriptor:
+        assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+
+
+def test_an_event_log_that_is_a_directory(tmp_path):
+    (tmp_path / EVENTS_FILE).mkdir()
+    with pytest.raises(UsageError):
+        lock_directory(tmp_path)
+
+
+# -- the directory
+
+
+def test_a_directory_is_made_with_its_parents_and_may_be_there(tmp_path):
+    for _ in range(2):
+        make_directory(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize("path", ["file", "file/below", "link"])
+def test_what_is_no_directory(tmp_path, path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    with pytest.raises(UsageError) as caught:
+        make_directory(tmp_path / path)
+    assert path in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def unprivileged():
+    """Root may write anywhere, so the test does without its rights for a while."""
+    if os.geteuid():
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def read_only():
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o555)
+        yield directory
+        directory.chmod(0o755)
+
+
+def test_a_directory_that_cannot_be_written(read_only):
+    with unprivileged(), pytest.raises(UsageError) as caught:
+        make_directory(read_only)
+    assert "cannot be written" in str(caught.value)
+
+
+def test_a_directory_that_cannot_be_made(read_only):
+    with unprivileged(), pytest.raises(UsageError) as caught:
+        make_directory(read_only / "below")
+    assert "Permission denied" in str(caught.value)
+
+
+def test_a_directory_that_cannot_be_locked(read_only):
+    with unprivileged(), pytest.raises(UsageError) as caught:
+        lock_directory(read_only)
+    assert "Permission denied" in str(caught.value)

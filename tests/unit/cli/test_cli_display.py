@@ -1,0 +1,75 @@
+"""What a running and an ended crawl looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muniment.cli.display import LineDisplay, duration_text, size_text, tell_summary
+from muniment.crawl.progress import Outcome, Snapshot, Summary
+
+
+def snapshot(elapsed_s: float, note: str = "") -> Snapshot:
+    return Snapshot(
+        elapsed_s=elapsed_s, captured=1_234, failed=5, queued=67, in_flight=8, workers=2, pages_per_s=91.2,
+        bytes_per_s=2_500_000, payload_bytes=10**9, slow_hosts=(("[::1]", 900),), last_urls=((200, "https://a/[b]"),),
+        note=note,
+    )  # fmt: skip
+
+
+def summary(code: int, reason: str) -> Summary:
+    return Summary(
+        outcome=Outcome(code, reason), elapsed_s=10, captured=90, failed=1, skipped=2, queued=3, payload_bytes=10**6,
+        warc_files=1, warc_bytes=10**5, statuses=((200, 90), (404, 10)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (1_234_567, "1.2 MB"),
+        (10**9, "1.0 GB"),
+        (5 * 10**15, "5000.0 TB"),
+    ],
+)
+def test_sizes(size, text):
+    assert size_text(size) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.9, "0:59"), (125, "2:05"), (3_723, "1:02:03")])
+def test_durations(seconds, text):
+    assert duration_text(seconds) == text
+
+
+def test_a_line_every_ten_seconds(capsys):
+    display = LineDisplay()
+    for elapsed in (1, 9, 10, 11, 19, 20.5, 31):
+        display.show(snapshot(elapsed))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["0:10", "0:20", "0:31"]
+    assert "1,234 done, 67 queued, 5 failed, 91 pages/s, 2.5 MB/s" in lines[0]
+
+
+def test_why_nothing_happens_is_told(capsys):
+    LineDisplay().show(snapshot(10, note="paused: the disk is full"))
+    assert "(paused: the disk is full)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "begins", "says"),
+    [
+        (0, "finished", "Finished after 0:10: 90 captured", "Next: muniment inspect 'my out'"),
+        (3, "interrupted", "Stopped (interrupted) after 0:10", "To resume, give the same command again."),
+        (4, "finished", "Nothing could be captured.", "muniment inspect 'my out'"),
+    ],
+)
+def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
+    tell_summary(summary(code, reason), Path("my out"))
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(begins)
+    assert says in said.err
