@@ -20,7 +20,7 @@ def snapshot(elapsed_s: float, note: str = "") -> Snapshot:
 
 def summary(code: int, reason: str) -> Summary:
     return Summary(
-        outcome=Outcome(code, reason), elapsed_s=10, captured=90, failed=1, skipped=2, queued=3, payload_bytes=10**6,
+        outcome=Outcome(code, reason), elapsed_s=10, pages=80, requisites=10, failed=1, skipped=2, queued=3, payload_bytes=10**6,
         warc_files=1, warc_bytes=10**5, statuses=((200, 90), (404, 10)),
     )  # fmt: skip
 
@@ -62,13 +62,13 @@ def test_why_nothing_happens_is_told(capsys):
 @pytest.mark.parametrize(
     ("code", "reason", "begins", "says"),
     [
-        (0, "finished", "Finished after 0:10: 90 captured", "Next: muniment inspect 'my out'"),
+        (0, "finished", "Finished after 0:10: 80 pages and 10 requisites captured, 1 failed", "Next: muniment inspect 'my out'"),
         (3, "interrupted", "Stopped (interrupted) after 0:10", "To resume, give the same command again."),
-        (4, "finished", "Nothing could be captured.", "muniment inspect 'my out'"),
+        (4, "finished", "Nothing could be captured.", "muniment why 'https://a.example/?q' -o 'my out'"),
     ],
 )
 def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
-    tell_summary(summary(code, reason), Path("my out"))
+    tell_summary(summary(code, reason), Path("my out"), "https://a.example/?q")
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(begins)
