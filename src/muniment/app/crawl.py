@@ -32,7 +32,7 @@ from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, open_job
 
-__all__ = ["Request", "run_crawl"]
+__all__ = ["Request", "output_directory", "run_crawl"]
 
 Watch = Callable[[Snapshot], None]
 _WATCH_S = 0.25

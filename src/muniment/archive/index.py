@@ -24,6 +24,7 @@ from muniment.model.capture import Capture
 __all__ = [
     "CAPTURES",
     "PART_SUFFIX",
+    "ROW_GROUP",
     "SCHEMA",
     "index_journal",
     "join",

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from muniment.crawl.progress import Snapshot, Summary
 
-__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "size_text", "tell_summary"]
+__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "duration_text", "size_text", "tell_summary"]
 
 _LINE_EVERY_S = 10.0
 

@@ -18,7 +18,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Finished
 
-__all__ = ["Recorder"]
+__all__ = ["Page", "Recorder"]
 
 _MOST_PAGES = 100
 _LONGEST_WAIT_S = 0.05

@@ -7,7 +7,7 @@ from protego import Protego
 
 from muniment.model.failure import Failure
 
-__all__ = ["MOST_BYTES", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
+__all__ = ["MOST_BYTES", "VALID_MS", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
 
 MOST_BYTES = 512_000
 """Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
