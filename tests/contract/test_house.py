@@ -1,0 +1,114 @@
+"""The house (design 3 and 6): imports go downward, no circles; names say something; modules and functions are small."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+
+import pytest
+from source_tree import folder, imports, path_of, trees
+
+FLOORS = (
+    {"errors", "clock"},
+    {"settings"},
+    {"model"},
+    {"rules", "extract"},
+    {"tracker", "fetch", "browser", "archive", "live", "procs"},
+    {"crawl", "control"},
+    {"app"},
+    {"web", "irc"},
+    {"cli"},
+)
+FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
+BESIDE = {"", "testing", "__main__"}
+"""The package itself, what is shipped for tests, and `python -m`."""
+VAGUE = {"utils", "util", "common", "helpers", "helper", "base", "misc", "lib", "core", "tools", "shared", "stuff"}
+LONGEST_FUNCTION, LONGEST_MODULE = 60, 400
+MODULES = sorted(trees())
+
+
+def test_every_folder_has_a_floor():
+    assert {folder(module) for module in MODULES} <= set(FLOOR) | BESIDE
+
+
+def test_there_is_something_to_look_at():
+    assert len(MODULES) > 50
+    assert imports("muniment.cli.crawl") >= {"muniment.settings", "muniment.cli.display"}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if folder(name) not in BESIDE])
+def test_imports_go_downward(module):
+    here = folder(module)
+    others = {folder(target) for target in imports(module)} - {here, ""}
+    wrong = {there for there in others if FLOOR.get(there, len(FLOORS)) >= FLOOR[here]}
+    assert not wrong, f"{here} imports {wrong}"
+
+
+def test_no_import_circles():
+    """Lazy imports included: a circle is a set of modules of which each is reached from the others."""
+    reached = {module: set(imports(module)) for module in MODULES}
+    while any(more for module in MODULES if (more := _further(reached, module))):
+        pass
+    assert not [module for module in MODULES if module in reached[module]]
+
+
+def _further(reached: dict[str, set[str]], module: str) -> bool:
+    before = len(reached[module])
+    reached[module] = reached[module].union(*(reached[target] for target in reached[module]))
+    return len(reached[module]) > before
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_names_say_something(module):
+    assert not VAGUE & set(module.split("."))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_are_small(module):
+    assert path_of(module).read_text("utf-8").count("\n") <= LONGEST_MODULE
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_functions_are_small(module):
+    functions = (n for n in ast.walk(trees()[module]) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    lengths = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
+
+
+def _all_of(module: str) -> list[str] | None:
+    for node in trees()[module].body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return ast.literal_eval(node.value)
+    return None
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if _all_of(name) is not None])
+def test_all_names_things_that_exist_once(module):
+    names = _all_of(module)
+    assert len(set(names)) == len(names)
+    made = importlib.import_module(module)
+    assert [name for name in names if not hasattr(made, name)] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_is_taken_from_a_module_is_in_its_all(module):
+    for node in ast.walk(trees()[module]):
+        if isinstance(node, ast.ImportFrom) and node.module in trees() and _all_of(node.module) is not None:
+            taken = {alias.name for alias in node.names if f"{node.module}.{alias.name}" not in trees()}
+            assert taken <= set(_all_of(node.module)), f"{module} takes from {node.module}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is(module):
+    assert ast.get_docstring(trees()[module])
+
+
+def test_only_settings_read_the_environment_of_users():
+    """Variables between processes apart (procs), nothing else reads it (design 3)."""
+    readers = {
+        module
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and folder(module) != "testing"
+    }
+    assert readers <= {"muniment.settings", "muniment.procs.launch"}

@@ -1,0 +1,113 @@
+"""The options of the contract exist, with its defaults, and each is used."""
+
+from __future__ import annotations
+
+import ast
+
+import click
+import pytest
+from source_tree import folder, trees
+
+from muniment.cli.check import check
+from muniment.cli.crawl import crawl
+from muniment.cli.inspect import inspect
+from muniment.cli.later import fetch
+from muniment.cli.why import why
+from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, options
+
+# The contract's table: flags, the setting, its default for `crawl`.
+CONTRACT = {
+    "-o --out": ("out", "muniment-out"),
+    "--run-id": ("run_id", ""),
+    "--prefix": ("prefix", "muniment"),
+    "-i --input": ("input", None),
+    "--page-only": ("page_only", False),
+    "--level": ("level", None),
+    "--no-offsite-links": ("offsite_links", True),
+    "--no-parent": ("no_parent", False),
+    "--include": ("include", ()),
+    "--ignore": ("ignore", ()),
+    "--ignore-sets": ("ignore_sets", ()),
+    "--no-global-ignores": ("no_global_ignores", False),
+    "--import-ignores": ("import_ignores", ()),
+    "--sitemaps --no-sitemaps": ("sitemaps", True),
+    "--per-host --concurrency": ("per_host", 6),
+    "--inflight": ("inflight", 256),
+    "--min-inflight": ("min_inflight", 32),
+    "--start-inflight": ("start_inflight", 64),
+    "--delay": ("delay", DelayRange(0, 0)),
+    "--workers": ("workers", None),
+    "--robots --no-robots": ("robots", True),
+    "--tries": ("tries", 3),
+    "--connect-timeout": ("connect_timeout", 20.0),
+    "--timeout": ("timeout", 60.0),
+    "--max-redirects": ("max_redirects", 20),
+    "--max-body": ("max_body", None),
+    "--max-pages": ("max_pages", None),
+    "--max-bytes": ("max_bytes", None),
+    "--max-time": ("max_time", None),
+    "--user-agent": ("user_agent", DEFAULT_USER_AGENT),
+    "--header": ("header", ()),
+    "--cookies": ("cookies", None),
+    "--auth-file": ("auth_file", None),
+    "--proxy": ("proxy", None),
+    "--insecure": ("insecure", False),
+    "--http-compression": ("http_compression", False),
+    "--mode": ("mode", "fast"),
+    "--warc-size": ("warc_size", 1 << 30),
+    "--min-free": ("min_free", None),
+    "--allow-private": ("allow_private", False),
+    "--state": ("state", None),
+    "--database": ("database", None),
+    "--nofollow": ("nofollow", False),
+    "--noarchive": ("noarchive", False),
+}
+ONLY_CRAWL = {
+    "-i --input", "--page-only", "--level", "--no-offsite-links", "--no-parent", "--include", "--ignore",
+    "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps",
+}  # fmt: skip
+ONLY_FETCH = {"--from", "--shard", "--shards", "--retry-failed", "--redirects", "--store-unchanged", "--reorder"}
+
+
+def spelled(command: click.Command) -> set[str]:
+    return {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
+
+
+@pytest.mark.parametrize("flags", CONTRACT)
+def test_crawl_takes_the_option_with_its_default(flags):
+    name, default = CONTRACT[flags]
+    assert set(flags.split()) <= spelled(crawl)
+    assert getattr(Settings(), name) == default
+    assert type(getattr(Settings(), name)) is type(default)
+
+
+def test_there_is_no_setting_beside_the_contract():
+    assert {name for name, _ in CONTRACT.values()} == set(Settings.__struct_fields__)
+
+
+@pytest.mark.parametrize("flags", sorted({*CONTRACT, *ONLY_FETCH} - ONLY_CRAWL))
+def test_fetch_takes_the_option(flags):
+    assert set(flags.split()) <= spelled(fetch)
+
+
+@pytest.mark.parametrize("command", [crawl, check, inspect, why, fetch], ids=lambda command: command.name)
+def test_every_command_prints_json_quietly_and_logs(command):
+    """Contract, "Commands": all take `--json` where they print data, `--quiet`, `--log-level`."""
+    assert {"--json", "--quiet", "--log-level"} <= spelled(command)
+
+
+def uses() -> set[str]:
+    """The settings that the code reads outside the table itself, as `settings.name`."""
+    return {
+        node.attr
+        for module, tree in trees().items()
+        if module != "muniment.settings" and folder(module) != "testing"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and (getattr(node.value, "id", "") or getattr(node.value, "attr", "")).endswith("settings")
+    }
+
+
+def test_every_setting_is_used_or_for_later():
+    later = {name for name, _, _, option in options() if option.later}
+    assert set(Settings.__struct_fields__) - uses() <= later
