@@ -199,23 +199,6 @@ def test_a_requisite_captured_offsite_and_linked_after_its_host_became_the_site_
     assert job.standings() == expected(web, (start, moved))
 
 
-def test_the_shorter_of_two_redirect_chains_with_as_many_hops_counts(tracker):
-    """`target` is reached by a chain as long as allowed and, as near, by one redirect; it redirects once more."""
-    start, short, target, last = site(""), site("short"), site("target"), site("last")
-    chain = [site(f"r{n}") for n in range(3)]
-    web = {start: [(chain[0], A), (short, A)], short: [(target, REDIRECT)], target: [(last, REDIRECT)]}
-    web |= {a: [(b, REDIRECT)] for a, b in zip(chain, [*chain[1:], target], strict=True)}
-    for first, second in ((short, chain[0]), (chain[0], short)):
-        job = tracker(start, max_redirects=3)
-        job.finish(job.take(start), web)
-        for url in (first, second):
-            while url in web and url != target:
-                job.finish(job.take(url), web)
-                url = web[url][0][0]  # noqa: PLW2901
-        job.crawl(web)
-        assert last in job.standings(), f"{first} first"
-
-
 def test_a_redirect_chain_ends_after_max_redirects(tracker):
     web = {site(str(n)): [(site(str(n + 1)), REDIRECT)] for n in range(6)}
     job = tracker(site("0"), max_redirects=3)
