@@ -87,7 +87,7 @@ class FinishReport(Struct, frozen=True):
     pending: dict[int, int]
     """Pages newly waiting, per host number: new ones and retries."""
     retries: dict[int, int]
-    """Host number → earliest time (Unix ms) at which one of its retries is due."""
+    """Host number → earliest time (Unix ms) at which one of its pages is due; hosts with new pages are left out."""
     skipped: list[tuple[str, str]]
     """URL and reason of the new pages that a rule keeps out."""
 
@@ -198,6 +198,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # First, so that a page which another one of this batch brings nearer is known to have told its children.
             self._db.many(_FINISH, [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted])
+            waiting = dict(pending)
             pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
             parents = [Parent(p.page_id, held[p.page_id].standing, p.outlinks) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
@@ -206,7 +207,9 @@ class Frontier:
             self.payloads.remember(accepted)
             self._uncount()
             self._save_totals()
-        return FinishReport(accepted, dict(pending), retries, self._admission.take_skipped())
+        # new pages of a host do not wait for its retries
+        due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
+        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped())
 
     def _held(self, page_ids: list[int]) -> dict[int, _Held]:
         rows = self._db.lookup(_HELD, self._job_id, page_ids)
@@ -227,6 +230,7 @@ class Frontier:
         elif not page.followed and self._scope.follows(standing.on_site):
             # the host became part of the site while the page was out: its links were left behind, so it goes again
             left = 1
+            retries[host_id] = 0
             pending[host_id] += 1
         else:
             self._count(page, standing)
