@@ -112,6 +112,15 @@ def test_the_earliest_retry_of_a_host_is_reported(tracker):
     assert list(job.frontier.finish(batch, 0, 5_000).retries.values()) == [5_300]
 
 
+def test_new_pages_of_a_host_do_not_wait_for_its_retries(tracker):
+    job = tracker(START, ONE)
+    start, one = job.claim()
+    batch = [finished(start, [(TWO, A)]), finished(one, status=503, done=False, retry_after_ms=60_000)]
+    report = job.frontier.finish(finish_batch(batch, [(TWO, A)]), 0, 0)
+    assert list(report.pending.values()) == [2]
+    assert report.retries == {}
+
+
 def test_a_finish_sent_twice_changes_nothing_twice(tracker):
     web = {START: [(ONE, A)]}
     job = tracker(START)

@@ -12,17 +12,35 @@ from muniment.crawl.progress import Outcome, Snapshot, Summary
 
 def snapshot(elapsed_s: float, note: str = "") -> Snapshot:
     return Snapshot(
-        elapsed_s=elapsed_s, captured=1_234, failed=5, queued=67, in_flight=8, workers=2, pages_per_s=91.2,
-        bytes_per_s=2_500_000, payload_bytes=10**9, slow_hosts=(("[::1]", 900),), last_urls=((200, "https://a/[b]"),),
+        elapsed_s=elapsed_s,
+        captured=1_234,
+        failed=5,
+        queued=67,
+        in_flight=8,
+        workers=2,
+        pages_per_s=91.2,
+        bytes_per_s=2_500_000,
+        payload_bytes=10**9,
+        slow_hosts=(("[::1]", 900),),
+        last_urls=((200, "https://a/[b]"),),
         note=note,
-    )  # fmt: skip
+    )
 
 
 def summary(code: int, reason: str) -> Summary:
     return Summary(
-        outcome=Outcome(code, reason), elapsed_s=10, pages=80, requisites=10, failed=1, skipped=2, queued=3, payload_bytes=10**6,
-        warc_files=1, warc_bytes=10**5, statuses=((200, 90), (404, 10)),
-    )  # fmt: skip
+        outcome=Outcome(code, reason),
+        elapsed_s=10,
+        pages=80,
+        requisites=10,
+        failed=1,
+        skipped=2,
+        queued=3,
+        payload_bytes=10**6,
+        warc_files=1,
+        warc_bytes=10**5,
+        statuses=((200, 90), (404, 10)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +80,12 @@ def test_why_nothing_happens_is_told(capsys):
 @pytest.mark.parametrize(
     ("code", "reason", "begins", "says"),
     [
-        (0, "finished", "Finished after 0:10: 80 pages and 10 requisites captured, 1 failed", "Next: muniment inspect 'my out'"),
+        (
+            0,
+            "finished",
+            "Finished after 0:10: 80 pages and 10 requisites captured, 1 failed",
+            "Next: muniment inspect 'my out'",
+        ),
         (3, "interrupted", "Stopped (interrupted) after 0:10", "To resume, give the same command again."),
         (4, "finished", "Nothing could be captured.", "muniment why 'https://a.example/?q' -o 'my out'"),
     ],

@@ -18,7 +18,9 @@ HREFS = st.text("ab0/.?#&=:%@ \\-~_ü", max_size=12) | st.sampled_from(
     ["", ".", "..", "../..", "../../../../x", "x/../y", "x/./y", "/", "//b.example/x", "http://b.example", "https:x", "HTTP://B",
      "?q", "#f", "x?y#z", "x//y", "/x//y", ".x", "x.", "..x", "x/..", "mailto:x", "javascript:1", "a:b", "x?a=/../b"]
 )  # fmt: skip
-BASES = st.sampled_from([BASE, "https://a.example/", "http://a.example:8080/x", "http://[::1]/d/", "https://a.example//d//x"])
+BASES = st.sampled_from(
+    [BASE, "https://a.example/", "http://a.example:8080/x", "http://[::1]/d/", "https://a.example//d//x"]
+)
 
 
 def resolved(*links, base=BASE, follow=True, with_memory=None):
