@@ -37,6 +37,16 @@ def no_process_left() -> Iterator[None]:
     assert not left, f"processes left behind: {left}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python may not keep what it compiles, a hundred processes would compile SQLAlchemy anew: seconds each."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        yield
+
+
 def _our_processes() -> list[str]:
     me = psutil.Process()
     found = {child.pid: child for child in me.children(recursive=True)}

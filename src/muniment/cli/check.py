@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from muniment.archive.check import check as check_directory
+from muniment.cli.options import log_option
 from muniment.errors import NotYetError, UsageError
 
 __all__ = ["check"]
@@ -18,6 +19,7 @@ __all__ = ["check"]
 @click.option("--repair", is_flag=True, help="Mend what can be mended safely. [not yet]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print faults only.")
+@log_option
 def check(directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
     """Read every record and the whole index of a directory; exit 1 when something is wrong."""
     if repair:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 import sys
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 
 from muniment.app.crawl import Request, output_directory, run_crawl
 from muniment.cli.display import LineDisplay, LiveDisplay, SilentDisplay, tell_summary
-from muniment.cli.options import read_settings, setting_options
+from muniment.cli.options import log_option, read_settings, setting_options
 from muniment.control.starts import start_urls
 from muniment.settings import redact
 
@@ -24,18 +23,12 @@ __all__ = ["crawl"]
 @setting_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="warning",
-    help="How much of the inner workings is logged to standard error. [default: warning]",
-)
-def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, log_level: str, **given: Any) -> int:
+@log_option
+def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> int:
     """Archive the sites of the given URLs into WARC files with a Parquet index.
 
     The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
     """
-    logging.basicConfig(level=log_level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     settings = read_settings(given)
     request = Request(settings, start_urls(urls, settings.input), command_line())
     out = output_directory(settings)

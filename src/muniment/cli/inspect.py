@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from muniment.cli.display import duration_text, size_text
+from muniment.cli.options import log_option
 from muniment.control.inspect import Inspection, inspect_paths
 
 __all__ = ["inspect"]
@@ -21,23 +22,27 @@ __all__ = ["inspect"]
     "-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def inspect(paths: tuple[Path, ...], sample: int, as_json: bool) -> int:
+@click.option("--quiet", is_flag=True, help="Print the sums alone.")
+@log_option
+def inspect(paths: tuple[Path, ...], sample: int, as_json: bool, quiet: bool) -> int:
     """Sum up output directories or captures.parquet files: statuses, errors, types, hosts and a sample."""
     found = inspect_paths(paths, sample)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
     else:
-        _tell(found)
+        _tell(found, quiet=quiet)
     return 0
 
 
-def _tell(found: Inspection) -> None:
+def _tell(found: Inspection, *, quiet: bool) -> None:
     console = Console(highlight=False)
     span = max(found.last_ms - found.first_ms, 0) / 1000
     console.print(
         f"{found.rows:,} captures, {found.complete:,} complete, {found.revisits:,} revisits; "
         f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; over {duration_text(span)}"
     )
+    if quiet:
+        return
     grid = Table.grid(padding=(0, 4))
     grid.add_row(
         _counts("status", [(str(status or "none"), count) for status, count in found.statuses]),

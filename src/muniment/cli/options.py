@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -22,7 +24,7 @@ from muniment.settings import (
     parse_size,
 )
 
-__all__ = ["read_settings", "setting_options"]
+__all__ = ["log_option", "read_settings", "setting_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
@@ -43,6 +45,20 @@ class _Parsed(click.ParamType[Any, Any]):
             return self._parse(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+def _start_log(_context: click.Context, _parameter: click.Parameter, level: str) -> None:
+    logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+
+
+log_option = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    expose_value=False,
+    callback=_start_log,
+    help="How much of the inner workings is logged to standard error. [default: warning]",
+)
 
 
 def setting_options(function: _F) -> _F:

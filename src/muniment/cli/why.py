@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.options import log_option
 from muniment.clock import iso_ms
 from muniment.control.why import Why
 from muniment.control.why import why as explain
@@ -29,11 +30,15 @@ __all__ = ["why"]
     help="Where the tracker lies, if not there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(url: str, out: Path, state: Path | None, as_json: bool) -> int:
+@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+@log_option
+def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Say what became of a URL: captured, queued, skipped, failed or never seen, and why."""
     found = explain(out, state or out, url)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
+    elif quiet:
+        click.echo(found.verdict)
     else:
         _tell(found)
     return 0

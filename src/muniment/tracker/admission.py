@@ -209,6 +209,11 @@ class Admission:
         self._db.many(_RELATE, rows)
         return self._apply(fresh, wanted, 0)
 
+    def tell_again(self, page_id: int) -> None:
+        """Have the repair look at a page: its children are to be told again, or its links were never told."""
+        self._db.many(_DIRTY, [(self._job_id, page_id)])
+        self.dirtied = True
+
     def take_skipped(self) -> list[tuple[str, str]]:
         """URL and reason of the pages skipped since the last call."""
         skipped, self._skipped = self._skipped, []

@@ -62,9 +62,11 @@ _FINISH = Prepared(
         attempts_remaining=bindparam("left"),
         ready_at=bindparam("at"),
         claim_id=null(),
+        links_told=bindparam("told"),
+        counted=bindparam("sum"),
         reason=bindparam("why"),
     ),
-    "s", "left", "at", "why", "job", "page",
+    "s", "left", "at", "told", "sum", "why", "job", "page",
 )  # fmt: skip
 _ATTEMPT_COLUMNS = ("job_id", "page_id", "number", "worker", "ruleset", "started_at", "finished_at", "status", "error")
 _ATTEMPT = Prepared(
@@ -121,7 +123,7 @@ class Frontier:
         self._admission, self._sites, self.hosts = admission, sites, hosts
         self.payloads = Payloads(db, job_id)
         self.robots = RobotsBook(db, job_id)
-        self._repair = Repair(db, job_id, admission)
+        self._repair = Repair(db, job_id, scope, admission)
         self._last_claim = 0
         self.totals = self._load_totals()
 
@@ -222,34 +224,39 @@ class Frontier:
         host_id, left, standing = held.host_id, 0 if page.done else held.left - 1, held.standing
         at = 0
         if page.refused:
-            return (PageState.SKIPPED.value, held.left, 0, page.refused, self._job_id, page.page_id)
+            return (PageState.SKIPPED.value, held.left, 0, False, 0, page.refused, self._job_id, page.page_id)
+        counted = 0
         if left > 0:
             at = now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
             pending[host_id] += 1
-        elif not page.followed and self._scope.follows(standing.on_site):
-            # the host became part of the site while the page was out: its links were left behind, so it goes again
-            left = 1
-            retries[host_id] = 0
-            pending[host_id] += 1
         else:
-            self._count(page, standing)
-        return (PageState.READY.value, left, at, "", self._job_id, page.page_id)
+            counted = self._count(page, standing)
+            if not page.followed and self._scope.follows(standing.on_site):
+                # the host became part of the site while the page was out
+                self._admission.tell_again(page.page_id)
+        return (PageState.READY.value, left, at, page.followed, counted, "", self._job_id, page.page_id)
 
-    def _uncount(self) -> None:
-        self.totals.captured -= self._sites.again
-        self._sites.again = 0
-
-    def _count(self, page: Finished, standing: Standing) -> None:
+    def _count(self, page: Finished, standing: Standing) -> int:
+        """Add a done page to its sum; which one that is (`pages.counted`)."""
         totals = self.totals
         totals.payload_bytes += page.body_length
         if page.error:
             totals.failed += 1
-        elif self._scope.as_page(standing):
+            return 3
+        if self._scope.as_page(standing):
             totals.captured += 1
             totals.starts_captured += standing.link_hops == 0
-        else:
-            totals.requisites += 1
+            return 1
+        totals.requisites += 1
+        return 2
+
+    def _uncount(self) -> None:
+        """Take pages that go again out of the sums that they were added to."""
+        again, self._repair.again = self._repair.again, Counter()
+        self.totals.captured -= again[1]
+        self.totals.requisites -= again[2]
+        self.totals.failed -= again[3]
 
     def _attempt(self, page: Finished, worker: int) -> Row:
         version = self._admission.ruleset.version
@@ -274,7 +281,10 @@ class Frontier:
     def repair(self) -> dict[int, int]:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
-            return dict(self._repair.work())
+            pending = self._repair.work()
+            self._uncount()
+            self._save_totals()
+        return dict(pending)
 
     @property
     def repairing(self) -> bool:

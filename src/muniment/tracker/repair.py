@@ -1,7 +1,8 @@
 """Repair: when a shorter path to a page appears after its children were told, they are told again.
 
-The pages whose children are to be told again are rows of `repairs`, so that a crash loses none of them. Hops only ever
-fall, so the work ends.
+A page that is to be followed though its capture told its requisites alone (it was offsite, or a mere requisite then)
+is fetched again. The pages to look at are rows of `repairs`, so that a crash loses none of them. Hops only ever fall,
+and a page tells its links once, so the work ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections import Counter
 
 from sqlalchemy import bindparam, func, select
 
-from muniment.rules.scope import Standing
+from muniment.model.page import PageState
+from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Offer
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.tables import pages, relations, repairs
@@ -21,7 +23,8 @@ _BATCH = 100
 _NEXT = Prepared(
     select(
         repairs.c.page_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site, pages.c.included,
-        pages.c.redirects, relations.c.children,
+        pages.c.redirects, relations.c.children, pages.c.host_id, pages.c.state, pages.c.attempts_remaining,
+        pages.c.links_told, pages.c.counted,
     )
     .select_from(repairs)
     .join(pages, (pages.c.job_id == repairs.c.job_id) & (pages.c.id == repairs.c.page_id))
@@ -36,11 +39,21 @@ _DONE = Prepared(
 )
 
 
+_AGAIN = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(attempts_remaining=bindparam("left"), ready_at=bindparam("at"), counted=bindparam("sum")),
+    "left", "at", "sum", "job", "page",
+)  # fmt: skip
+
+
 class Repair:
     """Works off the repairs of one job in small batches, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, admission: Admission) -> None:
-        self._db, self._job_id, self._admission = db, job_id, admission
+    def __init__(self, db: Database, job_id: int, scope: Scope, admission: Admission) -> None:
+        self._db, self._job_id, self._scope, self._admission = db, job_id, scope, admission
+        self.again: Counter[int] = Counter()
+        """Pages sent again since somebody last looked, by the sum that they were counted in."""
         counted = select(func.count()).select_from(repairs).where(repairs.c.job_id == job_id)
         self._leftover = bool(db.connection.execute(counted).scalar_one())
 
@@ -58,8 +71,18 @@ class Repair:
         self._leftover = len(rows) == _BATCH
         self._db.many(_DONE, [(self._job_id, row[0]) for row in rows])
         offers: dict[int, Offer] = {}
-        for _, link, requisite, site, included, redirects, children in rows:
-            if children:
-                standing = Standing(link, requisite, bool(site), bool(included), redirects)
+        pending: Counter[int] = Counter()
+        for page_id, link, requisite, site, included, redirects, children, host_id, *how in rows:
+            standing = Standing(link, requisite, bool(site), bool(included), redirects)
+            if self._left_behind(standing, *how):
+                self.again[how[-1]] += 1
+                pending[host_id] += 1
+                self._db.many(_AGAIN, [(1, 0, 0, self._job_id, page_id)])
+            elif children:
                 self._admission.offer_again(standing, children, offers)
-        return self._admission.apply(offers)
+        return pending + self._admission.apply(offers)
+
+    def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
+        """Whether a done page is to be followed although its links were not told."""
+        follows = self._scope.follows(standing.on_site) and self._scope.as_page(standing)
+        return follows and not told and left == 0 and state == PageState.READY

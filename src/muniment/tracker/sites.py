@@ -33,8 +33,8 @@ _ELSEWHERE = Prepared(
 _JOIN = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
-    .values(attempts_remaining=bindparam("left"), on_site=bindparam("s"), in_scope=bindparam("scope")),
-    "left", "s", "scope", "job", "page",
+    .values(on_site=bindparam("s"), in_scope=bindparam("scope")),
+    "s", "scope", "job", "page",
 )  # fmt: skip
 
 
@@ -46,8 +46,6 @@ class Sites:
     ) -> None:
         self._db, self._job_id, self._scope, self._hosts, self._admission = db, job_id, scope, hosts, admission
         self._no_parent = no_parent
-        self.again = 0
-        """Captured pages that were made to go again since somebody last looked."""
 
     def add(self, url: str) -> Counter[int]:
         """Make the host of a URL (with `--no-parent`, its directory) part of the site; returns pages newly pending."""
@@ -78,10 +76,8 @@ class Sites:
         page_id, _, state, tried, left, link, requisite, included, redirects, was = row
         standing = Standing(link, requisite, True, bool(included), redirects)
         scope = self._scope.admits(standing)
-        if tried and left == 0 and self._scope.follows(True) and self._scope.as_page(standing):
-            # captured while it was offsite, so its links were not told: it goes again, and counts then
-            left, was = 1, False
-            self.again += 1
+        if tried:
+            self._admission.tell_again(page_id)
         if scope and not was and left > 0 and state == PageState.READY:
             pending[host_id] += 1
-        return (left, True, scope, self._job_id, page_id)
+        return (True, scope, self._job_id, page_id)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    false,
     text,
 )
 
@@ -54,6 +55,8 @@ PENDING = text(_PENDING.format("pages."))
 
 CLAIMED = text("pages.state = 'CLAIMED'")
 """A page that some worker holds; the condition of the index that finds what a killed run held."""
+
+COUNTED_WORDS = "which sum of the job it is in: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed"
 
 jobs = Table(
     "jobs",
@@ -113,6 +116,8 @@ pages = Table(
     Column("on_site", Boolean, nullable=False, comment="lies on the site, by host and path"),
     Column("included", Boolean, nullable=False, comment="matches an include pattern, or the job has none"),
     Column("in_scope", Boolean, nullable=False, comment="some relation admits it now"),
+    Column("links_told", Boolean, nullable=False, server_default=false(), comment="its links are among its relations"),
+    Column("counted", SmallInteger, nullable=False, server_default="0", comment=COUNTED_WORDS),
     Column("ruleset", Integer, nullable=False, comment="version of job_rulesets that it was judged by"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is SKIPPED; empty otherwise"),
     # admission: is this URL known?
