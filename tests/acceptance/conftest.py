@@ -2,74 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pytest
-from html_reading import Reached, walk
-from warc_reading import Record, captures, records
+from crawled import Crawled, run_muniment
 
 from muniment.testing.nginx import Nginx
-
-
-@dataclass(frozen=True)
-class Crawled:
-    """A finished crawl of a site that has gone since, and what its files say should be in it."""
-
-    cwd: Path
-    """Where the command was given: `muniment-out` lies in it."""
-    base: str
-    root: Path
-
-    @property
-    def out(self) -> Path:
-        return self.cwd / "muniment-out"
-
-    @cached_property
-    def warcs(self) -> list[Path]:
-        return sorted(self.out.glob("*.warc.gz"))
-
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        return captures(self.out)
-
-    @cached_property
-    def records(self) -> list[Record]:
-        return [record for path in self.warcs for record in records(path)]
-
-    @cached_property
-    def reached(self) -> Reached:
-        return walk(self.root, self.base)
-
-
-def run_muniment(cwd: Path, *arguments: object) -> None:
-    """Run the command line to its end, which must be a good one."""
-    command = [sys.executable, "-m", "muniment", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
-
-
-def wait_until(true: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-    """Look again and again until it is true; the test fails when that takes too long."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"waited {seconds} s for: {what}"
-        time.sleep(0.01)
-
-
-def complaint(done: Any) -> str:
-    """The one line with which a command refused wrong use."""
-    assert (done.code, done.stdout) == (2, ""), (done.code, done.stderr)
-    assert done.stderr.startswith("muniment: ")
-    assert done.stderr.count("\n") == 1
-    line: str = done.stderr
-    return line
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawled import complaint, wait_until
 from warc_reading import captures, records
 
-from conftest import complaint, wait_until
 from muniment.testing.gated_site import GatedSite
 from muniment.testing.nginx import free_port
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawled import run_muniment
 from fastwarc.warc import ArchiveIterator
 from warc_reading import Record, captures, record_at, records, sha1_base32
 
-from conftest import run_muniment
 from muniment.testing.odd_responses import ODD_RESPONSES, OddResponse, scripts
 from muniment.testing.raw_server import Exchanged, RawServer, Send
 

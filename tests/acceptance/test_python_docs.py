@@ -23,7 +23,7 @@ from warcio.archiveiterator import ArchiveIterator
 from muniment.testing.nginx import Nginx
 
 if TYPE_CHECKING:
-    from conftest import Crawled
+    from crawled import Crawled
 
 CAPTURES = ("response", "revisit")
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from crawled import run_muniment
 from warc_reading import captures
 
-from conftest import run_muniment
 from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import free_port
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawled import run_muniment, wait_until
 from warc_reading import captures
 
-from conftest import run_muniment, wait_until
 from muniment.testing.gated_site import Answer, GatedSite
 
 PACE = ("--no-robots", "--tries", 1, "--workers", 1, "--quiet")

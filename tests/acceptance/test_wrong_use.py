@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawled import complaint
 
-from conftest import complaint
 from muniment.cli import main
 from muniment.testing.gated_site import GatedSite
 
