@@ -50,8 +50,9 @@ def remove(path: Path) -> None:
     sync_directory(path.parent)
 
 
-# macOS has no fdatasync
-_sync_data = getattr(os, "fdatasync", os.fsync)
+def _sync_data(descriptor: int) -> None:
+    # macOS has no fdatasync
+    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 class GrowingFile:

@@ -26,9 +26,9 @@ child = "from muniment.procs.launch import die_with_parent; die_with_parent(); p
 process = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                            start_new_session=True)
 process.stdout.readline()
-print(process.pid, flush=True)
 os.set_inheritable(process.stdin.fileno(), True)
 subprocess.Popen(["sleep", "30"], close_fds=False, start_new_session=True)  # keeps the child's input open
+print(process.pid, flush=True)
 sys.stdin.read()
 """
 LATE = """
