@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from muniment.tracker.opening import Opened, open_job
 
 __all__ = ["Request", "output_directory", "run_crawl"]
 
+_log = logging.getLogger(__name__)
 Watch = Callable[[Snapshot], None]
 _WATCH_S = 0.25
 
@@ -121,9 +123,20 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
         workers=settings.workers or os.cpu_count() or 1,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: run_indexer(lock, out, name))
-    repaired = shelf.open()
+    repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, request.urls, now_ms())
-    events.write("start", pid=os.getpid(), version=__version__, resumed=opened.resumed, repaired_files=repaired)
+    events.write(
+        "start",
+        pid=os.getpid(),
+        version=__version__,
+        resumed=opened.resumed,
+        repaired_files=repaired,
+        lost_captures=lost,
+    )
+    if lost:
+        _log.warning(
+            "%d captures that were safe are gone from %s: the disk lost them; see docs/troubleshooting.md", lost, out
+        )
     orchestrator = Orchestrator(
         opened.frontier, shelf, events, setup, Limits(settings, out), lambda: launch_worker(lock)
     )

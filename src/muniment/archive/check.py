@@ -13,7 +13,7 @@ from msgspec import Struct
 from muniment.archive.check_file import Fault, FileChecker
 from muniment.archive.check_rows import rows_of_file
 from muniment.archive.journal import journal_path, journalled_length
-from muniment.archive.read import PARTS, rows
+from muniment.archive.read import PARTS, rows, sources
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.errors import ArchiveError
 
@@ -107,6 +107,8 @@ def _check_index(out: Path, names: set[str]) -> tuple[int, list[Fault]]:
             for name, error, url in zip(held, errors, urls, strict=True)
             if not name and not error
         ]
+    if names and not sources(out):
+        faults.append(Fault("captures.parquet", -1, "index", "the index is missing: no record has a row"))
     missing = sorted(files - names - {""})
     faults += [Fault(name, -1, "index", "the index has rows for a missing file") for name in missing]
     return count, faults

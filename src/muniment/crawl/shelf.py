@@ -25,14 +25,17 @@ class Shelf:
         self._next = 0
         self._indexing: set[asyncio.Future[None]] = set()
 
-    def open(self) -> int:
-        """Repair what a killed run left; returns how many files that were."""
+    def open(self) -> tuple[int, int]:
+        """Repair what a killed run left; how many files, and captures that were vouched for but are not there.
+
+        The second is damage by the disk or by hand, never by a kill.
+        """
         repaired = repair(self._out, self._parts)
         numbers = self._numbers()
         self._next = max(numbers, default=-1) + 1
         self._free = [number for number in range(self._next) if number not in numbers]
         heapq.heapify(self._free)
-        return len(repaired)
+        return len(repaired), sum(one.dropped_rows for one in repaired)
 
     def _numbers(self) -> set[int]:
         pattern = re.compile(re.escape(self._prefix) + r"-(\d{5,})\.warc\.gz")

@@ -71,7 +71,8 @@ async def run_indexer(lock: int, out: Path, name: str = "") -> None:
     _, said = await process.communicate()
     if process.returncode:
         text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
-        raise ArchiveError(f"the index of {out} could not be written: {text or f'exit {process.returncode}'}")
+        why = text or f"exit {process.returncode}"
+        raise ArchiveError(f"the index of {out} could not be written ({why}); give the same command again")
 
 
 def _environment() -> dict[str, str]:

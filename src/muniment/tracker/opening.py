@@ -47,6 +47,9 @@ def open_job(db: Database, name: str, settings: Settings, urls: Sequence[str], n
     version, known = jobs.latest_rules(db, job.job_id)
     changed = known != rules
     ruleset = _ruleset(version + changed, rules, jobs.start_urls(db, job.job_id))
+    if job.outcome == "failed":
+        # before the sums of the job are read
+        jobs.try_again(db, job.job_id, settings.tries)
     frontier, _, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
     if changed:
@@ -55,8 +58,6 @@ def open_job(db: Database, name: str, settings: Settings, urls: Sequence[str], n
         with db.transaction():
             jobs.save_rules(db, job.job_id, rules, now)
     jobs.save_settings(db, job.job_id, job_settings(settings))
-    if job.outcome == "failed":
-        jobs.try_again(db, job.job_id, settings.tries)
     return Opened(job, frontier, True, given_back)
 
 
