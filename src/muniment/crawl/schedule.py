@@ -153,7 +153,3 @@ class Schedule:
                 plan.owner = None
         elif permits and permits == plan.told.get(worker):
             plan.granted[worker] = permits
-
-    def waiting_hosts(self) -> int:
-        """Hosts with pages that wait."""
-        return sum(1 for plan in self._rotation if plan.pending)

@@ -157,10 +157,6 @@ class Frontier:
         )
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
-    def known_pages(self) -> int:
-        """How many URLs the job knows."""
-        return self._admission.last_id
-
     def claim(self, wanted: list[tuple[int, int]], now: int) -> list[Claim]:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction."""
         claims: list[Claim] = []

@@ -278,14 +278,6 @@ def test_pending_is_counted_per_host_and_agrees_with_the_reports(tracker):
     assert sorted(report.pending.values()) == [1, 2]
 
 
-def test_known_pages_counts_urls_over_restarts(tracker):
-    job = tracker(START)
-    job.finish(job.take(START), {START: [(ONE, A), (TWO, A)]})
-    assert job.frontier.known_pages() == 3
-    job.reopen()
-    assert job.frontier.known_pages() == 3
-
-
 def test_a_url_known_before_a_restart_is_not_a_new_page_after_it(tracker):
     web = {START: [(ONE, A)], ONE: [(START, A), (ONE, A), (TWO, A)]}
     job = tracker(START)
