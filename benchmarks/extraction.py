@@ -79,7 +79,7 @@ def lexbor_select(payload: bytes) -> list[tuple[str | None, dict[str, str | None
 
 
 def muniment(payload: bytes) -> object:
-    return extract(payload, "text/html; charset=utf-8", "http://a.example/").links
+    return extract(payload, "text/html; charset=utf-8", "http://a.example/")
 
 
 def candidates() -> dict[str, Candidate]:
@@ -142,7 +142,8 @@ def show_cases() -> None:
     print("cases: does x come out, as a URL of its own (srcset, CSS and refresh split), and no decoy")
     for name, markup in CASES.items():
         content_type = "application/xhtml+xml" if name.startswith("XHTML") else "text/html"
-        ours = [href for href, _ in extract(markup, content_type, "http://a.example/").links]
+        found = extract(markup, content_type, "http://a.example/")
+        ours = [href for href, _ in found.links] + found.anchors
         line = {"muniment": ours, "links()": [url for _, _, url in turbo_links(markup)]}
         if LexborHTMLParser is not None:
             line["selectolax"] = [v for _, a in lexbor_select(markup) for v in a.values() if v]

@@ -21,6 +21,7 @@ __all__ = [
     "WarcInfo",
     "metadata_block",
     "metadata_record",
+    "outlink_line",
     "request_record",
     "response_header",
     "revisit_header",
@@ -136,32 +137,14 @@ def metadata_record(event: Event, record_id: str, response: str, block: bytes) -
 
 def metadata_block(context: PageContext, fetch_ms: int) -> bytes:
     """How the page was found, how long it took and where it links, as warc-fields."""
-    lines = [f"via: {context.via}"] if context.via else []
-    if context.depth >= 0:
-        lines.append(f"hopsFromSeed: {context.depth}")
-    # Joined in C: seventy links a page make this the longest text that is built for a page.
-    lines.append("\r\noutlink: ".join([f"fetchTimeMs: {fetch_ms}", *map(" ".join, context.outlinks)]))
-    lines.append("")
-    text = "\r\n".join(lines)
-    # One count for the page tells whether any value brought a line end of its own; one test per link would cost more.
-    breaks = len(lines) - 1 + len(context.outlinks)
-    if text.count("\n") != breaks or text.count("\r") != breaks:
-        return _clean_metadata_block(context, fetch_ms)
-    return _encode(text)
+    via = f"via: {_clean(context.via)}\r\n" if context.via else ""
+    hops = f"hopsFromSeed: {context.depth}\r\n" if context.depth >= 0 else ""
+    return _encode(f"{via}{hops}fetchTimeMs: {fetch_ms}\r\n") + context.outlinks
 
 
-def _clean_metadata_block(context: PageContext, fetch_ms: int) -> bytes:
-    clean = PageContext(
-        via=_clean(context.via),
-        depth=context.depth,
-        found_as=context.found_as,
-        attempt=context.attempt,
-        seed_url=context.seed_url,
-        meta_json=context.meta_json,
-        redirect_to=context.redirect_to,
-        outlinks=tuple((_clean(url), _clean(label)) for url, label in context.outlinks),
-    )
-    return metadata_block(clean, fetch_ms)
+def outlink_line(url: str, label: str) -> bytes:
+    """The line of a metadata block for one outlink and how it was found."""
+    return _encode(_clean(f"outlink: {url} {label}") + "\r\n")
 
 
 def _connection(exchange: Exchange) -> str:

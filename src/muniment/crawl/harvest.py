@@ -21,7 +21,7 @@ __all__ = ["Harvested", "Refused", "finished", "harvest", "refused", "retry_wait
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
-_NOTHING = Resolved(b"", (), ())
+_NOTHING = Resolved(b"", b"", ())
 
 
 class Harvested(Struct, frozen=True):
@@ -48,8 +48,11 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks, tries: int) ->
     """Find the links of an exchange and decide whether its page is done."""
     done = claim.last_try or not retryable(exchange.status, exchange.failure)
     # the links of an answer that will be asked for again are taken from the last one
-    redirect = _redirect(claim, exchange, outlinks) if done else None
-    found = redirect or (_links(claim, exchange, outlinks) if done else _NOTHING)
+    target = _redirect(claim, exchange, outlinks) if done else ""
+    if target:
+        found = outlinks.resolve(claim.url, [(target, FoundAs.REDIRECT)], follow=claim.follow)
+    else:
+        found = _links(claim, exchange, outlinks) if done else _NOTHING
     context = PageContext(
         via=claim.via,
         depth=claim.depth,
@@ -57,8 +60,8 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks, tries: int) ->
         attempt=claim.attempt,
         seed_url="",
         meta_json="",
-        redirect_to=redirect.listed[0][0] if redirect else "",
-        outlinks=found.listed,
+        redirect_to=target,
+        outlinks=found.lines,
     )
     return Harvested(claim, exchange, context, found, done, 0 if done else retry_wait(claim, tries))
 
@@ -68,19 +71,16 @@ def retry_wait(claim: Claim, tries: int) -> int:
     return wait_ms(claim.attempt, tries, random.random())
 
 
-def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved | None:
-    if exchange.status not in _REDIRECTS:
-        return None
-    location = exchange.header("location")
+def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> str:
+    location = exchange.header("location") if exchange.status in _REDIRECTS else ""
     if not location:
-        return None
+        return ""
     try:
         # servers send UTF-8 where the grammar wants ASCII
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:
         pass
-    found = outlinks.resolve(claim.url, [(location, FoundAs.REDIRECT)], follow=claim.follow)
-    return found if found.listed else None
+    return outlinks.url_of(claim.url, location)
 
 
 def _links(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved:
@@ -93,7 +93,7 @@ def _links(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved:
         payload = decode(payload, coding, _MOST_EXTRACTED)
     found = extract(payload, kind, claim.url)
     base = found.base if found.base.startswith(("http://", "https://")) else claim.url
-    return outlinks.resolve(base, found.links, follow=claim.follow) if found.links else _NOTHING
+    return outlinks.resolve(base, found.links, found.anchors, follow=claim.follow)
 
 
 def _may_hold_links(content_type: str) -> bool:

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import cast
 
 from msgspec import Struct
 
+from muniment.archive.records import outlink_line
+from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import directory_of, origin_of, resolve, url_key
 
@@ -33,21 +37,21 @@ _PLAIN = re.compile(
 class _Target:
     """What a reference means; `told` once the tracker got the URL's text from this worker."""
 
-    __slots__ = ("anchor", "key", "pair", "told", "url")
+    __slots__ = ("entry", "key", "line", "told", "url")
 
     def __init__(self, url: str) -> None:
         self.url, self.key, self.told = url, url_key(url), False
         # as most references are: found as <a href>
-        self.anchor, self.pair = self.key + _BYTE[_A], (url, _LABEL[_A])
+        self.entry, self.line = self.key + _BYTE[_A], outlink_line(url, _LABEL[_A])
 
 
 class Resolved(Struct, frozen=True):
-    """The outlinks of one page."""
+    """The outlinks of one page, each once: requisites and the like first, then what its anchors lead to."""
 
     entries: bytes
-    """For the tracker: key and FoundAs of each, once (`model.page.LINK_ENTRY` bytes each)."""
-    listed: tuple[tuple[str, str], ...]
-    """For the metadata record: URL and label of each, once."""
+    """For the tracker: key and FoundAs of each (`model.page.LINK_ENTRY` bytes each)."""
+    lines: bytes
+    """For the metadata record: its lines."""
     news: tuple[tuple[bytes, str], ...]
     """Key and text of the URLs that this worker tells the tracker for the first time."""
 
@@ -67,36 +71,62 @@ class Outlinks:
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
-    def resolve(self, base: str, links: Iterable[tuple[str, FoundAs]], *, follow: bool) -> Resolved:
-        """The outlinks of a page whose references are seen from `base`; without `follow`, the tracker gets no links."""
-        here, origin = directory_of(base), origin_of(base)
-        known = self._known_of(origin)
-        path = here[len(origin) :]
-        found: dict[bytes, tuple[str, str]] = {}
-        news: list[tuple[bytes, str]] = []
-        for href, found_as in links:
-            target = known.get(href) or self._relative(known, base, path, href)
-            if target is _NOWHERE:
-                continue
-            if found_as is _A:
-                found[target.anchor] = target.pair
-            else:
-                found[target.key + _BYTE[found_as]] = (target.url, _LABEL[found_as])
-            if not target.told and (follow or found_as not in _IS_LINK):
-                target.told = True
-                news.append((target.key, target.url))
-        told = found if follow else [entry for entry in found if entry[16] not in _IS_LINK]
-        return Resolved(b"".join(told), tuple(found.values()), tuple(news))
+    def url_of(self, base: str, href: str) -> str:
+        """The URL that a reference means; empty when it is no http or https URL."""
+        return self._meant(self._known_of(origin_of(base)), base, href).url
 
-    def _relative(self, known: dict[str, _Target], base: str, path: str, href: str) -> _Target:
+    def resolve(
+        self, base: str, links: Iterable[tuple[str, FoundAs]], anchors: Iterable[str] = (), *, follow: bool
+    ) -> Resolved:
+        """The outlinks of a page whose references are seen from `base`; without `follow`, the tracker gets no links.
+
+        `anchors` are the references found as <a href>, and may be uncleaned.
+        """
+        known = self._known_of(origin_of(base))
+        lines: dict[bytes, bytes] = {}
+        targets: dict[_Target, None] = {}
+        for href, found_as in links:
+            target = known.get(href) or self._meant(known, base, href)
+            if target is not _NOWHERE:
+                lines[target.key + _BYTE[found_as]] = outlink_line(target.url, _LABEL[found_as])
+                if follow or found_as not in _IS_LINK:
+                    targets[target] = None
+        told = [*lines] if follow else [entry for entry in lines if entry[16] not in _IS_LINK]
+        leads = self._anchors(known, base, anchors)
+        if follow:
+            told += [target.entry for target in leads]
+            targets.update(leads)
+        return Resolved(b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), _told(targets))
+
+    def _anchors(self, known: dict[str, _Target], base: str, anchors: Iterable[str]) -> dict[_Target, None]:
+        # Whole lists at a time, in C: this is where the links of a page are.
+        anchors = [*anchors]
+        targets = [*map(known.get, anchors)]
+        if None in targets:
+            meant = self._meant
+            found = [target or meant(known, base, href) for target, href in zip(targets, anchors, strict=True)]
+            leads = dict.fromkeys(found)
+        else:
+            leads = cast("dict[_Target, None]", dict.fromkeys(targets))
+        leads.pop(_NOWHERE, None)
+        return leads
+
+    def _meant(self, known: dict[str, _Target], base: str, raw: str) -> _Target:
         """What a reference means that is not known as it stands."""
-        rooted = _rooted(path, href)
+        rooted = _rooted(base, raw)
         target = known.get(rooted) if rooted else None
-        if target is None:
-            target = self._learn(base, href)
-            if rooted:
-                known[rooted] = target
-                self._remembered += 1
+        if target is not None:
+            return target
+        href = cleaned(raw)
+        if not href:
+            return _NOWHERE
+        if _ODD(raw):
+            return self._learn(base, href)
+        bare, fragment, _ = href.partition("#")
+        target = (known.get(bare) or self._meant(known, base, bare)) if fragment else self._learn(base, href)
+        if rooted:
+            known[rooted] = target
+            self._remembered += 1
         return target
 
     def _learn(self, base: str, href: str) -> _Target:
@@ -117,24 +147,41 @@ class Outlinks:
         return self._by_origin.setdefault(origin, {})
 
 
-def _rooted(path: str, href: str) -> str | None:
+def _told(targets: Iterable[_Target]) -> tuple[tuple[bytes, str], ...]:
+    fresh = [target for target in targets if not target.told]
+    for target in fresh:
+        target.told = True
+    return tuple([(target.key, target.url) for target in fresh])
+
+
+def _rooted(base: str, href: str) -> str | None:
     """A reference as it would be written from the root, joined as text; None when that may mean something else.
 
-    Both forms mean the same unless the parser would strip or turn something (white space, backslashes), the joined one
-    is a `//host`, or the relative one has a scheme.
+    Both forms mean the same unless the parser would strip or turn something (`_ODD`), the joined one is a `//host`, or
+    the relative one has a scheme.
     """
-    if _ODD(href):
-        return None
-    first = href[:1]
-    if first == "/" or href.startswith(("http://", "https://")):
+    up = 0
+    if href[:3] == "../":
+        up = 3
+        while href[up : up + 3] == "../":
+            up += 3
+    elif href[:1] == "/" or href.startswith(("http://", "https://")):
         return href
-    if first == ".":
-        while href[:3] == "../":
-            href = href[3:]
-            path = path[: path.rfind("/", 0, -1) + 1] or "/"
     elif ":" in href:
         return None
-    return None if href[:1] in _NOT_A_SEGMENT or path[:2] == "//" else path + href
+    above = _above(base, up // 3)
+    return above + href[up:] if above and href[up : up + 1] not in _NOT_A_SEGMENT else None
+
+
+@lru_cache(maxsize=64)
+def _above(base: str, steps: int) -> str:
+    """The path of the directory so many steps above that of `base`; empty where it would make a `//host`."""
+    here = directory_of(base)
+    path = here[len(origin_of(here)) :]
+    if steps:
+        # a step above the root stays there
+        path = path.rsplit("/", steps + 1)[0] + "/"
+    return "" if path[:2] == "//" else path
 
 
 _ODD = re.compile(r"[\x00-\x20\\]").search
@@ -142,14 +189,17 @@ _NOT_A_SEGMENT = frozenset(("", "/", "?", "#", "."))
 
 
 def join_plain(here: str, href: str) -> str | None:
-    """A relative or root-relative reference of plain characters as seen from the directory `here`; None for others."""
+    """A reference of plain characters as seen from the directory `here`; None for others, and for other origins."""
+    origin = origin_of(here)
+    if href.startswith(origin + "/"):
+        href = href[len(origin) :]
     rooted = href[:1] == "/"
     plain = _PLAIN(href, 1 if rooted else 0)
     if plain is None:
         return None
     up = len(plain[1]) // 3
     if rooted:
-        return None if up else origin_of(here) + href
+        return None if up else origin + href
     if up:
         steps = here.split("/")
         # scheme, nothing, host, …, nothing: a step above the root stays there

@@ -28,12 +28,14 @@ _LOOKS_LIKE_HTML = re.compile(
 
 
 class Extracted(Struct, frozen=True):
-    """What a document refers to: `links` as (href, how) in document order, each pair once, unresolved."""
+    """What a document refers to, unresolved: entities and escapes are decoded, and each reference is there once."""
 
     base: str
     """The absolute URL that every href resolves against."""
     links: list[tuple[str, FoundAs]]
-    """Hrefs are as written, with entities and escapes decoded and HTML's white space taken out."""
+    """Every reference but <a href>, as (href, how) in document order; HTML's white space is taken out."""
+    anchors: list[str]
+    """Every <a href> in document order, as written: to be `cleaned` before it is resolved."""
 
 
 def extract(payload: bytes, content_type: str, url: str) -> Extracted:
@@ -44,7 +46,7 @@ def extract(payload: bytes, content_type: str, url: str) -> Extracted:
         html_links(payload, label(content_type), found, xhtml=media_type == _XHTML)
     elif media_type == "text/css":
         css_links(decode(payload, label(content_type)), found.add)
-    return Extracted(_base(found.base, url), found.links)
+    return Extracted(_base(found.base, url), list(found.links), list(dict.fromkeys(found.anchors)))
 
 
 def _base(href: str | None, url: str) -> str:

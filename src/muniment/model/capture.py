@@ -68,5 +68,5 @@ class PageContext(Struct, frozen=True, kw_only=True):
     seed_url: str
     meta_json: str
     redirect_to: str
-    outlinks: tuple[tuple[str, str], ...] = ()
-    """(URL, found_as label) of every link found, resolved and normalised."""
+    outlinks: bytes = b""
+    """The lines of the metadata record that name the links found."""

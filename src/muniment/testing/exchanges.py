@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from muniment.archive.records import outlink_line
 from muniment.model.capture import PageContext
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
@@ -132,5 +133,5 @@ def page_context(
         seed_url="https://site.example/",
         meta_json="",
         redirect_to=redirect_to,
-        outlinks=outlinks,
+        outlinks=b"".join(outlink_line(url, label) for url, label in outlinks),
     )

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from muniment.extract import Extracted
+from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, url_key
 
-__all__ = ["Links", "claim", "finish_batch", "finished", "packed_links"]
+__all__ = ["Links", "anchors_of", "claim", "finish_batch", "finished", "packed_links"]
 
 Links = Sequence[tuple[str, FoundAs]]
 """Normalised URL and how it was found."""
 
 _STARTED_AT = 1_795_000_000_123_456
+
+
+def anchors_of(found: Extracted) -> list[str]:
+    """What a document's anchors refer to, cleaned, each once."""
+    return list(dict.fromkeys(href for raw in found.anchors if (href := cleaned(raw))))
 
 
 def claim(

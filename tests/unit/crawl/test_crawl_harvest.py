@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.archive.records import outlink_line
 from muniment.crawl.harvest import finished, harvest
 from muniment.crawl.outlinks import Outlinks
 from muniment.model.failure import Failure
@@ -27,6 +28,10 @@ def harvested(body=BODY, *, status="200 OK", headers=HTML, failure=None, no_head
     return harvest(claim(url, **page), made, Outlinks(), 3)
 
 
+def lines(*links):
+    return b"".join(outlink_line(url, label) for url, label in links)
+
+
 def told(page):
     return finished(page, payload=b"", record_id=b"")
 
@@ -34,13 +39,13 @@ def told(page):
 def test_links_of_a_page():
     page = harvested()
     assert page.done
-    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.context.outlinks == lines(IMAGE, NEXT)
     assert page.found.entries
 
 
 def test_a_page_that_is_not_followed_lists_all_and_tells_requisites():
     page = harvested(follow=False)
-    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.context.outlinks == lines(IMAGE, NEXT)
     assert len(page.found.entries) == 17
     assert not told(page).followed
 
@@ -49,7 +54,7 @@ def test_a_page_that_is_not_followed_lists_all_and_tells_requisites():
 def test_a_redirect_leads_to_its_location_alone(status):
     page = harvested(status=status, headers=(*HTML, ("Location", "../to#x")))
     assert page.context.redirect_to == "https://site.example/to"
-    assert page.context.outlinks == (("https://site.example/to", "redirect"),)
+    assert page.context.outlinks == lines(("https://site.example/to", "redirect"))
 
 
 @pytest.mark.parametrize("status", ["200 OK", "201 Created", "300 Choices", "304 Same", "404 Not Found"])
@@ -62,7 +67,7 @@ def test_a_location_of_another_status_is_no_redirect(status):
 def test_a_redirect_that_leads_nowhere_gives_the_links_of_its_body(location):
     page = harvested(status="302 Found", headers=(*HTML, ("Location", location)))
     assert page.context.redirect_to == ""
-    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.context.outlinks == lines(IMAGE, NEXT)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ CODINGS = {
 @pytest.mark.parametrize("coding", CODINGS)
 def test_links_of_a_coded_body(coding):
     page = harvested(CODINGS[coding](BODY), headers=(*HTML, ("Content-Encoding", coding)))
-    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.context.outlinks == lines(IMAGE, NEXT)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd", "nobody-knows", "gzip, gzip"])
@@ -102,17 +107,17 @@ def test_a_body_that_is_not_what_its_coding_says_ends_no_crawl(coding, body):
 
 @pytest.mark.parametrize("kind", ["image/png", "video/mp4", "audio/mpeg", "font/woff2"])
 def test_what_cannot_hold_links_is_not_searched(kind):
-    assert harvested(headers=(("Content-Type", kind),)).context.outlinks == ()
+    assert harvested(headers=(("Content-Type", kind),)).context.outlinks == b""
 
 
 def test_a_base_that_is_no_web_address_is_not_used():
     page = harvested(b"<base href='mailto:x'><a href=next>n</a>")
-    assert page.context.outlinks == (NEXT,)
+    assert page.context.outlinks == lines(NEXT)
 
 
 def test_a_base_of_the_page_counts():
     page = harvested(b"<base href=/b/><a href=next>n</a>")
-    assert page.context.outlinks == (("https://site.example/b/next", "a"),)
+    assert page.context.outlinks == lines(("https://site.example/b/next", "a"))
 
 
 @pytest.mark.parametrize(
@@ -124,9 +129,9 @@ def test_statuses_that_are_tried_again(status, again):
 
 
 def test_links_are_taken_from_the_last_try_only():
-    assert harvested(status="503 Busy").context.outlinks == ()
+    assert harvested(status="503 Busy").context.outlinks == b""
     assert harvested(status="503 Busy").found.entries == b""
-    assert harvested(status="503 Busy", last_try=True).context.outlinks == (NEXT, IMAGE)
+    assert harvested(status="503 Busy", last_try=True).context.outlinks == lines(IMAGE, NEXT)
 
 
 @pytest.mark.parametrize(("code", "again"), [("reset", True), ("cut", True), ("protocol", False), ("too-large", False)])
@@ -138,7 +143,7 @@ def test_failures_that_are_tried_again(code, again):
 
 def test_a_cut_page_gives_the_links_it_has_with_its_last_try():
     page = harvested(failure=Failure("cut", "short"), last_try=True)
-    assert page.context.outlinks == (NEXT, IMAGE)
+    assert page.context.outlinks == lines(IMAGE, NEXT)
     assert told(page).error == "cut: short"
 
 

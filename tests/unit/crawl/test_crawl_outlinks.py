@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.crawl.outlinks import Outlinks, join_plain
+from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, resolve, url_key
 from muniment.testing.pages import packed_links
@@ -24,7 +25,14 @@ BASES = st.sampled_from(
 
 
 def resolved(*links, base=BASE, follow=True, with_memory=None):
-    return (with_memory or Outlinks()).resolve(base, links, follow=follow)
+    others = [link for link in links if link[1] is not A]
+    anchors = [href for href, found_as in links if found_as is A]
+    return (with_memory or Outlinks()).resolve(base, others, anchors, follow=follow)
+
+
+def listed(found):
+    """(URL, label) of each line for the metadata record."""
+    return [tuple(line.removeprefix("outlink: ").split(" ")) for line in found.lines.decode().splitlines()]
 
 
 @settings(deadline=None, max_examples=500)
@@ -33,8 +41,8 @@ def test_what_is_remembered_means_what_the_parser_says(pages):
     memory = Outlinks()
     for base, hrefs in pages:
         found = resolved(*((href, A) for href in hrefs), base=base, with_memory=memory)
-        expected = dict.fromkeys(url for href in hrefs if (url := resolve(base, href)) is not None)
-        assert [url for url, _ in found.listed] == list(expected)
+        expected = dict.fromkeys(url for href in hrefs if cleaned(href) and (url := resolve(base, href)) is not None)
+        assert listed(found) == [(url, "a") for url in expected]
         assert found.entries == packed_links([(url, A) for url in expected])
 
 
@@ -63,19 +71,20 @@ def test_a_url_is_told_once_and_its_key_goes_with_every_page():
 
 def test_a_url_spelled_in_many_ways_is_one():
     found = resolved(("x", A), ("./x", A), ("/d/e/x", A), ("https://A.example/d/e/x#part", A))
-    assert found.listed == (("https://a.example/d/e/x", "a"),)
+    assert listed(found) == [("https://a.example/d/e/x", "a")]
     assert found.entries == packed_links([("https://a.example/d/e/x", A)])
     assert len(found.news) == 1
 
 
 def test_a_url_found_in_two_ways_is_two_entries():
     found = resolved(("x", A), ("x", IMG))
-    assert found.entries == packed_links([("https://a.example/d/e/x", A), ("https://a.example/d/e/x", IMG)])
+    assert found.entries == packed_links([("https://a.example/d/e/x", IMG), ("https://a.example/d/e/x", A)])
+    assert len(found.news) == 1
 
 
 def test_a_page_that_is_not_followed_lists_links_and_tells_requisites():
     found = resolved(("x", A), ("i.png", IMG), ("moved", REDIRECT), follow=False)
-    assert [label for _, label in found.listed] == ["a", "img", "redirect"]
+    assert [label for _, label in listed(found)] == ["img", "redirect", "a"]
     assert found.entries == packed_links(
         [("https://a.example/d/e/i.png", IMG), ("https://a.example/d/e/moved", REDIRECT)]
     )
@@ -90,14 +99,26 @@ def test_a_link_that_was_only_listed_is_told_when_a_followed_page_leads_to_it():
 
 def test_what_leads_nowhere_is_left_out():
     found = resolved(("mailto:x@a.example", A), ("javascript:1", A), ("http://[", A))
-    assert (found.entries, found.listed, found.news) == (b"", (), ())
+    assert (found.entries, found.lines, found.news) == (b"", b"", ())
 
 
-def test_a_query_or_fragment_alone_means_the_page_that_holds_it():
+@pytest.mark.parametrize("raw", [" x\n", "\x01x", "x\t", "\n/d/e/x"])
+def test_an_anchor_is_cleaned_before_it_is_resolved(raw):
+    assert listed(resolved((raw, A))) == [("https://a.example/d/e/x", "a")]
+    assert listed(resolved((raw, A), ("java\nscript:x", A), (" #x", A))) == [("https://a.example/d/e/x", "a")]
+
+
+def test_a_query_alone_means_the_page_that_holds_it():
     memory = Outlinks()
     pages = ("https://a.example/d/one", "https://a.example/d/two")
-    found = [resolved(("?n", A), ("#top", A), base=page, with_memory=memory).listed for page in pages]
-    assert [[url for url, _ in page] for page in found] == [[page + "?n", page] for page in pages]
+    found = [listed(resolved(("?n", A), ("#top", A), base=page, with_memory=memory)) for page in pages]
+    assert found == [[(page + "?n", "a")] for page in pages]
+
+
+def test_the_url_of_a_redirect_is_what_the_parser_says():
+    memory = Outlinks()
+    assert memory.url_of(BASE, "../x#y") == "https://a.example/d/x"
+    assert memory.url_of(BASE, "mailto:x") == memory.url_of(BASE, "http://[") == memory.url_of(BASE, "") == ""
 
 
 def test_memory_is_bounded_and_forgetting_changes_nothing():
@@ -106,5 +127,5 @@ def test_memory_is_bounded_and_forgetting_changes_nothing():
         resolved(*((f"/{n}/{k}", A) for k in range(300)), base=f"https://h{n}.example/", with_memory=memory)
     assert memory._remembered < 300_000
     found = resolved(("/0/0", A), base="https://h0.example/", with_memory=memory)
-    assert found.listed == (("https://h0.example/0/0", "a"),)
+    assert listed(found) == [("https://h0.example/0/0", "a")]
     assert [url for _, url in found.news] == ["https://h0.example/0/0"]

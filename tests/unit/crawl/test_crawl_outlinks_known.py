@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.crawl.outlinks import Outlinks
-from muniment.model.link import FoundAs
+from muniment.extract.found import cleaned
 from muniment.model.url import resolve
 
 BASES = [
@@ -48,6 +48,6 @@ HREFS = st.lists(st.sampled_from([*PIECES, "http://a.de/", " "]), min_size=1, ma
 def test_memory_never_changes_what_a_reference_means(met: list[tuple[str, str]]) -> None:
     outlinks = Outlinks()
     for base, href in met:
-        listed = outlinks.resolve(base, [(href, FoundAs.A)], follow=True).listed
-        expected = resolve(base, href)
-        assert listed == (((expected, "a"),) if expected else ())
+        found = outlinks.resolve(base, [], [href], follow=True)
+        expected = resolve(base, href) if cleaned(href) else None
+        assert found.lines.decode() == (f"outlink: {expected} a\r\n" if expected else "")

@@ -36,10 +36,11 @@ UNREAD = [
 @pytest.mark.parametrize(("payload", "content_type"), READ)
 def test_read(payload: bytes, content_type: str) -> None:
     found = extract(payload, content_type, "http://a.example/")
-    assert [href for href, _ in found.links] == ["x"]
+    assert [href for href, _ in found.links] + found.anchors == ["x"]
     assert found.base == "http://a.example/"
 
 
 @pytest.mark.parametrize(("payload", "content_type"), UNREAD)
 def test_unread(payload: bytes, content_type: str) -> None:
-    assert extract(payload, content_type, "http://a.example/").links == []
+    found = extract(payload, content_type, "http://a.example/")
+    assert (found.links, found.anchors) == ([], [])
