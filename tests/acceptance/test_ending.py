@@ -236,6 +236,8 @@ def test_quiet_prints_nothing_and_events_are_kept(muniment: Callable[..., Any], 
     for event in told:
         assert datetime.fromisoformat(event["ts"]).isoformat(timespec="milliseconds").endswith("+00:00")
     assert {"/" + e["url"].split("/", 3)[3] for e in told if e["event"] == "capture"} == ALL
+    ended = [e for e in told if e["event"] == "worker" and e["state"] != "started"]
+    assert {(e["state"], e["exit"]) for e in ended} == {("ended", 0)}
     [failed] = [e for e in told if e["event"] == "fail"]
     assert failed["reason"].startswith("refused: ")
     [skipped] = [e for e in told if e["event"] == "skip"]

@@ -32,7 +32,6 @@ def run_worker() -> int:
 async def _serve(sock: socket.socket) -> int:
     setup: asyncio.Future[say.Setup] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
-    ended = False
 
     def received(message: say.FromOrchestrator) -> None:
         if worker is not None:
@@ -46,7 +45,7 @@ async def _serve(sock: socket.socket) -> int:
 
     def lost() -> None:
         gone.set()
-        if not ended:
+        if worker is None or not worker.ended:
             # the orchestrator is gone: nobody would take a finish, so this process ends at once
             os._exit(1)
 
@@ -60,7 +59,6 @@ async def _serve(sock: socket.socket) -> int:
     except MunimentError:
         # it has told the orchestrator, who tells the user
         code = 1
-    ended = True
     # the orchestrator closes when it has read the goodbye: closing here, with an answer unread, would reset the socket
     # and lose what was said last
     await gone.wait()

@@ -62,6 +62,11 @@ class Worker:
         self._wire_bytes = 0
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has said its last."""
+        return self._ended.done()
+
     async def run(self) -> None:
         """Work until told to stop; raises what makes going on impossible."""
         recording = asyncio.create_task(self._recorder.run())

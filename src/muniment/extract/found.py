@@ -37,5 +37,5 @@ class Found:
 
 def cleaned(raw: str) -> str:
     """The href without edges and breaks, or nothing when it is one that nobody fetches."""
-    href = raw.strip(_EDGES).translate(_BREAKS)
-    return "" if href.startswith("#") or _UNFETCHED(href) else href
+    href = raw if raw.isprintable() and " " not in (raw[:1], raw[-1:]) else raw.strip(_EDGES).translate(_BREAKS)
+    return "" if href.startswith("#") or (":" in href and _UNFETCHED(href)) else href
