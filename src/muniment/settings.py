@@ -50,6 +50,8 @@ class Option(Struct, frozen=True):
     off: str = ""
     on_resume: OnResume = "free"
     """`fixed`: a resumed run must give the same value."""
+    live: bool = False
+    """`muniment set` may change it while the crawl runs."""
     later: bool = False
     """Parsed, but answered with "not yet" when given."""
     hidden: bool = False
@@ -76,6 +78,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             ("--min-free",),
             "Pause while less than this is free on the disk (default: the smaller of 1 GiB and 5 %).",
             "BYTES",
+            live=True,
         ),
     ] = None
     state: Annotated[
@@ -122,27 +125,26 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE")
     ] = ()
     ignore_sets: Annotated[
-        tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets.", "A,B", later=True)
+        tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets too; see `muniment ignores list`.", "A,B")
     ] = ()
-    no_global_ignores: Annotated[
-        bool, Option(("--no-global-ignores",), "Leave the built-in global set out.", later=True)
-    ] = False
+    no_global_ignores: Annotated[bool, Option(("--no-global-ignores",), "Leave the built-in global set out.")] = False
     import_ignores: Annotated[
-        tuple[str, ...], Option(("--import-ignores",), "Read patterns from a file.", "FILE", later=True)
+        tuple[str, ...], Option(("--import-ignores",), "Read patterns from a file of ArchiveBot or grab-site.", "FILE")
     ] = ()
     sitemaps: Annotated[
         bool, Option(("--sitemaps",), "Read sitemaps.", off="--no-sitemaps", on_resume="fixed", later=True)
     ] = True
 
     # Pace
-    per_host: Annotated[int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N")] = 6
-    inflight: Annotated[int, Option(("--inflight",), "Requests in flight over all hosts.", "N")] = 256
+    per_host: Annotated[int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N", live=True)] = 6
+    inflight: Annotated[int, Option(("--inflight",), "Requests in flight over all hosts.", "N", live=True)] = 256
     min_inflight: Annotated[int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)] = (
         32
     )
     start_inflight: Annotated[int, Option(("--start-inflight",), "Start of the adaptive limit.", "N", later=True)] = 64
     delay: Annotated[
-        DelayRange, Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX")
+        DelayRange,
+        Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX", live=True),
     ] = DelayRange()
     workers: Annotated[
         int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N")
@@ -159,9 +161,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     timeout: Annotated[float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S")] = 60.0
     max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
     max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
-    max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N")] = None
-    max_bytes: Annotated[int | None, Option(("--max-bytes",), "Stop after this much payload.", "BYTES")] = None
-    max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S")] = None
+    max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N", live=True)] = None
+    max_bytes: Annotated[int | None, Option(("--max-bytes",), "Stop after this much payload.", "BYTES", live=True)] = (
+        None
+    )
+    max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True)] = None
 
     # The request
     user_agent: Annotated[str, Option(("--user-agent",), "User-Agent of every request.", "TEXT")] = DEFAULT_USER_AGENT

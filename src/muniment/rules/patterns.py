@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import re2
 
 from muniment.errors import UsageError
-from muniment.model.url import host_of
+from muniment.model.url import origin_of
 
 __all__ = ["Patterns", "expand"]
 
@@ -27,21 +27,29 @@ _POSIX_CLASS = re.compile(r"\[[^]]*\[:\^?\w+:\]")
 
 
 def expand(pattern: str, start_urls: Sequence[str]) -> list[str]:
-    """The pattern for each start URL: `{primary_url}` and `{primary_netloc}` stand for that URL and its host."""
+    """The pattern for each start URL: `{primary_url}` and `{primary_netloc}` stand for it and its host with port."""
     if "{primary_" not in pattern:
         return [pattern]
     made = (
-        pattern.replace("{primary_url}", re.escape(url)).replace("{primary_netloc}", re.escape(host_of(url)))
+        pattern.replace("{primary_url}", re.escape(url)).replace("{primary_netloc}", re.escape(_netloc(url)))
         for url in start_urls
     )
     return list(dict.fromkeys(made))
 
 
+def _netloc(url: str) -> str:
+    return origin_of(url).partition("://")[2]
+
+
 class Patterns:
     """Patterns that are searched in normalised URLs."""
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        """Compile; raises UsageError with one line for the first pattern that is no regular expression."""
+    def __init__(self, patterns: Iterable[str], told: Mapping[str, str] | None = None) -> None:
+        """Compile; raises UsageError with one line for the first pattern that is no regular expression.
+
+        `told` says how a pattern that matched is named, when not by itself.
+        """
+        self._told = told or {}
         self._fast: Any = re2.Set.SearchSet(_quiet())
         self._fast_names: list[str] = []
         self._slow: list[tuple[str, Any]] = []
@@ -77,24 +85,30 @@ class Patterns:
             except re2.error:
                 pass
             else:
-                self._fast_names.append(pattern)
+                self._fast_names.append(self._told.get(pattern, pattern))
                 return
-        self._slow.append((pattern, _compile_slow(pattern)))
+        self._slow.append((self._told.get(pattern, pattern), _compile_slow(pattern)))
+
+    @property
+    def slow(self) -> list[str]:
+        """The patterns that RE2 cannot run, as they are told."""
+        return [name for name, _ in self._slow]
 
     def match(self, url: str) -> str | None:
         """The first pattern, in no particular order, that is found in the URL; None when there is none."""
+        return next(self.matches(url), None)
+
+    def matches(self, url: str) -> Iterator[str]:
+        """Every pattern that is found in the URL, those that RE2 runs first."""
         if self._fast_names:
-            found = self._fast.Match(url)
-            if found:
-                name: str = self._fast_names[min(found)]
-                return name
+            for at in sorted(self._fast.Match(url) or ()):
+                yield self._fast_names[at]
         for name, compiled in self._slow:
             try:
                 if compiled.search(url, timeout=_SLOW_LIMIT_S):
-                    return name
+                    yield name
             except TimeoutError:
                 continue
-        return None
 
 
 def _compile_slow(pattern: str) -> Any:

@@ -11,13 +11,16 @@ from collections import Counter
 from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
+from muniment.model.change import Change
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
 from muniment.rules.scope import FAR, Scope, Standing
 from muniment.tracker.admission import Admission, Parent
+from muniment.tracker.amendments import Amended, amend
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
-from muniment.tracker.jobs import settle
+from muniment.tracker.jobs import find_job, settle
 from muniment.tracker.payloads import Payloads
+from muniment.tracker.rejudge import IGNORED, JUDGED, Judging
 from muniment.tracker.repair import Repair
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
@@ -29,7 +32,7 @@ _parent = pages.alias("parent")
 _CLAIM = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops, pages.c.found_as,
-        _parent.c.url, pages.c.on_site,
+        _parent.c.url, pages.c.on_site, pages.c.ruleset,
     )
     .select_from(pages)
     .outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
@@ -125,6 +128,7 @@ class Frontier:
         self.robots = RobotsBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
         self._last_claim = 0
+        self._left_out: list[tuple[int, str, str]] = []
         self.totals = self._load_totals()
 
     def _load_totals(self) -> Totals:
@@ -158,18 +162,41 @@ class Frontier:
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
     def claim(self, wanted: list[tuple[int, int]], now: int) -> list[Claim]:
-        """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction."""
+        """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
+
+        Pages that a newer version of the rules ignores are skipped instead (`take_left_out`).
+        """
         claims: list[Claim] = []
+        skipped: list[Row] = []
         with self._db.transaction():
             for host_id, most in wanted:
                 name = self.hosts.name(host_id)
-                rows = self._db.rows(_CLAIM, (self._job_id, host_id, now, most))
-                claims += [self._claim(row, name) for row in rows]
+                for row in self._db.rows(_CLAIM, (self._job_id, host_id, now, most)):
+                    if row[-1] != self._admission.ruleset.version and self._leave_out(host_id, row, skipped):
+                        continue
+                    claims.append(self._claim(row, name))
             self._db.many(_CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims])
+            self._db.many(JUDGED, skipped)
         return claims
 
+    def _leave_out(self, host_id: int, row: Row, skipped: list[Row]) -> bool:
+        """Whether the patterns in force ignore a page that was found under older ones."""
+        ruleset = self._admission.ruleset
+        ignored = ruleset.ignore.match(row[1])
+        if ignored is None:
+            return False
+        reason = IGNORED + ignored
+        skipped.append((PageState.SKIPPED.value, ruleset.version, reason, self._job_id, row[0]))
+        self._left_out.append((host_id, row[1], reason))
+        return True
+
+    def take_left_out(self) -> list[tuple[int, str, str]]:
+        """Host number, URL and reason of the pages that claims skipped since the last call; they wait no more."""
+        left_out, self._left_out = self._left_out, []
+        return left_out
+
     def _claim(self, row: Row, host: str) -> Claim:
-        page_id, url, tried, left, hops, found_as, via, site = row
+        page_id, url, tried, left, hops, found_as, via, site, _ = row
         self._last_claim += 1
         return Claim(
             page_id=page_id,
@@ -269,6 +296,19 @@ class Frontier:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
             self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
+
+    def amend(self, change: Change, now: int) -> Amended:
+        """Keep a change of the job; new patterns are in force at once for what comes in and what is claimed."""
+        job = find_job(self._db)
+        assert job is not None
+        amended = amend(self._db, job, change, now)
+        if amended.ruleset is not None:
+            self._admission.ruleset = amended.ruleset
+        return amended
+
+    def judging(self) -> Judging:
+        """A walk through all pages that wait or were ignored, by the patterns in force."""
+        return Judging(self._db, self._job_id, self._admission.ruleset)
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

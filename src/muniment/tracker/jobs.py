@@ -9,18 +9,24 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import func, select
 
+from muniment.rules.rulesets import Rules
+from muniment.settings import Settings
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs
 
 __all__ = [
+    "Given",
     "Job",
-    "Rules",
     "create_job",
     "find_job",
+    "given_of",
     "latest_rules",
+    "save_given",
     "save_rules",
     "save_settings",
+    "set_judged",
     "set_outcome",
+    "settings_of",
     "settle",
     "skipped",
     "start_digest",
@@ -29,11 +35,12 @@ __all__ = [
 ]
 
 
-class Rules(Struct, frozen=True):
-    """One version of a job's patterns, in Python syntax."""
+class Given(Struct, frozen=True):
+    """What a command line gave: a resumed run tells by it what was changed since."""
 
-    include: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
+    settings: Settings
+    """Secrets left out."""
+    rules: Rules
 
 
 class Job(Struct, frozen=True):
@@ -47,6 +54,15 @@ class Job(Struct, frozen=True):
     settings: str
     """JSON."""
     start_digest: bytes
+    given: str
+    """JSON of `Given`; empty in a tracker of an older version."""
+    judged: int
+    """The version of the rules that its waiting pages were judged by."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended for good; one that captured nothing may be tried again."""
+        return self.state == "FINISHED" and self.outcome != "failed"
 
 
 def start_digest(urls: Iterable[str]) -> bytes:
@@ -56,19 +72,25 @@ def start_digest(urls: Iterable[str]) -> bytes:
 
 def find_job(db: Database) -> Job | None:
     """The job of an embedded tracker, or None when it is new."""
-    columns = (jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest)
+    columns = (
+        jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
+        jobs.c.judged,
+    )  # fmt: skip
     row = db.connection.execute(select(*columns).order_by(jobs.c.id).limit(1)).first()
     return None if row is None else Job(*row)
 
 
-def create_job(db: Database, name: str, settings: str, digest: bytes, now: int) -> Job:
+def create_job(db: Database, name: str, given: Given, digest: bytes, now: int) -> Job:
     """Make the job; within the caller's transaction, so that a job never exists without its start pages."""
+    settings, kept = _text(given.settings), _text(given)
     made = db.connection.execute(
-        jobs.insert().values(name=name, state="ACTIVE", settings=settings, start_digest=digest, created_at=now)
+        jobs.insert().values(
+            name=name, state="ACTIVE", settings=settings, given=kept, judged=1, start_digest=digest, created_at=now
+        )
     )
     key = made.inserted_primary_key
     assert key is not None
-    return Job(int(key[0]), name, "ACTIVE", "", settings, digest)
+    return Job(int(key[0]), name, "ACTIVE", "", settings, digest, kept, 1)
 
 
 def set_outcome(db: Database, job_id: int, outcome: str) -> None:
@@ -108,10 +130,35 @@ def try_again(db: Database, job_id: int, tries: int) -> int:
         return given.rowcount
 
 
-def save_settings(db: Database, job_id: int, settings: str) -> None:
-    """Keep the settings that a resumed run was given."""
-    with db.transaction() as connection:
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings=settings))
+def settings_of(job: Job) -> Settings:
+    """The settings in force, secrets left out."""
+    return msgspec.json.decode(job.settings, type=Settings)
+
+
+def save_settings(db: Database, job_id: int, settings: Settings) -> None:
+    """Keep the settings in force, within the caller's transaction; they hold no secrets."""
+    db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings=_text(settings)))
+
+
+def given_of(db: Database, job: Job) -> Given:
+    """What the last command line gave; in a tracker of an older version, what is in force."""
+    if job.given:
+        return msgspec.json.decode(job.given, type=Given)
+    return Given(settings_of(job), latest_rules(db, job.job_id)[1])
+
+
+def save_given(db: Database, job_id: int, given: Given) -> None:
+    """Keep what a command line gave, within the caller's transaction."""
+    db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(given=_text(given)))
+
+
+def set_judged(db: Database, job_id: int, version: int) -> None:
+    """Note that every page that waits was judged by this version of the rules; within the caller's transaction."""
+    db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(judged=version))
+
+
+def _text(value: Struct) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def latest_rules(db: Database, job_id: int) -> tuple[int, Rules]:
@@ -129,8 +176,9 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
     """Add a version, within the caller's transaction; older ones stay, for the attempts made under them."""
     newest = select(func.coalesce(func.max(job_rulesets.c.version), 0)).where(job_rulesets.c.job_id == job_id)
     version = int(db.connection.execute(newest).scalar_one()) + 1
-    text = msgspec.json.encode(rules).decode()
-    db.connection.execute(job_rulesets.insert().values(job_id=job_id, version=version, rules=text, created_at=now))
+    db.connection.execute(
+        job_rulesets.insert().values(job_id=job_id, version=version, rules=_text(rules), created_at=now)
+    )
     return version
 
 

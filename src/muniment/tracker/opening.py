@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct, structs
 
-from muniment.rules.patterns import Patterns, expand
+from muniment.rules.changes import kept_settings
+from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores, compile_include, keep_changes
 from muniment.rules.scope import Scope
 from muniment.settings import Settings, redact
 from muniment.tracker import jobs
 from muniment.tracker.admission import Admission, Ruleset
+from muniment.tracker.amendments import ruleset_of
 from muniment.tracker.engine import Database
 from muniment.tracker.frontier import Frontier
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.rejudge import rejudge
 from muniment.tracker.sites import Sites
 
-__all__ = ["Opened", "job_settings", "open_job"]
+__all__ = ["Opened", "open_job"]
 
 
 class Opened(Struct, frozen=True):
@@ -26,58 +27,56 @@ class Opened(Struct, frozen=True):
 
     job: jobs.Job
     frontier: Frontier
+    settings: Settings
+    """Those in force: what the command line gives, and what was changed while an earlier run was under way."""
     resumed: bool
     given_back: int
     """Pages that a killed run held and that wait again."""
 
 
-def job_settings(settings: Settings) -> str:
-    """The settings as the tracker keeps them: JSON without secrets."""
-    proxy = settings.proxy and redact(settings.proxy)
-    headers = tuple(redact(header) for header in settings.header)
-    return msgspec.json.encode(structs.replace(settings, proxy=proxy, header=headers)).decode()
-
-
-def open_job(db: Database, name: str, settings: Settings, urls: Sequence[str], now: int) -> Opened:
+def open_job(
+    db: Database, name: str, settings: Settings, urls: Sequence[str], now: int, sets: tuple[IgnoreSet, ...] = ()
+) -> Opened:
     """Make or resume the one job of an embedded tracker; `urls` are normalised start URLs."""
     job = jobs.find_job(db)
+    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     if job is None:
-        return _create(db, name, settings, urls, now)
-    rules = jobs.Rules(settings.include, settings.ignore)
+        return _create(db, name, settings, given, urls, now)
+    before = jobs.given_of(db, job)
     version, known = jobs.latest_rules(db, job.job_id)
-    changed = known != rules
-    ruleset = _ruleset(version + changed, rules, jobs.start_urls(db, job.job_id))
+    rules = keep_changes(known, before.rules, given.rules)
+    settings = kept_settings(jobs.settings_of(job), before.settings, settings)
+    ruleset = ruleset_of(db, job.job_id, version + (rules != known), rules)
     if job.outcome == "failed":
         # before the sums of the job are read
         jobs.try_again(db, job.job_id, settings.tries)
     frontier, _, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
-    if changed:
-        # kept when every page is judged, those that a killed run held included: a crash in between judges again
-        rejudge(db, job.job_id, ruleset)
-        with db.transaction():
-            jobs.save_rules(db, job.job_id, rules, now)
-    jobs.save_settings(db, job.job_id, job_settings(settings))
-    return Opened(job, frontier, True, given_back)
-
-
-def _create(db: Database, name: str, settings: Settings, urls: Sequence[str], now: int) -> Opened:
-    rules = jobs.Rules(settings.include, settings.ignore)
-    ruleset = _ruleset(1, rules, urls)
     with db.transaction():
-        job = jobs.create_job(db, name, job_settings(settings), jobs.start_digest(urls), now)
-        jobs.save_rules(db, job.job_id, rules, now)
+        if rules != known:
+            jobs.save_rules(db, job.job_id, rules, now)
+        jobs.save_settings(db, job.job_id, _without_secrets(settings))
+        jobs.save_given(db, job.job_id, given)
+    if job.judged != ruleset.version:
+        rejudge(db, job.job_id, ruleset)
+    return Opened(job, frontier, settings, True, given_back)
+
+
+def _without_secrets(settings: Settings) -> Settings:
+    proxy = settings.proxy and redact(settings.proxy)
+    return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
+
+
+def _create(db: Database, name: str, settings: Settings, given: jobs.Given, urls: Sequence[str], now: int) -> Opened:
+    ruleset = Ruleset(1, compile_include(given.rules, urls), compile_ignores(given.rules, urls))
+    with db.transaction():
+        job = jobs.create_job(db, name, given, jobs.start_digest(urls), now)
+        jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
         for url in urls:
             sites.add(url)
         admission.add_starts(urls)
-    return Opened(job, frontier, False, 0)
-
-
-def _ruleset(version: int, rules: jobs.Rules, urls: Sequence[str]) -> Ruleset:
-    ignore = [made for pattern in rules.ignore for made in expand(pattern, urls)]
-    include = [made for pattern in rules.include for made in expand(pattern, urls)]
-    return Ruleset(version, Patterns(include), Patterns(ignore))
+    return Opened(job, frontier, settings, False, 0)
 
 
 def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> tuple[Frontier, Admission, Sites]:

@@ -58,6 +58,11 @@ CLAIMED = text("pages.state = 'CLAIMED'")
 
 COUNTED_WORDS = "which sum of the job it is in: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed"
 
+GIVEN_WORDS = "what the last command line gave, as JSON: settings and patterns; both may have been changed since"
+JUDGED_WORDS = (
+    "the version of job_rulesets that every waiting page was judged by; the latest, unless a kill came between"
+)
+
 jobs = Table(
     "jobs",
     metadata,
@@ -66,8 +71,10 @@ jobs = Table(
     Column("state", Text, nullable=False, comment="ACTIVE | DRAINING | FINISHED | ABORTED"),
     Column("outcome", Text, nullable=False, server_default="", comment="why it ended; empty while it runs"),
     Column("nice", Integer, nullable=False, server_default="0", comment="lower goes first"),
-    Column("settings", Text, nullable=False, comment="the settings as JSON, secrets left out"),
+    Column("settings", Text, nullable=False, comment="the settings in force as JSON, secrets left out"),
+    Column("given", Text, nullable=False, server_default="", comment=GIVEN_WORDS),
     Column("start_digest", LargeBinary, nullable=False, comment="SHA-256 of the sorted start URLs: resume compares it"),
+    Column("judged", Integer, nullable=False, server_default="0", comment=JUDGED_WORDS),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("finished_at", BigInteger, comment="Unix ms; NULL until FINISHED or ABORTED"),
     Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
@@ -216,7 +223,12 @@ job_rulesets = Table(
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False, comment="from 1; the latest is in force"),
-    Column("rules", Text, nullable=False, comment="JSON: include and ignore patterns in Python syntax"),
+    Column(
+        "rules",
+        Text,
+        nullable=False,
+        comment="JSON: include patterns, ignore patterns and sets of them, in Python syntax",
+    ),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     sqlite_with_rowid=False,
 )

@@ -8,6 +8,7 @@ from tracker_harness import IMG, REDIRECT, A, site
 
 from muniment.errors import UsageError
 from muniment.rules.patterns import Patterns
+from muniment.rules.rulesets import Rules
 from muniment.tracker import jobs
 from muniment.tracker.admission import Ruleset
 from muniment.tracker.rejudge import rejudge
@@ -97,10 +98,10 @@ def test_a_run_killed_while_it_judged_by_new_rules_is_judged_by_the_next(tracker
     """The rules are kept last, so a run that died on the way finds them changed still."""
     job = begun(tracker)
     rejudge(job.db, job.job_id, Ruleset(2, Patterns(()), Patterns(("one",))))
-    assert jobs.latest_rules(job.db, job.job_id) == (1, jobs.Rules())
+    assert jobs.latest_rules(job.db, job.job_id) == (1, Rules())
     job.reopen(ignore=("two",))
     assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
-    assert jobs.latest_rules(job.db, job.job_id) == (2, jobs.Rules((), ("two",)))
+    assert jobs.latest_rules(job.db, job.job_id) == (2, Rules((), ("two",)))
 
 
 def test_a_page_that_is_skipped_still_by_another_pattern_says_which(tracker):

@@ -1,0 +1,88 @@
+"""Changes of a running crawl's settings: which may be changed, how they are written, and how they outlast a resume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import NoneType
+from typing import Any, get_args
+
+from msgspec import structs
+
+from muniment.errors import UsageError
+from muniment.model.change import Changed
+from muniment.settings import DelayRange, Option, Settings, options, parse_delay, parse_seconds, parse_size
+
+__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments"]
+
+NONE = "none"
+"""How the absence of a limit is written."""
+
+
+def changeable() -> list[str]:
+    """The names that `muniment set` takes."""
+    return [name.replace("_", "-") for name, _, _, option in options() if option.live]
+
+
+def parse_assignments(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Name and value of each `NAME=VALUE`; raises UsageError for anything else."""
+    made = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is not NAME=VALUE, as in delay=250")
+        made.append((name.strip(), value.strip()))
+    return tuple(made)
+
+
+def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[Changed, ...]]:
+    """The settings with new values, and what changed; raises UsageError for a name or value that is none."""
+    given: dict[str, Any] = {}
+    for name, text in values:
+        field, kind, default, option = _find(name)
+        given[field] = default if text == NONE and default is None else _parse(kind, option, text)
+    after = structs.replace(before, **given)
+    changed = tuple(
+        Changed(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
+        for field in given
+        if getattr(before, field) != getattr(after, field)
+    )
+    return after, changed
+
+
+def _find(name: str) -> tuple[str, Any, Any, Option]:
+    flag = "--" + name.removeprefix("--").replace("_", "-")
+    for field, kind, default, option in options():
+        if flag in option.flags:
+            if option.live:
+                return field, kind, default, option
+            raise UsageError(f"{name} cannot be changed while a crawl runs; {', '.join(changeable())} can")
+    raise UsageError(f"there is no setting {name!r}; {', '.join(changeable())} can be changed")
+
+
+def _parse(kind: Any, option: Option, text: str) -> Any:
+    plain = next((k for k in get_args(kind) if k is not NoneType), kind)
+    if plain is DelayRange:
+        return parse_delay(text)
+    if plain is float:
+        return parse_seconds(text)
+    if option.metavar == "BYTES":
+        return parse_size(text)
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise UsageError(f"{text!r} is not a number of 1 or more, for {option.flags[0].removeprefix('--')}")
+    return int(text)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, DelayRange):
+        return str(value.low) if value.low == value.high else f"{value.low}-{value.high}"
+    return NONE if value is None else str(value)
+
+
+def kept_settings(in_force: Settings, given_before: Settings, given_now: Settings) -> Settings:
+    """What a resumed run goes by: a changed value stays while the command line says of it what it said before."""
+    kept = {
+        name: getattr(in_force, name)
+        for name, _, _, option in options()
+        if option.live and getattr(given_now, name) == getattr(given_before, name)
+    }
+    return structs.replace(given_now, **kept)

@@ -1,0 +1,92 @@
+"""Ignore sets: those that Muniment brings, and those that it reads from ArchiveBot's and grab-site's files.
+
+A built-in set is a file of `rules/sets/`: patterns, each with its reason and with URLs that it stops and lets through.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from muniment.errors import UsageError
+from muniment.rules.rulesets import IgnoreSet
+
+__all__ = ["GLOBAL", "BuiltInSet", "SetPattern", "built_in", "built_in_names", "chosen", "parse_import"]
+
+GLOBAL = "global"
+"""The set that is on unless `--no-global-ignores` is given."""
+
+
+class SetPattern(Struct, frozen=True, forbid_unknown_fields=True):
+    """One pattern of a built-in set."""
+
+    re: str
+    reason: str
+    stops: tuple[str, ...]
+    """URLs that it matches."""
+    passes: tuple[str, ...]
+    """URLs that look alike and that it must not match."""
+    slow: bool = False
+    """Needs more than RE2 can do."""
+
+
+class BuiltInSet(Struct, frozen=True, forbid_unknown_fields=True):
+    """A built-in set."""
+
+    about: str
+    pattern: tuple[SetPattern, ...]
+    name: str = ""
+
+
+@cache
+def built_in_names() -> tuple[str, ...]:
+    """The names of the built-in sets, the global one first."""
+    found = [entry.name.removesuffix(".toml") for entry in _SETS.iterdir() if entry.name.endswith(".toml")]
+    return tuple(sorted(found, key=lambda name: (name != GLOBAL, name)))
+
+
+@cache
+def built_in(name: str) -> BuiltInSet:
+    """A built-in set by its name; raises UsageError for one that is not there."""
+    if name not in built_in_names():
+        raise UsageError(f"there is no ignore set {name!r}; there are {', '.join(built_in_names())}")
+    return msgspec.convert({"name": name} | tomllib.loads((_SETS / f"{name}.toml").read_text("utf-8")), BuiltInSet)
+
+
+_SETS = files("muniment.rules") / "sets"
+
+
+def chosen(names: Sequence[str], *, with_global: bool) -> tuple[IgnoreSet, ...]:
+    """The built-in sets of these names, which may be lists with commas, each once; the global one comes first."""
+    wanted = [name.strip() for text in names for name in text.split(",") if name.strip()]
+    every = dict.fromkeys([*([GLOBAL] if with_global else []), *wanted])
+    return tuple(IgnoreSet(name, tuple(pattern.re for pattern in built_in(name).pattern)) for name in every)
+
+
+class _ArchiveBot(Struct):
+    """A file of ArchiveBot's `db/ignore_patterns`."""
+
+    patterns: tuple[str, ...]
+    name: str = ""
+
+
+def parse_import(text: str, name: str) -> IgnoreSet:
+    """The patterns of ArchiveBot's JSON, or of grab-site's text: one a line, `#` begins a comment line.
+
+    grab-site's `{any_start_netloc}` is our `{primary_netloc}`. Raises UsageError for JSON of another form.
+    """
+    if re.match(r'\s*\{\s*["}]', text):
+        try:
+            read = msgspec.json.decode(text, type=_ArchiveBot)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{name} is JSON, but not a set of ArchiveBot: {error}") from None
+        return IgnoreSet(read.name or name, read.patterns)
+    lines = (line.strip() for line in text.splitlines())
+    patterns = (line.replace("{any_start_netloc}", "{primary_netloc}") for line in lines if line and line[0] != "#")
+    return IgnoreSet(name, tuple(dict.fromkeys(patterns)))

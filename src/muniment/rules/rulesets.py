@@ -1,0 +1,96 @@
+"""Rulesets: the patterns of a job, where each comes from, and how they are changed. All functions are pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct, structs
+
+from muniment.errors import UsageError
+from muniment.rules.patterns import Patterns, expand
+
+__all__ = ["IgnoreSet", "Rules", "add_ignore", "compile_ignores", "compile_include", "keep_changes", "remove_ignore"]
+
+
+class IgnoreSet(Struct, frozen=True):
+    """Ignore patterns that came under one name: a built-in set or an imported file."""
+
+    name: str
+    patterns: tuple[str, ...]
+
+
+class Rules(Struct, frozen=True):
+    """One version of a job's patterns, in Python syntax."""
+
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    """Ignore patterns given by hand."""
+    sets: tuple[IgnoreSet, ...] = ()
+
+    def all_ignores(self) -> Iterator[tuple[str, str]]:
+        """Every ignore pattern with the name of its set, which is empty for those given by hand."""
+        yield from (("", pattern) for pattern in self.ignore)
+        yield from ((one.name, pattern) for one in self.sets for pattern in one.patterns)
+
+
+def compile_include(rules: Rules, start_urls: Sequence[str]) -> Patterns:
+    """The include patterns, ready to be searched."""
+    return Patterns(made for pattern in rules.include for made in expand(pattern, start_urls))
+
+
+def compile_ignores(rules: Rules, start_urls: Sequence[str]) -> Patterns:
+    """The ignore patterns, ready to be searched; a match is told as `PATTERN` or `PATTERN (set NAME)`."""
+    told: dict[str, str] = {}
+    for name, pattern in rules.all_ignores():
+        for made in expand(pattern, start_urls):
+            told.setdefault(made, f"{pattern} (set {name})" if name else pattern)
+    return Patterns(told, told)
+
+
+def add_ignore(rules: Rules, pattern: str) -> Rules:
+    """The rules with one more pattern given by hand; raises UsageError when it is there or is none."""
+    if any(pattern == known for _, known in rules.all_ignores()):
+        raise UsageError(f"the pattern {pattern!r} is in force already")
+    Patterns([pattern])
+    return structs.replace(rules, ignore=(*rules.ignore, pattern))
+
+
+def remove_ignore(rules: Rules, pattern: str) -> Rules:
+    """The rules without a pattern, whatever set it came with; raises UsageError when it is in none."""
+    made = structs.replace(
+        rules,
+        ignore=_without(rules.ignore, (pattern,)),
+        sets=tuple(structs.replace(one, patterns=_without(one.patterns, (pattern,))) for one in rules.sets),
+    )
+    if made == rules:
+        raise UsageError(
+            f"no ignore pattern {pattern!r} is in force; `muniment ignores list -o DIR` shows those that are"
+        )
+    return made
+
+
+def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:
+    """What a resumed run goes by: what was added or removed while the crawl ran stays so.
+
+    What the new command line gives and the one before did not, or the other way round, is as the new one says.
+    """
+    ignore = _three_way(in_force.ignore, given_before.ignore, given_now.ignore)
+    sets = (
+        IgnoreSet(one.name, _three_way(_of(in_force, one.name), _of(given_before, one.name), one.patterns))
+        for one in given_now.sets
+    )
+    return Rules(given_now.include, ignore, tuple(sets))
+
+
+def _three_way(in_force: tuple[str, ...], before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+    removed, added = _without(before, in_force), _without(in_force, before)
+    return tuple(dict.fromkeys((*_without(now, removed), *added)))
+
+
+def _without(patterns: Iterable[str], gone: Iterable[str]) -> tuple[str, ...]:
+    left_out = set(gone)
+    return tuple(pattern for pattern in patterns if pattern not in left_out)
+
+
+def _of(rules: Rules, name: str) -> tuple[str, ...]:
+    return next((one.patterns for one in rules.sets if one.name == name), ())

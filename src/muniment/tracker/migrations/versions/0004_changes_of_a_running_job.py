@@ -1,0 +1,13 @@
+"""What the command line gave is kept apart from what is in force, and which rules the pages were judged by."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Add the two columns; a job without them is judged again when it is resumed."""
+    op.add_column("jobs", sa.Column("given", sa.Text(), nullable=False, server_default=""))
+    op.add_column("jobs", sa.Column("judged", sa.Integer(), nullable=False, server_default="0"))
