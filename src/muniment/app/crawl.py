@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import uvloop
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment import __version__
 from muniment.clock import now_ms
@@ -28,6 +27,7 @@ from muniment.errors import UsageError
 from muniment.procs.launch import launch_worker, run_indexer
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.rules.resume import changed_fixed
+from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings, operator_name
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
@@ -48,6 +48,8 @@ class Request(Struct, frozen=True):
     """Start URLs, normalised."""
     command_line: str
     """For the warcinfo record, secrets masked."""
+    sets: tuple[IgnoreSet, ...] = ()
+    """Built-in and imported ignore patterns."""
 
 
 def run_crawl(request: Request, watch: Watch) -> Summary | None:
@@ -72,7 +74,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             _check_empty(out, state)
         else:
             _check_same(out, job, request)
-            if job.state == "FINISHED" and job.outcome != "failed":
+            if job.over:
                 return None
         return uvloop.run(_run(out.absolute(), lock, db, request, watch))
     finally:
@@ -96,7 +98,7 @@ def _check_empty(out: Path, state: Path) -> None:
 
 
 def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
-    before = msgspec.json.decode(job.settings, type=Settings)
+    before = jobs.settings_of(job)
     if request.settings.state and output_directory(before) != out:
         raise UsageError(
             f"{request.settings.state} is the tracker of {output_directory(before)}; choose another --state"
@@ -124,7 +126,8 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: run_indexer(lock, out, name))
     repaired, lost = shelf.open()
-    opened = open_job(db, out.name, settings, request.urls, now_ms())
+    opened = open_job(db, out.name, settings, request.urls, now_ms(), request.sets)
+    setup = structs.replace(setup, settings=opened.settings)
     events.write(
         "start",
         pid=os.getpid(),
@@ -138,7 +141,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
             "%d captures that were safe are gone from %s: the disk lost them; see docs/troubleshooting.md", lost, out
         )
     orchestrator = Orchestrator(
-        opened.frontier, shelf, events, setup, Limits(settings, out), lambda: launch_worker(lock)
+        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock)
     )
     watching = asyncio.create_task(_watch(orchestrator, watch))
     try:

@@ -12,6 +12,7 @@ import msgspec
 from muniment.app.crawl import Request, output_directory, run_crawl
 from muniment.cli.display import LineDisplay, LiveDisplay, SilentDisplay, tell_summary
 from muniment.cli.options import log_option, read_settings, setting_options
+from muniment.control.ignores import chosen_sets
 from muniment.control.starts import start_urls
 from muniment.settings import redact
 
@@ -30,7 +31,7 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> in
     The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
     """
     settings = read_settings(given)
-    request = Request(settings, start_urls(urls, settings.input), command_line())
+    request = Request(settings, start_urls(urls, settings.input), command_line(), chosen_sets(settings))
     out = output_directory(settings)
     display = SilentDisplay() if quiet or as_json else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
     with display:

@@ -9,7 +9,7 @@ import click
 from muniment.cli.options import setting_options
 from muniment.errors import NotYetError
 
-__all__ = ["fetch", "ignores", "process", "set_"]
+__all__ = ["fetch", "process"]
 
 _ANY = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -36,18 +36,6 @@ def _later(command: str) -> int:
 def fetch(**_given: Any) -> int:
     """Archive every URL of a list [not yet]."""
     return _later("fetch")
-
-
-@click.command("set", context_settings=_ANY)
-def set_() -> int:
-    """Change a setting of a running crawl [not yet]."""
-    return _later("set")
-
-
-@click.command(context_settings=_ANY)
-def ignores() -> int:
-    """List, test and change ignore patterns [not yet]."""
-    return _later("ignores")
 
 
 @click.command(context_settings=_ANY)

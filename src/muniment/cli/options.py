@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -24,7 +25,7 @@ from muniment.settings import (
     parse_size,
 )
 
-__all__ = ["log_option", "read_settings", "setting_options"]
+__all__ = ["log_option", "out_option", "read_settings", "setting_options", "state_option"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
@@ -59,6 +60,11 @@ log_option = click.option(
     callback=_start_log,
     help="How much of the inner workings is logged to standard error. [default: warning]",
 )
+
+
+_directory = click.Path(path_type=Path, exists=True, file_okay=False)
+out_option = click.option("-o", "--out", required=True, type=_directory, help="Output directory.")
+state_option = click.option("--state", type=_directory, help="Where the tracker lies, if not there.")
 
 
 def setting_options(function: _F) -> _F:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.cli.options import log_option
+from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
 from muniment.control.why import Why
 from muniment.control.why import why as explain
@@ -17,18 +17,8 @@ __all__ = ["why"]
 
 @click.command()
 @click.argument("url")
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Output directory.",
-)
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Where the tracker lies, if not there.",
-)
+@out_option
+@state_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 @log_option

@@ -57,7 +57,7 @@ def why(out: Path, state: Path, text: str) -> Why:
         db.close()
     if job is None or page is None:
         return Why(url=url, verdict="never seen", text="no page of this crawl links to it")
-    settings = msgspec.json.decode(job.settings, type=Settings)
+    settings = jobs.settings_of(job)
     places = tuple(_places(out, url))
     verdict, reason = _verdict(page, places, settings)
     return Why(url=url, verdict=verdict, text=reason, page=page, places=places)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel, open_channel
-from muniment.crawl.messages import FromWorker
+from muniment.crawl.messages import FromOrchestrator, FromWorker
 from muniment.model.page import Claim
 from muniment.procs.launch import Launched
 
@@ -46,6 +46,11 @@ class Member:
         if now - then >= _JUDGED_AFTER_S:
             self.busy = (cpu_s - before) / (now - then) > _BUSY
             self._judged = (now, cpu_s)
+
+    def send(self, message: FromOrchestrator) -> None:
+        """Tell the worker, if it is there to listen."""
+        if self.channel is not None:
+            self.channel.send(message)
 
     def dismiss(self) -> None:
         """Close the socket: the worker has said its last, and ends when it sees that it was read."""

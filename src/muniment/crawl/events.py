@@ -10,6 +10,7 @@ import msgspec
 
 from muniment.clock import iso_ms, now_ms
 from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.change import Changed
 
 __all__ = ["EventLog"]
 
@@ -28,6 +29,21 @@ class EventLog:
     def write(self, event: str, **fields: Any) -> None:
         """One event, now."""
         self.write_many([{"ts": iso_ms(now_ms()), "event": event, **fields}])
+
+    def skipped(self, pages: list[tuple[str, str]]) -> None:
+        """An event for each page that is left out: URL and reason."""
+        ts = iso_ms(now_ms())
+        self.write_many([{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in pages])
+
+    def changed(self, who: str, changes: tuple[Changed, ...]) -> None:
+        """An event for each thing that somebody changed."""
+        ts = iso_ms(now_ms())
+        self.write_many(
+            [
+                {"ts": ts, "event": "change", "who": who, "what": one.what, "from": one.before, "to": one.after}
+                for one in changes
+            ]
+        )
 
     def write_many(self, events: list[dict[str, Any]]) -> None:
         """Several events in one write."""

@@ -47,6 +47,16 @@ class Lanes:
         self.running = 0
         self.queued = 0
 
+    def set_pace(self, inflight: int, delay: DelayRange) -> None:
+        """Another pace from now on: the next request to a host starts a whole new gap from now, whatever was due."""
+        self._inflight, self._delay = inflight, delay
+        now = monotonic()
+        for lanes in self._hosts.values():
+            lanes.next_start = now + self._gap()
+
+    def _gap(self) -> float:
+        return random.uniform(self._delay.low, self._delay.high) / 1000
+
     def add(self, claims: list[Claim]) -> None:
         """Take in claims."""
         for claim in claims:
@@ -94,7 +104,7 @@ class Lanes:
             return 0.0
         lanes, now = self._hosts[host], monotonic()
         start = max(now, lanes.next_start)
-        lanes.next_start = start + random.uniform(self._delay.low, self._delay.high) / 1000
+        lanes.next_start = start + self._gap()
         return start - now
 
     def landed(self, host: str) -> None:

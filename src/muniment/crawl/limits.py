@@ -20,11 +20,16 @@ class Limits:
     """`--max-pages`, `--max-bytes`, `--max-time` and `--min-free` of one run."""
 
     def __init__(self, settings: Settings, out: Path) -> None:
-        self._pages, self._bytes, self._time = settings.max_pages, settings.max_bytes, settings.max_time
+        self._out = out
         self._started = monotonic()
+        self.change(settings)
+
+    def change(self, settings: Settings) -> None:
+        """Go by the limits of these settings from now on."""
+        self._pages, self._bytes, self._time = settings.max_pages, settings.max_bytes, settings.max_time
         reserve = settings.min_free
         self.min_free = (
-            min(_MOST_RESERVED, shutil.disk_usage(out).total // _PART_RESERVED) if reserve is None else reserve
+            min(_MOST_RESERVED, shutil.disk_usage(self._out).total // _PART_RESERVED) if reserve is None else reserve
         )
 
     @property

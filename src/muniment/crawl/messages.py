@@ -20,6 +20,7 @@ from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
 
 __all__ = [
+    "Amended",
     "AskFile",
     "AskKnown",
     "AskRobots",
@@ -169,6 +170,12 @@ class FinishAck(Struct, frozen=True, array_like=True, tag=True):
     """The oldest finish not yet acknowledged is committed."""
 
 
+class Amended(Struct, frozen=True, array_like=True, tag=True):
+    """The crawl was changed: give back what no request was sent for, and go on with these settings."""
+
+    settings: Settings
+
+
 class Stop(Struct, frozen=True, array_like=True, tag=True):
     """End: finish what is in flight within the grace, give the rest back, seal the file."""
 
@@ -189,7 +196,7 @@ FromWorker = (
     | Trouble
     | Bye
 )
-FromOrchestrator = Setup | PagesOut | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Stop
+FromOrchestrator = Setup | PagesOut | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
 
 M = TypeVar("M")
 _LENGTH = struct.Struct(">I")

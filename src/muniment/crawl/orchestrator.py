@@ -16,6 +16,7 @@ from msgspec import structs
 
 from muniment.clock import iso_ms, monotonic, now_ms
 from muniment.crawl import messages as say
+from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
 from muniment.crawl.limits import Limits
@@ -23,6 +24,7 @@ from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
+from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
 from muniment.model.page import Finished
 from muniment.rules.robots import RobotsAnswer
@@ -44,10 +46,12 @@ class Orchestrator:
     ) -> None:
         settings = setup.settings
         self._frontier, self._shelf, self._events = frontier, shelf, events
-        self._setup, self._limits = setup, limits
+        self._limits = limits
         self._schedule = Schedule(settings.per_host, one_owner=settings.delay.high > 0)
         self._robots = RobotsDesk(frontier.robots, self._tell_robots)
         self._crew = Crew(launch, self._received, self._worker_ended)
+        self._steering = Steering(setup, frontier, self._schedule, limits, events, self._crew)
+        self._desk = ChangeDesk(Path(setup.out), self._steering.change)
         self._out = Path(setup.out)
         self.progress = Progress()
         self._outcome: Outcome | None = None
@@ -62,15 +66,23 @@ class Orchestrator:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
-        await self._crew.hire()
-        while (outcome := self._verdict()) is None:
-            await self._tick()
+        await self._desk.open()
+        try:
+            outcome = await self._work()
+        finally:
+            self._desk.close()
         await self._stop_workers()
         if self._error is not None:
             raise self._error
         if self._killed:
             return Outcome(3, "stopped at once")
         await self._shelf.finish()
+        return outcome
+
+    async def _work(self) -> Outcome:
+        await self._crew.hire()
+        while (outcome := self._verdict()) is None:
+            await self._tick()
         return outcome
 
     def stop(self, reason: str) -> None:
@@ -91,7 +103,7 @@ class Orchestrator:
         if self._outcome is not None:
             return self._outcome
         held = any(member.held for member in self._crew.members.values())
-        if not held and not self._schedule.pending and not self._frontier.repairing:
+        if not (held or self._schedule.pending or self._frontier.repairing or self._steering.judging):
             return Outcome(0 if self._frontier.totals.starts_captured else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None
@@ -107,9 +119,13 @@ class Orchestrator:
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
+        if self._steering.judging:
+            self._add_pending(self._steering.judge(), {})
+            self._wake.set()
+            await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
         backlog = self._schedule.pending > 100
-        if backlog and self._crew.busy and len(self._crew.members) < self._setup.workers and not self._paused:
+        if backlog and self._crew.busy and len(self._crew.members) < self._steering.setup.workers and not self._paused:
             await self._crew.hire()
 
     def _settle(self) -> None:
@@ -151,14 +167,14 @@ class Orchestrator:
             case say.Finish():
                 self._finish(member, message)
             case say.AskKnown(digests):
-                _send(member, say.Known(self._frontier.payloads.known(digests)))
+                member.send(say.Known(self._frontier.payloads.known(digests)))
             case say.AskRobots(origin):
                 self._robots.asked(member.number, origin)
             case say.RobotsTold(origin, answer):
                 self._robots.told(member.number, origin, answer)
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
-                _send(member, say.FileName(member.open_file))
+                member.send(say.FileName(member.open_file))
             case say.Sealed(name):
                 member.open_file = ""
                 if not self._stopping:
@@ -180,15 +196,15 @@ class Orchestrator:
 
     def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         if worker in self._crew.members:
-            _send(self._crew.members[worker], say.RobotsKnown(origin, answer))
+            self._crew.members[worker].send(say.RobotsKnown(origin, answer))
 
     def _welcome(self, member: Member) -> None:
-        _send(member, structs.replace(self._setup, number=member.number))
+        member.send(structs.replace(self._steering.setup, number=member.number))
         for other, permits in self._schedule.add_worker(member.number).items():
-            _send(self._crew.members[other], say.PermitsSet(permits))
+            self._crew.members[other].send(say.PermitsSet(permits))
         self._events.write("worker", number=member.number, pid=member.process.pid, state="started")
         if self._stopping:
-            _send(member, say.Stop(0.0))
+            member.send(say.Stop(0.0))
 
     def _trouble(self, *, disk_full: bool, text: str) -> None:
         if disk_full:
@@ -222,7 +238,7 @@ class Orchestrator:
     async def _stop_workers(self) -> None:
         self._stopping = True
         for member in self._crew.members.values():
-            _send(member, say.Stop(_GRACE_S))
+            member.send(say.Stop(_GRACE_S))
         if not await self._crew.ended(_GRACE_S + 20):
             self._crew.kill()
             await self._crew.ended(10)
@@ -249,6 +265,10 @@ class Orchestrator:
         if not picked:
             return
         claims = self._frontier.claim(picked, now)
+        left_out = self._frontier.take_left_out()
+        if left_out:
+            self._add_pending({host: -n for host, n in Counter(host for host, _, _ in left_out).items()}, {})
+            self._events.skipped([(url, why) for _, url, why in left_out])
         got = Counter(claim.host for claim in claims)
         permits: dict[str, int] = {}
         ids: dict[str, int] = {}
@@ -260,11 +280,11 @@ class Orchestrator:
         if claims:
             member.wants = 0
             member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
-            _send(member, say.PagesOut(claims, {host: n for host, n in permits.items() if got[host]}))
+            member.send(say.PagesOut(claims, {host: n for host, n in permits.items() if got[host]}))
 
     def _finish(self, member: Member, message: say.Finish) -> None:
         report = self._frontier.finish(message.batch, member.number, now_ms())
-        _send(member, say.FinishAck())
+        member.send(say.FinishAck())
         member.worked(message.cpu_s)
         member.finished += len(report.accepted)
         self._crashes = 0
@@ -301,8 +321,8 @@ class Orchestrator:
             claim, _ = member.held[page.page_id]
             self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
             events.append(_event(ts, page, claim.url))
-        events += [{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in report.skipped]
         self._events.write_many(events)
+        self._events.skipped(report.skipped)
 
     def snapshot(self) -> Snapshot:
         """The crawl now."""
@@ -323,11 +343,6 @@ class Orchestrator:
             last_urls=self.progress.last_urls(),
             note=self.progress.note,
         )
-
-
-def _send(member: Member, message: say.FromOrchestrator) -> None:
-    if member.channel is not None:
-        member.channel.send(message)
 
 
 def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:

@@ -59,6 +59,14 @@ class Schedule:
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
         """A worker joins; returns the lowered permits to tell the others, by worker."""
         self._workers.append(worker)
+        return self._lower()
+
+    def set_pace(self, per_host: int, *, one_owner: bool) -> dict[int, dict[str, int]]:
+        """Other connections per host from now on; returns the lowered permits to tell, by worker."""
+        self._per_host, self._one_owner = per_host, one_owner
+        return self._lower()
+
+    def _lower(self) -> dict[int, dict[str, int]]:
         lowered: dict[int, dict[str, int]] = {}
         for plan in self._plans.values():
             for other, told in plan.told.items():

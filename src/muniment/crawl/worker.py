@@ -25,6 +25,7 @@ from muniment.fetch.client import Client, unreached
 from muniment.model.capture import Earlier
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.rules.robots import RobotsAnswer, settled
+from muniment.settings import Settings
 
 __all__ = ["Worker"]
 
@@ -39,10 +40,10 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        inflight = max(1, -(-settings.inflight // max(1, setup.workers)))
-        self._tries = settings.tries
-        self._capacity = inflight * _CLAIMED_AHEAD
-        self._lanes = Lanes(inflight, settings.delay)
+        self._tries, self._workers = settings.tries, max(1, setup.workers)
+        self._lanes = Lanes(1, settings.delay)
+        self._set_pace(settings)
+        self._amended = asyncio.Event()
         self._outlinks = Outlinks()
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
@@ -88,14 +89,30 @@ class Worker:
         while following is not None:
             claim = following
             pause = self._lanes.pause(host)
-            if pause > 0:
-                await asyncio.sleep(pause)
+            if pause > 0 and await self._amended_within(pause):
+                self._return(claim)
+                return
             page = await self._fetch(claim)
             self._lanes.landed(host)
             self._recorder.add(page)
             following = None if self._stopping else self._lanes.take(host)
             if self._lanes.queued < self._lanes.running:
                 self._ask_pages()
+
+    async def _amended_within(self, pause: float) -> bool:
+        """Wait for a page's turn; True when the crawl was changed first."""
+        try:
+            await asyncio.wait_for(self._amended.wait(), pause)
+        except TimeoutError:
+            return False
+        return True
+
+    def _return(self, claim: Claim) -> None:
+        """Give back a page that was taken and not asked for."""
+        self._lanes.landed(claim.host)
+        self._lanes.acknowledged(claim.host)
+        self._give_back([claim])
+        self._ask_pages()
 
     async def _fetch(self, claim: Claim) -> Page:
         if self._robots is not None:
@@ -178,6 +195,8 @@ class Worker:
                     self._lanes.acknowledged(host)
                 self._start_lanes()
                 self._ask_pages()
+            case say.Amended(settings):
+                self._amend(settings)
             case say.Stop(grace_s):
                 self._tasks_stop(grace_s)
             case say.Setup():
@@ -188,6 +207,20 @@ class Worker:
             self._lanes.permit(host, permit)
             self._client.set_limit(host, permit)
             self._recorder.enough = max(self._recorder.enough, permit)
+
+    def _set_pace(self, settings: Settings) -> None:
+        inflight = max(1, -(-settings.inflight // self._workers))
+        self._capacity = inflight * _CLAIMED_AHEAD
+        self._lanes.set_pace(inflight, settings.delay)
+
+    def _amend(self, settings: Settings) -> None:
+        """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
+        self._set_pace(settings)
+        self._give_back(self._lanes.give_back())
+        # whoever waits now wakes; who comes later waits for the next change
+        self._amended.set()
+        self._amended = asyncio.Event()
+        self._ask_pages()
 
     def _tasks_stop(self, grace_s: float) -> None:
         if not self._stopping:

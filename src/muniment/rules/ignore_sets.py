@@ -73,20 +73,20 @@ class _ArchiveBot(Struct):
     """A file of ArchiveBot's `db/ignore_patterns`."""
 
     patterns: tuple[str, ...]
-    name: str = ""
 
 
-def parse_import(text: str, name: str) -> IgnoreSet:
-    """The patterns of ArchiveBot's JSON, or of grab-site's text: one a line, `#` begins a comment line.
+def parse_import(text: str, file: str) -> IgnoreSet:
+    """A set `import:FILE` with the patterns of ArchiveBot's JSON or of grab-site's text.
 
-    grab-site's `{any_start_netloc}` is our `{primary_netloc}`. Raises UsageError for JSON of another form.
+    In the text there is one a line, and `#` begins a comment line; its `{any_start_netloc}` is our
+    `{primary_netloc}`. Raises UsageError for JSON of another form.
     """
     if re.match(r'\s*\{\s*["}]', text):
         try:
             read = msgspec.json.decode(text, type=_ArchiveBot)
         except msgspec.DecodeError as error:
-            raise UsageError(f"{name} is JSON, but not a set of ArchiveBot: {error}") from None
-        return IgnoreSet(read.name or name, read.patterns)
+            raise UsageError(f"{file} is JSON, but not a set of ArchiveBot: {error}") from None
+        return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(read.patterns)))
     lines = (line.strip() for line in text.splitlines())
     patterns = (line.replace("{any_start_netloc}", "{primary_netloc}") for line in lines if line and line[0] != "#")
-    return IgnoreSet(name, tuple(dict.fromkeys(patterns)))
+    return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(patterns)))

@@ -1,0 +1,70 @@
+"""Changing a crawl: the run that is under way does it; without one, it is kept for the next."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from muniment.clock import now_ms
+from muniment.crawl.events import EventLog
+from muniment.errors import BusyError, UsageError
+from muniment.model.change import Answer, Change, Changed
+from muniment.procs.control_socket import ask
+from muniment.procs.lock import TRACKER_LOCK, lock_directory
+from muniment.tracker import jobs
+from muniment.tracker.amendments import amend
+from muniment.tracker.engine import Database
+
+__all__ = ["change_crawl"]
+
+_PATIENCE_S = 5.0
+"""How long a run may be starting or ending, so that it holds the directory and takes no changes."""
+
+
+def change_crawl(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
+    """Change the crawl in a directory; what changed is in force when this returns. Raises UsageError."""
+    if not (state / "tracker.sqlite").is_file():
+        raise UsageError(f"there is no tracker at {state / 'tracker.sqlite'}")
+    give_up = time.monotonic() + _PATIENCE_S
+    while True:
+        said = ask(out, msgspec.json.encode(change))
+        if said is not None:
+            answer = msgspec.json.decode(said, type=Answer)
+            if answer.error:
+                raise UsageError(answer.error)
+            return answer.changes
+        try:
+            return _change_stored(out, state, change)
+        except BusyError:
+            if time.monotonic() > give_up:
+                raise UsageError(
+                    f"the run in {out} takes no changes now: it is starting or ending; give the command again"
+                ) from None
+            time.sleep(0.1)
+
+
+def _change_stored(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
+    lock = lock_directory(out, patience_s=0)
+    state_lock = -1
+    db = None
+    try:
+        if state.resolve() != out.resolve():
+            state_lock = lock_directory(state, TRACKER_LOCK, patience_s=0)
+        db = Database.open_sqlite(state / "tracker.sqlite")
+        job = jobs.find_job(db)
+        if job is None:
+            raise UsageError(f"{out} holds no crawl yet")
+        if job.over:
+            raise UsageError(f"the crawl in {out} is finished: there is nothing left to change")
+        amended = amend(db, job, change, now_ms())
+        EventLog(lock).changed(change.who, amended.changes)
+        return amended.changes
+    finally:
+        if db is not None:
+            db.close()
+        os.close(lock)
+        if state_lock >= 0:
+            os.close(state_lock)

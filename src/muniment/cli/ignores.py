@@ -1,0 +1,118 @@
+"""`muniment ignores`: the sets that Muniment brings, and the patterns of a crawl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from muniment.cli.options import log_option, out_option, state_option
+from muniment.cli.set import carry_out
+from muniment.control.ignores import built_in_sets, in_force, matching
+from muniment.model.change import AddIgnore, RemoveIgnore
+from muniment.rules.ignore_sets import built_in
+from muniment.settings import operator_name
+
+__all__ = ["ignores"]
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_quiet = click.option("--quiet", is_flag=True, help="Print the patterns alone.")
+_silent = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+_of_a_crawl = click.option(
+    "-o", "--out", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The crawl in this directory."
+)
+
+
+@click.group()
+def ignores() -> None:
+    """List, test and change ignore patterns."""
+
+
+@ignores.command("list")
+@_of_a_crawl
+@state_option
+@_json
+@click.option("--quiet", is_flag=True, help="Print names or patterns alone.")
+@log_option
+def list_(out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """List the built-in sets, or with -o the patterns that are in force in a crawl."""
+    if out is not None:
+        patterns = in_force(state or out)
+        lines = [one.pattern if quiet or not one.set else f"{one.pattern}  (set {one.set})" for one in patterns]
+        _tell(msgspec.json.encode(patterns) if as_json else None, lines)
+        return 0
+    sets = built_in_sets()
+    told = [{"name": one.name, "about": one.about, "patterns": len(one.pattern)} for one in sets]
+    lines = [one.name if quiet else f"{one.name:<12} {len(one.pattern):>3}  {one.about}" for one in sets]
+    _tell(msgspec.json.encode(told) if as_json else None, lines)
+    return 0
+
+
+@ignores.command()
+@click.argument("name")
+@_json
+@_quiet
+@log_option
+def show(name: str, as_json: bool, quiet: bool) -> int:
+    """Show the patterns of a built-in set, each with its reason and examples."""
+    found = built_in(name)
+    lines = []
+    for one in found.pattern:
+        lines.append(one.re)
+        if not quiet:
+            lines += [f"    {one.reason}", *(f"    stops  {url}" for url in one.stops)]
+            lines += [f"    passes {url}" for url in one.passes]
+    _tell(msgspec.json.encode(found) if as_json else None, lines)
+    return 0
+
+
+@ignores.command()
+@click.argument("url")
+@_of_a_crawl
+@state_option
+@_json
+@_quiet
+@log_option
+def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Say which patterns match a URL: of all built-in sets, or with -o those in force in a crawl."""
+    found = matching(url, (state or out) if out else None)
+    if quiet:
+        lines = [one.pattern for one in found.matches]
+    else:
+        lines = [
+            f"{one.set or 'given by hand'}: {one.pattern}" + (f"\n    {one.reason}" if one.reason else "")
+            for one in found.matches
+        ] or ["no pattern matches"]
+    _tell(msgspec.json.encode(found) if as_json else None, lines)
+    return 0
+
+
+@ignores.command()
+@click.argument("pattern", metavar="RE")
+@out_option
+@state_option
+@_json
+@_silent
+@log_option
+def add(pattern: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Ignore one more pattern in a crawl; pages that wait are skipped when it matches."""
+    return carry_out(out, state, AddIgnore(operator_name(), pattern), as_json=as_json, quiet=quiet)
+
+
+@ignores.command()
+@click.argument("pattern", metavar="RE")
+@out_option
+@state_option
+@_json
+@_silent
+@log_option
+def remove(pattern: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Ignore a pattern no longer, as `ignores list -o DIR` spells it; pages that it kept out wait again."""
+    return carry_out(out, state, RemoveIgnore(operator_name(), pattern), as_json=as_json, quiet=quiet)
+
+
+def _tell(encoded: bytes | None, lines: list[str]) -> None:
+    """Print JSON, or else the lines."""
+    for line in [encoded.decode()] if encoded is not None else lines:
+        click.echo(line)

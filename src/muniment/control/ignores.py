@@ -1,0 +1,111 @@
+"""Ignore patterns for people: choosing sets for a crawl, and what a crawl or the built-in sets ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.errors import UsageError
+from muniment.model.url import normalise
+from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen, parse_import
+from muniment.rules.patterns import Patterns
+from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores
+from muniment.settings import Settings
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+
+__all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "chosen_sets", "in_force", "matching"]
+
+
+class PatternInForce(Struct, frozen=True):
+    """An ignore pattern of a crawl."""
+
+    set: str
+    """Where it comes from; empty for one that was given by hand."""
+    pattern: str
+
+
+class Matched(Struct, frozen=True):
+    """A pattern that is found in a URL."""
+
+    set: str
+    pattern: str
+    reason: str
+    """Why the built-in set has it; empty for others."""
+
+
+class Matches(Struct, frozen=True):
+    """Which patterns are found in a URL."""
+
+    url: str
+    """Normalised."""
+    matches: tuple[Matched, ...]
+
+
+def chosen_sets(settings: Settings) -> tuple[IgnoreSet, ...]:
+    """The sets that a command line asks for; raises UsageError for a set, file or pattern that cannot be used."""
+    built = chosen(settings.ignore_sets, with_global=not settings.no_global_ignores)
+    return (*built, *(_imported(file) for file in dict.fromkeys(settings.import_ignores)))
+
+
+def _imported(file: str) -> IgnoreSet:
+    try:
+        text = Path(file).read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"the patterns {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the patterns {file} are not UTF-8 text") from None
+    read = parse_import(text, file)
+    try:
+        Patterns(read.patterns)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+    return read
+
+
+def built_in_sets() -> tuple[BuiltInSet, ...]:
+    """All built-in sets, the global one first."""
+    return tuple(built_in(name) for name in built_in_names())
+
+
+def in_force(state: Path) -> tuple[PatternInForce, ...]:
+    """The ignore patterns of the crawl whose tracker lies in a directory."""
+    rules, _ = _rules_of(state)
+    return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
+
+
+def matching(text: str, state: Path | None) -> Matches:
+    """Which patterns are found in a URL: those in force in a crawl, or without one, those of all built-in sets."""
+    url = normalise(text)
+    if url is None:
+        raise UsageError(f"{text!r} is not an http or https URL")
+    if state is None:
+        rules = Rules(sets=chosen(built_in_names(), with_global=True))
+        starts: Sequence[str] = [url]
+    else:
+        rules, starts = _rules_of(state)
+    matches = (
+        Matched(name, pattern, _reason(name, pattern))
+        for name, pattern in rules.all_ignores()
+        if compile_ignores(Rules(ignore=(pattern,)), starts).match(url) is not None
+    )
+    return Matches(url, tuple(matches))
+
+
+def _reason(name: str, pattern: str) -> str:
+    if name not in built_in_names():
+        return ""
+    return next((one.reason for one in built_in(name).pattern if one.re == pattern), "")
+
+
+def _rules_of(state: Path) -> tuple[Rules, Sequence[str]]:
+    db = Database.read_sqlite(state / "tracker.sqlite")
+    try:
+        job = jobs.find_job(db)
+        if job is None:
+            raise UsageError(f"{state} holds no crawl yet")
+        return jobs.latest_rules(db, job.job_id)[1], jobs.start_urls(db, job.job_id)
+    finally:
+        db.close()

@@ -1,0 +1,73 @@
+"""Steering: carries out changes of a running crawl. Kept first, then written down, then in force, then told."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from muniment.clock import now_ms
+from muniment.crawl import messages as say
+from muniment.crawl.crew import Crew
+from muniment.crawl.events import EventLog
+from muniment.crawl.limits import Limits
+from muniment.crawl.schedule import Schedule
+from muniment.model.change import Change, Changed, SetValues
+from muniment.rules.changes import change_settings
+from muniment.settings import Settings
+from muniment.tracker.frontier import Frontier
+from muniment.tracker.rejudge import Judging
+
+__all__ = ["Steering"]
+
+
+class Steering:
+    """Knows what is in force now, and which pages are still to be judged by it."""
+
+    def __init__(
+        self, setup: say.Setup, frontier: Frontier, schedule: Schedule, limits: Limits, events: EventLog, crew: Crew
+    ) -> None:
+        self.setup = setup
+        """What a worker that joins is told."""
+        self._frontier, self._schedule, self._limits, self._events, self._crew = (
+            frontier,
+            schedule,
+            limits,
+            events,
+            crew,
+        )
+        self._judging: Judging | None = None
+
+    @property
+    def judging(self) -> bool:
+        """Whether pages that wait are still to be judged by new patterns; a job is not finished while they are."""
+        return self._judging is not None
+
+    def change(self, change: Change) -> tuple[Changed, ...]:
+        """Carry out a change; raises UsageError for one that makes no sense."""
+        amended = self._frontier.amend(change, now_ms())
+        self._events.changed(change.who, amended.changes)
+        if isinstance(change, SetValues):
+            settings, _ = change_settings(self.setup.settings, change.values)
+            self._set(settings)
+        if amended.ruleset is not None:
+            self._judging = self._frontier.judging()
+        if amended.changes:
+            for member in self._crew.members.values():
+                member.send(say.Amended(self.setup.settings))
+        return amended.changes
+
+    def _set(self, settings: Settings) -> None:
+        self.setup = structs.replace(self.setup, settings=settings)
+        self._limits.change(settings)
+        lowered = self._schedule.set_pace(settings.per_host, one_owner=settings.delay.high > 0)
+        for worker, permits in lowered.items():
+            self._crew.members[worker].send(say.PermitsSet(permits))
+
+    def judge(self) -> dict[int, int]:
+        """Judge one batch of the pages that wait; returns how many more (or fewer) are pending per host number."""
+        if self._judging is None:
+            return {}
+        judged = self._judging.step()
+        if self._judging.done:
+            self._judging = None
+        self._events.skipped(judged.skipped)
+        return dict(judged.pending)

@@ -1,0 +1,148 @@
+"""Ignore sets: every built-in pattern stops what it says and lets through what it says; other programs' files are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.errors import UsageError
+from muniment.model.url import normalise
+from muniment.rules.ignore_sets import GLOBAL, built_in, built_in_names, chosen, parse_import
+from muniment.rules.patterns import Patterns
+from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores
+
+EVERY = [(name, one) for name in built_in_names() for one in built_in(name).pattern]
+ISSUE = {GLOBAL, "mediawiki", "phpbb", "wordpress", "woocommerce", "github"}
+"""What must be there: the global set, MediaWiki, and engines of forums, blogs, shops and code hosting."""
+
+
+def ids(value):
+    return f"{value[0]}:{value[1].re[:40]}"
+
+
+@pytest.mark.parametrize("known", EVERY, ids=ids)
+def test_a_pattern_stops_and_lets_through_what_it_says(known):
+    _, one = known
+    patterns = Patterns([one.re])
+    assert one.reason
+    assert one.stops, "an example of what it stops is missing"
+    assert one.passes, "an example of what it lets through is missing"
+    assert [url for url in one.stops if not patterns.match(url)] == []
+    assert [url for url in one.passes if patterns.match(url)] == []
+
+
+@pytest.mark.parametrize("known", EVERY, ids=ids)
+def test_examples_are_urls_as_they_are_matched(known):
+    _, one = known
+    for url in (*one.stops, *one.passes):
+        assert normalise(url) == url.partition("#")[0], url
+
+
+@pytest.mark.parametrize("known", EVERY, ids=ids)
+def test_a_pattern_runs_in_re2_unless_it_says_otherwise(known):
+    _, one = known
+    assert bool(Patterns([one.re]).slow) == one.slow
+
+
+def test_the_sets_of_the_issue_are_there():
+    assert set(built_in_names()) >= ISSUE
+    assert built_in_names()[0] == GLOBAL
+
+
+@pytest.mark.parametrize("name", built_in_names())
+def test_a_set_says_what_it_is_and_has_each_pattern_once(name):
+    found = built_in(name)
+    patterns = [one.re for one in found.pattern]
+    assert found.about
+    assert len(set(patterns)) == len(patterns) >= 1
+
+
+@pytest.mark.parametrize("name", [name for name in built_in_names() if name != GLOBAL])
+def test_what_a_set_lets_through_it_lets_through_as_a_whole(name):
+    """An example that another pattern of the set stops would promise what does not happen."""
+    found = built_in(name)
+    patterns = Patterns([one.re for one in found.pattern])
+    assert {url: patterns.match(url) for one in found.pattern for url in one.passes if patterns.match(url)} == {}
+
+
+def test_all_sets_together_still_find_everything():
+    """RE2 gives a set a budget of memory; beyond it, it would find nothing and not say so."""
+    rules = Rules(sets=chosen(built_in_names(), with_global=True))
+    together = compile_ignores(rules, ["https://a.example/"])
+    for name, one in EVERY:
+        for url in one.stops:
+            assert together.match(url) is not None, (name, url)
+            assert f"{one.re} (set {name})" in list(together.matches(url))
+
+
+ORDINARY = """
+    https://www.iana.org/help/example-domains
+    https://docs.python.org/3/library/functools.html
+    https://docs.python.org/3/_static/pygments.css
+    https://en.wikipedia.org/wiki/Web_archiving
+    https://www.example.com/blog/2010/05/a-post/?page=2
+    https://www.example.com/search?q=share&lang=en
+    http://127.0.0.1:8080/p1.html
+    http://[::1]/a/b/c
+    https://example.com/images/logo.png
+    https://example.com/a/undefined.html
+    https://example.com/%C3%BC/stra%C3%9Fe?x=%20
+    https://www.facebook.com/example/posts/1
+    https://web.archive.org/web/20100101000000/http://example.com/
+"""
+
+
+@pytest.mark.parametrize("url", ORDINARY.split())
+def test_the_global_set_leaves_ordinary_pages_alone(url):
+    assert compile_ignores(Rules(sets=chosen((), with_global=True)), [url]).match(url) is None
+
+
+# -- choosing
+
+
+def test_sets_are_chosen_with_commas_and_repeats_each_once():
+    assert [one.name for one in chosen(("phpbb, smf", "phpbb"), with_global=True)] == [GLOBAL, "phpbb", "smf"]
+    assert [one.name for one in chosen((), with_global=False)] == []
+    assert [one.name for one in chosen((GLOBAL,), with_global=False)] == [GLOBAL]
+
+
+def test_a_set_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(UsageError, match="there is no ignore set 'nonsense'; there are global, .*wordpress"):
+        chosen(("nonsense",), with_global=True)
+
+
+# -- files of other programs
+
+ARCHIVEBOT = '{"name": "forums", "type": "ignore_patterns", "patterns": ["/a\\\\.php", "^{primary_url}x", "/a\\\\.php"]}'
+GRAB_SITE = """# a comment
+
+/a\\.php
+  ^https?://{any_start_netloc}/b
+#/c
+/d#e
+"""
+
+
+def test_archivebots_json_is_read():
+    assert parse_import(ARCHIVEBOT, "f.json") == IgnoreSet("import:f.json", (r"/a\.php", "^{primary_url}x"))
+
+
+def test_grab_sites_text_is_read():
+    read = parse_import(GRAB_SITE, "dir/forums")
+    assert read == IgnoreSet("import:dir/forums", (r"/a\.php", "^https?://{primary_netloc}/b", "/d#e"))
+
+
+def test_imported_patterns_are_told_with_their_file_and_filled_in():
+    together = compile_ignores(Rules(sets=(parse_import(GRAB_SITE, "x"),)), ["http://a.example:8080/"])
+    assert together.match("http://a.example:8080/b") == "^https?://{primary_netloc}/b (set import:x)"
+    assert together.match("http://a.example/b") is None
+
+
+@pytest.mark.parametrize("text", ['{"patterns": "x"}', '{"name": "x"}', '{"patterns": [1]}', '{"a', "{}"])
+def test_json_of_another_form_is_refused_in_one_line(text):
+    with pytest.raises(UsageError, match=r"^f is JSON, but not a set of ArchiveBot: .+") as caught:
+        parse_import(text, "f")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_text_may_begin_with_a_brace():
+    assert parse_import("{any_start_netloc}/x\n", "f").patterns == ("{primary_netloc}/x",)
