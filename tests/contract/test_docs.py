@@ -21,9 +21,13 @@ from muniment.archive.index import SCHEMA
 from muniment.cli import _COMMANDS
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl
+from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
+from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
+from muniment.rules.changes import changeable
+from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.settings import DelayRange, options, parse_delay, parse_size
 from muniment.testing.nginx import Nginx
 
@@ -185,11 +189,27 @@ def test_options_of_crawl_equal_the_settings() -> None:
 
 @pytest.mark.parametrize(
     ("heading", "command"),
-    [("muniment inspect", inspect_command), ("muniment check", check), ("muniment why", why)],
+    [
+        ("muniment inspect", inspect_command),
+        ("muniment check", check),
+        ("muniment why", why),
+        ("muniment set", set_),
+        *((f"muniment ignores {name}", command) for name, command in ignores.commands.items()),
+    ],
 )
 def test_options_of_other_commands(heading: str, command: click.Command) -> None:
     rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading)} - {"option"}
     assert rows == set(_spelled(command).values())
+
+
+def test_every_ignore_set_is_documented() -> None:
+    rows = {row[0].strip("`"): row[1] for row in _section(DOCS / "ignores.md", "The sets") if row[0] != "set"}
+    assert rows == {name: built_in(name).about for name in built_in_names()}
+
+
+def test_what_may_be_changed_while_a_crawl_runs_is_documented() -> None:
+    rows = [row[0].strip("`") for row in _section(DOCS / "options.md", "muniment set") if row[0].startswith("`")]
+    assert [name for name in rows if not name.startswith("-")] == changeable()
 
 
 def test_every_command_is_documented() -> None:
@@ -254,7 +274,8 @@ def test_index_lists_every_document() -> None:
 
 def test_decisions_have_all_parts() -> None:
     pages = sorted((DOCS / "decisions").glob("*.md"))
-    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    numbers = [page.name[:4] for page in pages]
+    assert len(set(numbers)) == len(numbers)
     for page in pages:
         text = page.read_text()
         assert text.startswith(f"# {page.name[:4]}. "), page.name

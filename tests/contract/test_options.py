@@ -10,8 +10,10 @@ from source_tree import folder, trees
 
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl
+from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect
 from muniment.cli.later import fetch
+from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, options
 
@@ -90,7 +92,11 @@ def test_fetch_takes_the_option(flags):
     assert set(flags.split()) <= spelled(fetch)
 
 
-@pytest.mark.parametrize("command", [crawl, check, inspect, why, fetch], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command",
+    [crawl, check, inspect, why, fetch, set_, *ignores.commands.values()],
+    ids=lambda command: command.name,
+)
 def test_every_command_prints_json_quietly_and_logs(command):
     """Contract, "Commands": all take `--json` where they print data, `--quiet`, `--log-level`."""
     assert {"--json", "--quiet", "--log-level"} <= spelled(command)

@@ -113,7 +113,8 @@ class Schedule:
 
     def _grantable(self, plan: _HostPlan, worker: int) -> int:
         free = self._per_host - sum(granted for other, granted in plan.granted.items() if other != worker)
-        return min(self._share(plan, worker), free)
+        # after a limit was lowered, others may have more open than there are to be
+        return max(0, min(self._share(plan, worker), free))
 
     def _share(self, plan: _HostPlan, worker: int) -> int:
         workers = len(self._workers)

@@ -56,6 +56,7 @@ def finished(
     payload: bytes = b"",
     record_id: bytes = b"",
     started_at: int = _STARTED_AT,
+    refused: str = "",
 ) -> Finished:
     """What a worker says of a claimed page; plain links are left out when the claim says not to follow."""
     told = [(url, found_as) for url, found_as in links if page.follow or found_as.kind is not Kind.LINK]
@@ -74,6 +75,7 @@ def finished(
         record_id=record_id,
         outlinks=packed_links(told),
         followed=page.follow,
+        refused=refused,
     )
 
 

@@ -7,11 +7,9 @@ from sqlalchemy import select
 from tracker_harness import IMG, REDIRECT, A, site
 
 from muniment.errors import UsageError
-from muniment.rules.patterns import Patterns
+from muniment.model.change import AddIgnore, RemoveIgnore, SetValues
 from muniment.rules.rulesets import Rules
-from muniment.tracker import jobs
-from muniment.tracker.admission import Ruleset
-from muniment.tracker.rejudge import rejudge
+from muniment.tracker import jobs, tables
 from muniment.tracker.tables import job_rulesets
 
 START, ONE, TWO = site(""), site("one"), site("two")
@@ -95,13 +93,79 @@ def test_every_version_of_the_rules_is_kept(tracker):
 
 
 def test_a_run_killed_while_it_judged_by_new_rules_is_judged_by_the_next(tracker):
-    """The rules are kept last, so a run that died on the way finds them changed still."""
+    """The change is kept first; which version all pages were judged by is kept last."""
+    job = begun(tracker, ignore=("one",))
+    job.frontier.amend(RemoveIgnore("me", "one"), 1)
+    job.frontier.amend(AddIgnore("me", "two"), 1)
+    assert job.states()[ONE] == "SKIPPED"
+    job.reopen()
+    assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
+    assert jobs.latest_rules(job.db, job.job_id) == (3, Rules((), ("two",)))
+
+
+def test_an_added_pattern_holds_at_once_for_what_waits(tracker):
     job = begun(tracker)
-    rejudge(job.db, job.job_id, Ruleset(2, Patterns(()), Patterns(("one",))))
-    assert jobs.latest_rules(job.db, job.job_id) == (1, Rules())
+    job.frontier.amend(AddIgnore("me", "two"), 1)
+    assert sorted(claim.url for claim in job.claim()) == [ONE, site("x.png")]
+    assert (job.states()[TWO], job.page(TWO)["reason"]) == ("SKIPPED", "ignore: two")
+    assert [left_out[1:] for left_out in job.frontier.take_left_out()] == [(TWO, "ignore: two")]
+    assert job.frontier.take_left_out() == []
+
+
+def test_an_added_pattern_holds_for_a_page_whose_try_was_under_way(tracker):
+    job = begun(tracker)
+    claim = job.take(TWO)
+    job.frontier.amend(AddIgnore("me", "two"), 1)
+    job.frontier.judging().step()
+    job.finish(claim, done=False, error="reset: gone")
+    assert TWO not in [claim.url for claim in job.claim()]
+    assert job.states()[TWO] == "SKIPPED"
+
+
+def test_judging_tells_what_waits_more_and_less(tracker):
+    job = begun(tracker, ignore=("one",))
+    [host] = job.frontier.pending()
+    job.frontier.amend(AddIgnore("me", "two"), 1)
+    job.frontier.amend(AddIgnore("me", "png"), 1)
+    judging = job.frontier.judging()
+    judged = judging.step()
+    assert judging.done
+    assert (judged.pending[host], [url for url, _ in judged.skipped]) == (-2, [TWO, site("x.png")])
+    job.frontier.amend(RemoveIgnore("me", "one"), 1)
+    assert job.frontier.judging().step().pending[host] == 1
+    assert sum(job.frontier.pending().values()) == 1
+
+
+def test_what_robots_txt_keeps_out_stays_out(tracker):
+    job = begun(tracker)
+    job.finish(job.take(TWO), refused="robots: robots.txt disallows it")
+    job.reopen(ignore=("x.png",))
+    assert (job.states()[TWO], job.page(TWO)["reason"]) == ("SKIPPED", "robots: robots.txt disallows it")
+
+
+def test_settings_that_were_changed_stay_when_the_same_command_resumes(tracker):
+    job = begun(tracker, per_host=3)
+    job.frontier.amend(SetValues("me", (("per-host", "9"), ("max-pages", "5"))), 1)
+    job.reopen()
+    assert (job.opened.settings.per_host, job.opened.settings.max_pages) == (9, 5)
+    job.reopen(per_host=4)
+    assert (job.opened.settings.per_host, job.opened.settings.max_pages) == (4, 5)
+
+
+def test_secrets_are_used_and_not_kept(tracker):
+    job = begun(tracker, header=("Authorization: Basic x",), proxy="http://me:secret@proxy.example:1")
+    job.reopen()
+    assert job.opened.settings.header == ("Authorization: Basic x",)
+    row = job.db.connection.execute(select(tables.jobs.c.settings, tables.jobs.c.given)).one()
+    assert not [text for text in row if "secret" in text or "Basic" in text]
+
+
+def test_a_job_of_an_older_version_is_resumed(tracker):
+    job = begun(tracker, ignore=("one",))
+    with job.db.transaction() as connection:
+        connection.execute(tables.jobs.update().values(given="", judged=0))
     job.reopen(ignore=("two",))
     assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
-    assert jobs.latest_rules(job.db, job.job_id) == (2, Rules((), ("two",)))
 
 
 def test_a_page_that_is_skipped_still_by_another_pattern_says_which(tracker):

@@ -186,3 +186,17 @@ def test_counts_agree_and_bounds_hold_in_any_order(deeds):
         assert made.queued == sum(queued.values())
         for name in made.startable():
             assert permits[name] > running.get(name, 0)
+
+
+def test_another_pace_begins_with_a_whole_gap_from_now():
+    made = lanes(delay=(60_000, 60_000), a=(9, 3))
+    made.take(A)
+    assert made.pause(A) == 0
+    made.take(A)
+    assert 59 < made.pause(A) <= 60
+    made.set_pace(100, DelayRange(2_000, 2_000))
+    made.take(A)
+    assert 1.9 < made.pause(A) <= 2
+    made.set_pace(1, DelayRange())
+    assert made.pause(A) == 0
+    assert made.startable() == []

@@ -59,3 +59,11 @@ def test_the_reserve_is_a_gibibyte_or_a_twentieth(limits, tmp_path):
     assert limits().min_free == min(1 << 30, shutil.disk_usage(tmp_path).total // 20)
     assert limits(min_free=0).min_free == 0
     assert limits(min_free=77).min_free == 77
+
+
+def test_limits_may_change_on_the_way(tmp_path):
+    limits = Limits(Settings(max_pages=3, min_free=1), tmp_path)
+    totals = Totals(captured=3)
+    assert limits.reached(totals, idle=True) == "--max-pages"
+    limits.change(Settings(max_bytes=5, min_free=2))
+    assert (limits.reached(totals, idle=True), limits.counts, limits.min_free) == ("", False, 2)

@@ -361,3 +361,40 @@ Crawl.TestCase.settings = settings(
     deadline=None, max_examples=250, stateful_step_count=30, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 TestAnyOrder = Crawl.TestCase
+
+
+def test_a_lowered_limit_is_told_and_no_more_is_given_until_connections_are_closed():
+    schedule = scheduled(6, workers=2, a=1000)
+    take(schedule, 0), take(schedule, 1)
+    assert schedule.set_pace(2, one_owner=False) == {0: {"a": 1}, 1: {"a": 1}}
+    for worker in (0, 1):
+        for _ in range(15):
+            schedule.landed(worker, 1)
+    assert take(schedule, 0) == {}
+    schedule.permits_held(1, "a", 1)
+    assert take(schedule, 0) == {1: (5, 1)}
+
+
+def test_a_raised_limit_goes_out_with_the_next_pages():
+    schedule = scheduled(1, a=1000)
+    take(schedule, 0)
+    assert schedule.set_pace(4, one_owner=False) == {}
+    assert take(schedule, 0) == {1: (15, 4)}
+
+
+def test_with_a_delay_from_now_on_a_host_belongs_to_one_worker():
+    schedule = scheduled(6, workers=2, a=1000)
+    take(schedule, 0), take(schedule, 1)
+    assert schedule.set_pace(6, one_owner=True) == {1: {"a": 1}}
+    for _ in range(15):
+        schedule.landed(1, 1)
+    assert take(schedule, 1) == {}
+    schedule.permits_held(1, "a", 0)
+    assert take(schedule, 0) == {1: (15, 6)}
+
+
+def test_pages_that_wait_no_more_are_taken_back():
+    schedule = scheduled(6, a=3, b=1)
+    schedule.add_pending(1, "a", -3)
+    assert schedule.pending == 1
+    assert take(schedule, 0) == {2: (1, 6)}

@@ -1,4 +1,4 @@
-"""Ignore sets: every built-in pattern stops what it says and lets through what it says; other programs' files are read."""
+"""Ignore sets: every built-in pattern stops and lets through what it says; other programs' files are read."""
 
 from __future__ import annotations
 
@@ -106,13 +106,15 @@ def test_sets_are_chosen_with_commas_and_repeats_each_once():
 
 
 def test_a_set_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(UsageError, match="there is no ignore set 'nonsense'; there are global, .*wordpress"):
+    with pytest.raises(UsageError, match=r"there is no ignore set 'nonsense'; there are global, .*wordpress"):
         chosen(("nonsense",), with_global=True)
 
 
 # -- files of other programs
 
-ARCHIVEBOT = '{"name": "forums", "type": "ignore_patterns", "patterns": ["/a\\\\.php", "^{primary_url}x", "/a\\\\.php"]}'
+ARCHIVEBOT = (
+    '{"name": "forums", "type": "ignore_patterns", "patterns": ["/a\\\\.php", "^{primary_url}x", "/a\\\\.php"]}'
+)
 GRAB_SITE = """# a comment
 
 /a\\.php
