@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
@@ -184,8 +185,10 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
 
 def start_urls(db: Database, job_id: int) -> Sequence[str]:
     """The start URLs of a job, in order."""
-    found = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.via_id.is_(None)).order_by(pages.c.id)
-    return [str(row[0]) for row in db.connection.execute(found)]
+    # they are the first pages of a job: looking no further keeps this from reading all others
+    found = select(pages.c.url, pages.c.via_id).where(pages.c.job_id == job_id).order_by(pages.c.id)
+    with db.connection.execute(found) as rows:
+        return [str(url) for url, _ in takewhile(lambda row: row[1] is None, rows)]
 
 
 def skipped(db: Database, job_id: int) -> int:

@@ -22,7 +22,7 @@ __all__ = ["IGNORED", "JUDGED", "Judged", "Judging", "rejudge"]
 IGNORED = "ignore: "
 """How the reason of a page begins that a pattern keeps out; others were skipped by robots.txt and stay so."""
 
-_BATCH = 20_000
+_BATCH = 5_000
 _WAITING = Prepared(
     select(pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope)
     .where(
