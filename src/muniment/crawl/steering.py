@@ -10,7 +10,8 @@ from muniment.crawl.crew import Crew
 from muniment.crawl.events import EventLog
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, SetValues
+from muniment.model.change import Change, Changed, RemoveIgnore, SetValues
+from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
 from muniment.tracker.frontier import Frontier
@@ -49,7 +50,9 @@ class Steering:
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)
         if amended.ruleset is not None:
-            self._judging = self._frontier.judging()
+            # one more pattern brings nothing back, one less keeps nothing out; an unfinished walk is made whole
+            narrow = PageState.SKIPPED if isinstance(change, RemoveIgnore) else PageState.READY
+            self._judging = self._frontier.judging(None if self.judging else narrow)
         if amended.changes:
             for member in self._crew.members.values():
                 member.send(say.Amended(self.setup.settings))

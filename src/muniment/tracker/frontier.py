@@ -306,9 +306,9 @@ class Frontier:
             self._admission.ruleset = amended.ruleset
         return amended
 
-    def judging(self) -> Judging:
-        """A walk through all pages that wait or were ignored, by the patterns in force."""
-        return Judging(self._db, self._job_id, self._admission.ruleset)
+    def judging(self, only: PageState | None = None) -> Judging:
+        """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
+        return Judging(self._db, self._job_id, self._admission.ruleset, only)
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

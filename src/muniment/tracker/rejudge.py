@@ -30,10 +30,10 @@ _WAITING = Prepared(
         pages.c.id > bindparam("after"),
         pages.c.id <= bindparam("last"),
         pages.c.attempts_remaining > 0,
-        or_(pages.c.state == PageState.READY.value, pages.c.state == PageState.SKIPPED.value),
+        or_(pages.c.state == bindparam("one"), pages.c.state == bindparam("other")),
     )
     .order_by(pages.c.id),
-    "job", "after", "last",
+    "job", "after", "last", "one", "other",
 )  # fmt: skip
 JUDGED = Prepared(
     pages.update()
@@ -56,8 +56,10 @@ class Judged(Struct, frozen=True):
 class Judging:
     """Goes through the pages of a job once; those that come in meanwhile are judged as they come."""
 
-    def __init__(self, db: Database, job_id: int, ruleset: Ruleset) -> None:
+    def __init__(self, db: Database, job_id: int, ruleset: Ruleset, only: PageState | None = None) -> None:
+        """`only`: the state to look at, when all pages were judged by the version before and no other can change."""
         self._db, self._job_id, self._ruleset = db, job_id, ruleset
+        self._states = (only or PageState.READY).value, (only or PageState.SKIPPED).value
         self._at = 0
         last = select(func.max(pages.c.id)).where(pages.c.job_id == job_id)
         self._last = int(db.connection.execute(last).scalar() or 0)
@@ -70,7 +72,7 @@ class Judging:
     def step(self) -> Judged:
         """Judge one batch, in a transaction of its own."""
         until = self._at + _BATCH
-        rows = self._db.rows(_WAITING, (self._job_id, self._at, until))
+        rows = self._db.rows(_WAITING, (self._job_id, self._at, until, *self._states))
         judged = Judged(Counter(), [])
         with self._db.transaction():
             self._db.many(JUDGED, [update for row in rows if (update := self._judge(row, judged)) is not None])

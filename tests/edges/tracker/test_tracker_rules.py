@@ -8,6 +8,7 @@ from tracker_harness import IMG, REDIRECT, A, site
 
 from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, RemoveIgnore, SetValues
+from muniment.model.page import PageState
 from muniment.rules.rulesets import Rules
 from muniment.tracker import jobs, tables
 from muniment.tracker.tables import job_rulesets
@@ -134,6 +135,16 @@ def test_judging_tells_what_waits_more_and_less(tracker):
     job.frontier.amend(RemoveIgnore("me", "one"), 1)
     assert job.frontier.judging().step().pending[host] == 1
     assert sum(job.frontier.pending().values()) == 1
+
+
+def test_a_walk_may_look_at_one_state_alone(tracker):
+    job = begun(tracker, ignore=("one",))
+    job.frontier.amend(RemoveIgnore("me", "one"), 1)
+    job.frontier.amend(AddIgnore("me", "two"), 1)
+    job.frontier.judging(PageState.READY).step()
+    assert (job.states()[ONE], job.states()[TWO]) == ("SKIPPED", "SKIPPED")
+    job.frontier.judging(PageState.SKIPPED).step()
+    assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
 
 
 def test_what_robots_txt_keeps_out_stays_out(tracker):
