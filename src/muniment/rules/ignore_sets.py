@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -78,15 +78,18 @@ class _ArchiveBot(Struct):
 def parse_import(text: str, file: str) -> IgnoreSet:
     """A set `import:FILE` with the patterns of ArchiveBot's JSON or of grab-site's text.
 
-    In the text there is one a line, and `#` begins a comment line; its `{any_start_netloc}` is our
-    `{primary_netloc}`. Raises UsageError for JSON of another form.
+    In the text there is one a line, and `#` begins a comment line. Raises UsageError for JSON of another form.
     """
     if re.match(r'\s*\{\s*["}]', text):
         try:
-            read = msgspec.json.decode(text, type=_ArchiveBot)
+            patterns: Iterable[str] = msgspec.json.decode(text, type=_ArchiveBot).patterns
         except msgspec.DecodeError as error:
             raise UsageError(f"{file} is JSON, but not a set of ArchiveBot: {error}") from None
-        return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(read.patterns)))
-    lines = (line.strip() for line in text.splitlines())
-    patterns = (line.replace("{any_start_netloc}", "{primary_netloc}") for line in lines if line and line[0] != "#")
-    return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(patterns)))
+    else:
+        patterns = (line for each in text.splitlines() if (line := each.strip()) and line[0] != "#")
+    return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(map(_our_netloc, patterns))))
+
+
+def _our_netloc(pattern: str) -> str:
+    """Both programs put the host with its port, if it has one, where we put the host alone."""
+    return re.sub(r"\{(?:primary|any_start)_netloc\}", lambda _: r"{primary_netloc}(?::\d+)?", pattern)

@@ -14,7 +14,7 @@ from typing import Any
 import re2
 
 from muniment.errors import UsageError
-from muniment.model.url import origin_of
+from muniment.model.url import host_of
 
 __all__ = ["Patterns", "expand"]
 
@@ -27,18 +27,14 @@ _POSIX_CLASS = re.compile(r"\[[^]]*\[:\^?\w+:\]")
 
 
 def expand(pattern: str, start_urls: Sequence[str]) -> list[str]:
-    """The pattern for each start URL: `{primary_url}` and `{primary_netloc}` stand for it and its host with port."""
+    """The pattern for each start URL: `{primary_url}` and `{primary_netloc}` stand for that URL and its host."""
     if "{primary_" not in pattern:
         return [pattern]
     made = (
-        pattern.replace("{primary_url}", re.escape(url)).replace("{primary_netloc}", re.escape(_netloc(url)))
+        pattern.replace("{primary_url}", re.escape(url)).replace("{primary_netloc}", re.escape(host_of(url)))
         for url in start_urls
     )
     return list(dict.fromkeys(made))
-
-
-def _netloc(url: str) -> str:
-    return origin_of(url).partition("://")[2]
 
 
 class Patterns:

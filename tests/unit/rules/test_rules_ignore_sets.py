@@ -130,13 +130,14 @@ def test_archivebots_json_is_read():
 
 def test_grab_sites_text_is_read():
     read = parse_import(GRAB_SITE, "dir/forums")
-    assert read == IgnoreSet("import:dir/forums", (r"/a\.php", "^https?://{primary_netloc}/b", "/d#e"))
+    assert read == IgnoreSet("import:dir/forums", (r"/a\.php", r"^https?://{primary_netloc}(?::\d+)?/b", "/d#e"))
 
 
 def test_imported_patterns_are_told_with_their_file_and_filled_in():
     together = compile_ignores(Rules(sets=(parse_import(GRAB_SITE, "x"),)), ["http://a.example:8080/"])
-    assert together.match("http://a.example:8080/b") == "^https?://{primary_netloc}/b (set import:x)"
-    assert together.match("http://a.example/b") is None
+    for url in ("http://a.example:8080/b", "http://a.example/b"):
+        assert together.match(url) == r"^https?://{primary_netloc}(?::\d+)?/b (set import:x)"
+    assert together.match("http://a.example.b/b") is None
 
 
 @pytest.mark.parametrize("text", ['{"patterns": "x"}', '{"name": "x"}', '{"patterns": [1]}', '{"a', "{}"])
@@ -147,4 +148,4 @@ def test_json_of_another_form_is_refused_in_one_line(text):
 
 
 def test_a_text_may_begin_with_a_brace():
-    assert parse_import("{any_start_netloc}/x\n", "f").patterns == ("{primary_netloc}/x",)
+    assert parse_import("{any_start_netloc}/x\n", "f").patterns == (r"{primary_netloc}(?::\d+)?/x",)
