@@ -50,9 +50,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with the contract's codes, an error being one line on standard error."""
     try:
         code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        sys.exit(2)
     except click.ClickException as error:
         _complain(error.format_message())
         sys.exit(2)

@@ -24,7 +24,7 @@ _of_a_crawl = click.option(
 )
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def ignores() -> None:
     """List, test and change ignore patterns."""
 
