@@ -22,9 +22,11 @@ from muniment.errors import UsageError
 
 __all__ = [
     "DEFAULT_USER_AGENT",
+    "DIRECT",
     "DelayRange",
     "Option",
     "Settings",
+    "is_secret",
     "operator_name",
     "options",
     "parse_delay",
@@ -33,6 +35,7 @@ __all__ = [
     "parse_seconds",
     "parse_size",
     "redact",
+    "split_proxy",
 ]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__} (+https://muniment.invalid/)"
@@ -168,15 +171,37 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True)] = None
 
     # The request
-    user_agent: Annotated[str, Option(("--user-agent",), "User-Agent of every request.", "TEXT")] = DEFAULT_USER_AGENT
+    user_agent: Annotated[
+        str,
+        Option(
+            ("--user-agent",),
+            "User-Agent of every request: a text, or chrome, firefox, safari, mobile-chrome, mobile-safari.",
+            "TEXT|NAME",
+        ),
+    ] = DEFAULT_USER_AGENT
     header: Annotated[
-        tuple[str, ...], Option(("--header",), "An extra request header; may be repeated.", "'NAME: VALUE'")
+        tuple[str, ...],
+        Option(
+            ("--header",),
+            "An extra request header; may be repeated. Secrets go to the hosts of start URLs only.",
+            "'NAME: VALUE'",
+        ),
     ] = ()
-    cookies: Annotated[str | None, Option(("--cookies",), "A Netscape cookie file.", "FILE", later=True)] = None
-    auth_file: Annotated[str | None, Option(("--auth-file",), "Accounts in netrc format.", "FILE", later=True)] = None
-    proxy: Annotated[
-        str | None, Option(("--proxy",), "Go through this proxy: http://, socks4:// or socks5://.", "URL")
+    cookies: Annotated[str | None, Option(("--cookies",), "Begin with the cookies of this Netscape file.", "FILE")] = (
+        None
+    )
+    auth_file: Annotated[
+        str | None, Option(("--auth-file",), "Accounts of hosts and proxies, in netrc format.", "FILE")
     ] = None
+    proxy: Annotated[
+        tuple[str, ...],
+        Option(
+            ("--proxy",),
+            "Go through this proxy: http://, socks4://, socks5:// or socks5h://. HOST=URL and HOST=direct are for "
+            "hosts that match, as *.onion=URL; may be repeated.",
+            "[HOST=]URL",
+        ),
+    ] = ()
     insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
     http_compression: Annotated[bool, Option(("--http-compression",), "Ask for compressed bodies.")] = False
     mode: Annotated[Literal["fast", "polite"], Option(("--mode",), "Header profile.", "fast|polite", later=True)] = (
@@ -236,26 +261,46 @@ def parse_header(text: str) -> str:
     """An extra request header as given, once it is known to be one: a token, a colon, a value on one line."""
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n\0]*", text):
         raise UsageError(f"{redact(text)!r} is not a header; write 'NAME: VALUE'")
+    if text.partition(":")[0].strip().lower() == "cookie":
+        raise UsageError("cookies belong to their hosts, and a header does not; give --cookies FILE")
     return text
 
 
+def is_secret(header: str) -> bool:
+    """Whether a header as given holds what only some host may see."""
+    return _SECRET_HEADER.match(header) is not None
+
+
+def split_proxy(text: str) -> tuple[str, str]:
+    """The pattern of hosts and the URL of a `--proxy` value: `HOST=URL`, `HOST=direct`, or `URL` for every host."""
+    match = _PROXY_RULE.fullmatch(text)
+    return (match[1].strip().lower(), match[2]) if match else ("*", text)
+
+
 def parse_proxy(text: str) -> str:
-    """A proxy's URL as given, once its kind is known and it names a host; the complaint does not show it."""
-    parts = urlsplit(text)
+    """A `--proxy` value as given, once its kind is known and it names a host; the complaint does not show it."""
+    pattern, url = split_proxy(text)
+    if url == DIRECT:
+        return text
+    parts = urlsplit(url)
     try:
-        good = parts.scheme in _PROXIES and bool(parts.hostname) and parts.port != 0
+        good = bool(pattern) and parts.scheme in _PROXIES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
-        raise UsageError(f"this proxy is none of {known} with a host and a port")
+        raise UsageError(f"this proxy is none of {known} with a host and a port, and not HOST={DIRECT}")
     return text
 
 
+DIRECT = "direct"
+"""In place of a proxy's URL: no proxy."""
+_PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
 _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _SECRET_HEADER = re.compile(
-    r"^((?:--header=)?(?:(?:proxy-)?authorization|cookie|x-api-key|[\w-]*token))\s*:.*", re.DOTALL | re.IGNORECASE
+    r"^((?:--header=)?[\w-]*(?:auth|cookie|key|token|secret|session|passw|credential)[\w-]*)\s*:.*",
+    re.DOTALL | re.IGNORECASE,
 )
 
 

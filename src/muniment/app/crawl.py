@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from muniment import __version__
 from muniment.clock import now_ms
+from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
 from muniment.control.starts import allowed_classes
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
@@ -24,8 +25,10 @@ from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import UsageError
+from muniment.model.url import host_of
 from muniment.procs.launch import launch_worker, run_indexer
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings, operator_name
@@ -58,6 +61,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
     `watch` gets a snapshot four times a second.
     """
     settings = request.settings
+    secrets = read_secrets(settings.cookies, settings.auth_file)
     out = output_directory(settings)
     make_directory(out)
     lock = lock_directory(out)
@@ -76,7 +80,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             _check_same(out, job, request)
             if job.over:
                 return None
-        return uvloop.run(_run(out.absolute(), lock, db, request, watch))
+        return uvloop.run(_run(out.absolute(), lock, db, request, secrets, watch))
     finally:
         if db is not None:
             db.close()
@@ -112,7 +116,7 @@ def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
         )
 
 
-async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watch) -> Summary:
+async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Secrets, watch: Watch) -> Summary:
     settings = request.settings
     events = EventLog(lock)
     setup = say.Setup(
@@ -121,13 +125,18 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
         settings=settings,
         operator=operator_name(),
         command_line=request.command_line,
-        allowed_classes=await allowed_classes(request.urls, everything=settings.allow_private),
+        allowed_classes=await allowed_classes(
+            request.urls, proxy_rules(settings.proxy), everything=settings.allow_private
+        ),
         workers=settings.workers or os.cpu_count() or 1,
+        own_hosts=tuple(dict.fromkeys(map(host_of, request.urls))),
+        accounts=secrets.accounts,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: run_indexer(lock, out, name))
     repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, request.urls, now_ms(), request.sets)
     setup = structs.replace(setup, settings=opened.settings)
+    opened.frontier.add_cookies(secrets.cookies)
     events.write(
         "start",
         pid=os.getpid(),
@@ -149,6 +158,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, watch: Watc
             outcome = await orchestrator.run()
     finally:
         watching.cancel()
+    save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     return _conclude(db, opened, orchestrator, shelf, events, outcome)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import uvloop
 
@@ -16,6 +18,10 @@ from muniment.crawl.worker import Worker
 from muniment.errors import MunimentError, UsageError
 from muniment.fetch import Client, FetchConfig
 from muniment.procs.launch import die_with_parent, inherited_channel
+from muniment.rules.agents import agent_text
+from muniment.rules.challenges import Account
+from muniment.rules.proxies import ProxyRule, proxy_rules
+from muniment.settings import is_secret
 
 __all__ = ["run_worker"]
 
@@ -67,22 +73,33 @@ async def _serve(sock: socket.socket) -> int:
 
 def _build(channel: Channel, setup: say.Setup) -> Worker:
     settings = setup.settings
-    headers = tuple(_header(text) for text in settings.header)
     config = FetchConfig(
-        user_agent=settings.user_agent,
-        headers=headers,
+        user_agent=agent_text(settings.user_agent),
+        headers=tuple(_header(text) for text in settings.header if not is_secret(text)),
+        own_headers=tuple(_header(text) for text in settings.header if is_secret(text)),
+        own_hosts=frozenset(setup.own_hosts),
         compression=settings.http_compression,
         connect_timeout=settings.connect_timeout,
         timeout=settings.timeout,
         max_body=settings.max_body,
         insecure=settings.insecure,
-        proxy=settings.proxy or "",
+        proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
         per_host=settings.per_host,
     )
     parts = Path(setup.out) / "parts"
     parts.mkdir(exist_ok=True)
     return Worker(channel, setup, Client(config, parts), warc_info(setup))
+
+
+def _with_account(rule: ProxyRule, accounts: Mapping[str, Account]) -> ProxyRule:
+    """The rule with its proxy's account, when that is in the auth file and not in the URL."""
+    parts = urlsplit(rule.url)
+    account = accounts.get(parts.hostname or "")
+    if account is None or "@" in parts.netloc:
+        return rule
+    user, password = quote(account.user, ""), quote(account.password, "")
+    return ProxyRule(rule.pattern, parts._replace(netloc=f"{user}:{password}@{parts.netloc}").geturl())
 
 
 def _header(text: str) -> tuple[str, str]:

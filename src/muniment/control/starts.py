@@ -9,8 +9,10 @@ from pathlib import Path
 from muniment.errors import UsageError
 from muniment.fetch import address_class
 from muniment.fetch.dns import Resolver
+from muniment.fetch.proxy import resolved_here
 from muniment.model.failure import Failure
 from muniment.model.url import host_of, normalise
+from muniment.rules.proxies import ProxyRule, proxy_for
 
 __all__ = ["allowed_classes", "start_urls"]
 
@@ -47,7 +49,7 @@ def _start_url(text: str, where: str) -> str:
     return url
 
 
-async def allowed_classes(urls: Sequence[str], *, everything: bool) -> tuple[str, ...]:
+async def allowed_classes(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> tuple[str, ...]:
     """The address classes besides public ones that a crawl may reach: those its own start URLs resolve to."""
     if everything:
         return (*_CLASSES, "reserved")
@@ -55,6 +57,9 @@ async def allowed_classes(urls: Sequence[str], *, everything: bool) -> tuple[str
     classes: set[str] = set()
     try:
         for host in dict.fromkeys(map(host_of, urls[:_MOST_RESOLVED])):
+            if not resolved_here(proxy_for(proxies, host), host):
+                # the proxy finds it; asking here as well would tell others where the crawl goes
+                continue
             found = await resolver.resolve(host)
             if not isinstance(found, Failure):
                 classes.update(map(address_class, found))

@@ -14,11 +14,11 @@ from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
+from muniment.rules.redirects import REDIRECTS
 from muniment.rules.retry import retryable, wait_ms
 
 __all__ = ["Harvested", "Refused", "finished", "harvest", "refused", "retry_wait"]
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
 _NOTHING = Resolved(b"", b"", ())
@@ -33,6 +33,10 @@ class Harvested(Struct, frozen=True):
     found: Resolved
     done: bool
     retry_after_ms: int
+    before: tuple[Exchange, ...] = ()
+    """Exchanges of the same try that led to this one: the challenge that an account met."""
+    cookies_sent: bytes = b""
+    """Digest of the cookies that the page was asked for with."""
 
 
 class Refused(Struct, frozen=True):
@@ -72,7 +76,7 @@ def retry_wait(claim: Claim, tries: int) -> int:
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> str:
-    location = exchange.header("location") if exchange.status in _REDIRECTS else ""
+    location = exchange.header("location") if exchange.status in REDIRECTS else ""
     if not location:
         return ""
     try:
@@ -119,6 +123,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         record_id=record_id,
         outlinks=page.found.entries,
         followed=claim.follow,
+        cookies_sent=page.cookies_sent if page.context.redirect_to else b"",
     )
 
 

@@ -15,7 +15,9 @@ from msgspec import Struct
 
 from muniment.errors import ProtocolError
 from muniment.model.capture import Earlier
+from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
+from muniment.rules.challenges import Account
 from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
 
@@ -25,6 +27,7 @@ __all__ = [
     "AskKnown",
     "AskRobots",
     "Bye",
+    "CookiesSet",
     "FileName",
     "Finish",
     "FinishAck",
@@ -132,6 +135,10 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     command_line: str
     allowed_classes: tuple[str, ...]
     workers: int
+    own_hosts: tuple[str, ...] = ()
+    """The hosts of the start URLs: extra headers that hold a secret go to these alone."""
+    accounts: dict[str, Account] = {}
+    """By host, proxies too; kept from every log and record."""
 
 
 class PagesOut(Struct, frozen=True, array_like=True, tag=True):
@@ -139,12 +146,20 @@ class PagesOut(Struct, frozen=True, array_like=True, tag=True):
 
     claims: list[Claim]
     permits: dict[str, int]
+    cookies: dict[str, list[Cookie]] = {}
+    """By host: those of the hosts that have some, all of them."""
 
 
 class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
     """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
 
     permits: dict[str, int]
+
+
+class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
+    """Another worker was told these; they hold for hosts of pages in hand."""
+
+    cookies: list[Cookie]
 
 
 class Known(Struct, frozen=True, array_like=True, tag=True):
@@ -196,7 +211,7 @@ FromWorker = (
     | Trouble
     | Bye
 )
-FromOrchestrator = Setup | PagesOut | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
+FromOrchestrator = Setup | PagesOut | CookiesSet | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
 
 M = TypeVar("M")
 _LENGTH = struct.Struct(">I")

@@ -26,7 +26,9 @@ from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
+from muniment.model.cookie import Cookie
 from muniment.model.page import Finished
+from muniment.rules.cookies import domains_of
 from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
 
@@ -280,11 +282,15 @@ class Orchestrator:
         if claims:
             member.wants = 0
             member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
-            member.send(say.PagesOut(claims, {host: n for host, n in permits.items() if got[host]}))
+            taken = {host: n for host, n in permits.items() if got[host]}
+            member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken)))
 
     def _finish(self, member: Member, message: say.Finish) -> None:
         report = self._frontier.finish(message.batch, member.number, now_ms())
         member.send(say.FinishAck())
+        if message.batch.cookies:
+            # committed, so that what a page is asked for with is never newer than what a resumed run knows
+            self._tell_cookies(member, message.batch.cookies)
         member.worked(message.cpu_s)
         member.finished += len(report.accepted)
         self._crashes = 0
@@ -297,6 +303,14 @@ class Orchestrator:
         self._serve()
         if not self._schedule.pending:
             self._wake.set()
+
+    def _tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
+        """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
+        for member in self._crew.members.values():
+            hosts = {claim.host for claim, _ in member.held.values()} if member is not teller else set()
+            theirs = [cookie for cookie in cookies if any(cookie.domain in domains_of(host) for host in hosts)]
+            if theirs:
+                member.send(say.CookiesSet(theirs))
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from msgspec import structs
+
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import REVISIT_ABOVE, Segment
 from muniment.crawl.harvest import Harvested, Refused, finished, refused
@@ -106,6 +108,8 @@ class Recorder:
                 results.append(refused(page))
                 continue
             segment = await self._open_segment()
+            for early in page.before:
+                segment.write(early, structs.replace(page.context, redirect_to="", outlinks=()))
             results.append(_write(segment, page, earlier))
             if count % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
@@ -113,7 +117,8 @@ class Recorder:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         self._report(batch, results)
         for page in fetched:
-            page.exchange.body.close()
+            for exchange in (*page.before, page.exchange):
+                exchange.body.close()
 
     async def _record_asides(self) -> None:
         asides, self._asides = self._asides, []

@@ -6,18 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from muniment.clock import now_ms
-from muniment.fetch.client import Client
+from muniment.crawl.visitor import Visit
 from muniment.model.exchange import Exchange
-from muniment.model.url import origin_of, resolve
+from muniment.model.url import host_of, origin_of, resolve
+from muniment.rules.agents import robots_agent
+from muniment.rules.redirects import REDIRECTS
 from muniment.rules.robots import MOST_BYTES, RobotsAnswer, RobotsRules, product_token, settled
 
 __all__ = ["Robots"]
 
 _MOST_ORIGINS = 10_000
 _MOST_REDIRECTS = 5
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 Ask = Callable[[str], Awaitable[RobotsAnswer | None]]
+Visiting = Callable[[str, str], Awaitable[Visit]]
 Tell = Callable[[str, RobotsAnswer], None]
 
 
@@ -25,9 +27,9 @@ class Robots:
     """Says whether a URL may be fetched; `asked` is given every exchange that was needed to know."""
 
     def __init__(
-        self, client: Client, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]
+        self, visit: Visiting, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]
     ) -> None:
-        self._client, self._agent = client, product_token(user_agent)
+        self._visit, self._agent = visit, product_token(robots_agent(user_agent))
         self._ask, self._tell, self._asked = ask, tell, asked
         self._rules: dict[str, RobotsRules] = {}
         self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
@@ -60,9 +62,11 @@ class Robots:
     async def _fetch(self, origin: str) -> RobotsAnswer:
         url = origin + "/robots.txt"
         for _ in range(_MOST_REDIRECTS + 1):
-            exchange = await self._client.fetch(url)
-            self._asked(exchange)
-            target = resolve(url, exchange.header("location")) if exchange.status in _REDIRECTS else None
+            visit = await self._visit(url, host_of(url))
+            exchange = visit.exchange
+            for asked in (*visit.before, exchange):
+                self._asked(asked)
+            target = resolve(url, exchange.header("location")) if exchange.status in REDIRECTS else None
             if target is None:
                 break
             url = target

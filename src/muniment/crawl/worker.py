@@ -12,6 +12,8 @@ import time
 from collections import deque
 from pathlib import Path
 
+from msgspec import structs
+
 from muniment.archive.records import WarcInfo
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
@@ -20,6 +22,7 @@ from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Page, Recorder
 from muniment.crawl.robots import Robots
+from muniment.crawl.visitor import Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client, unreached
 from muniment.model.capture import Earlier
@@ -40,6 +43,7 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
+        self._visitor = Visitor(client, setup.accounts)
         self._tries, self._workers = settings.tries, max(1, setup.workers)
         self._lanes = Lanes(1, settings.delay)
         self._set_pace(settings)
@@ -49,7 +53,9 @@ class Worker:
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
         )
         self._robots = (
-            Robots(client, settings.user_agent, self._ask_robots, self._tell_robots, self._recorder.add_aside)
+            Robots(
+                self._visitor.visit, settings.user_agent, self._ask_robots, self._tell_robots, self._recorder.add_aside
+            )
             if settings.robots
             else None
         )
@@ -128,12 +134,16 @@ class Worker:
                 refuses = self._robots.refuses(claim.url)
             if refuses:
                 return Refused(claim, "robots: robots.txt disallows it", True, 0)
-        exchange = await self._client.fetch(claim.url)
+        visit = await self._visitor.visit(claim.url, claim.host)
+        exchange = visit.exchange
         if exchange.failure is not None and exchange.failure.code == "disk":
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise DiskFullError(f"no room for a large body: {exchange.failure.text}")
         self._wire_bytes += len(exchange.head) + exchange.body.length
-        return harvest(claim, exchange, self._outlinks, self._tries)
+        page = harvest(claim, exchange, self._outlinks, self._tries)
+        if visit.before or visit.cookies_sent:
+            return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
+        return page
 
     def _start_lanes(self) -> None:
         if self._stopping:
@@ -172,8 +182,10 @@ class Worker:
     def received(self, message: say.FromOrchestrator) -> None:
         """Take in one message."""
         match message:
-            case say.PagesOut(claims, permits):
+            case say.PagesOut(claims, permits, cookies):
                 self._asked = False
+                for said in cookies.values():
+                    self._visitor.learn(said)
                 self._set_permits(permits)
                 self._lanes.add(claims)
                 self._start_lanes()
@@ -184,6 +196,8 @@ class Worker:
                 self._lowered.update(permits)
                 self._return_permits()
                 self._start_lanes()
+            case say.CookiesSet(said):
+                self._visitor.learn(said)
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
             case say.RobotsKnown(origin, answer):
@@ -276,7 +290,7 @@ class Worker:
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages if isinstance(page, Harvested) for told in page.found.news]
-        batch = FinishBatch(results, news)
+        batch = FinishBatch(results, news, self._visitor.take_news())
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
         self._unacknowledged.append([page.claim.host for page in pages])

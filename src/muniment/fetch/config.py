@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from muniment.rules.proxies import ProxyRule
+
 __all__ = ["FetchConfig"]
 
 
@@ -25,7 +27,10 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     """Accept any certificate."""
     ca_file: str = ""
     """Trust the certificates of this PEM file instead of the system's."""
-    proxy: str = ""
+    own_headers: tuple[tuple[str, str], ...] = ()
+    """Sent like `headers`, but to `own_hosts` only: they hold secrets."""
+    own_hosts: frozenset[str] = frozenset()
+    proxies: tuple[ProxyRule, ...] = ()
     """`http://`, `socks4://`, `socks5://` or `socks5h://`, with user and password where needed."""
     allowed_classes: frozenset[str] = frozenset()
     """The address classes besides `public` that may be reached: see `addresses.address_class`."""

@@ -15,6 +15,7 @@ from muniment.fetch.faults import connect_failure
 from muniment.fetch.proxy import ProxyDialer
 from muniment.fetch.tls import make_context
 from muniment.model.failure import Failure
+from muniment.rules.proxies import proxy_for
 
 __all__ = ["Connector", "dial"]
 
@@ -50,30 +51,35 @@ class Connector:
         # Loading the system's certificates takes longer than many requests: done when first needed, unless the file
         # was named by a person, who wants to know at once that it cannot be read.
         self._context = self._make_context() if config.ca_file else None
-        self._proxy = ProxyDialer(config.proxy, self._resolver) if config.proxy else None
+        self._proxies = config.proxies
+        urls = {rule.url for rule in config.proxies if rule.url}
+        self._dialers = {url: ProxyDialer(url, self._resolver) for url in urls}
 
     async def open(self, connection: Connection) -> Failure | None:
         """Connect `connection` to its origin; says why when that fails."""
         origin = connection.origin
         addresses: tuple[str, ...] = ()
-        if self._proxy is None:
+        proxy = self._dialers.get(proxy_for(self._proxies, origin.host))
+        if proxy is None:
             found = await self._resolver.resolve(origin.host)
             if isinstance(found, Failure):
                 return found
             addresses = found
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._reach(connection, addresses)
+                return await self._reach(connection, addresses, proxy)
         except (OSError, UnicodeError, RuntimeError) as error:
             return connect_failure(error)
 
-    async def _reach(self, connection: Connection, addresses: tuple[str, ...]) -> Failure | None:
+    async def _reach(
+        self, connection: Connection, addresses: tuple[str, ...], proxy: ProxyDialer | None
+    ) -> Failure | None:
         origin = connection.origin
-        if self._proxy is None:
+        if proxy is None:
             sock = await dial(addresses, origin.port)
             connection.ip = sock.getpeername()[0]
         else:
-            tunnel = await self._proxy.dial(origin.host, origin.port)
+            tunnel = await proxy.dial(origin.host, origin.port)
             if isinstance(tunnel, Failure):
                 return tunnel
             sock = tunnel

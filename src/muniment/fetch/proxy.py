@@ -16,7 +16,7 @@ from muniment.fetch.dns import Resolver, literal_address
 from muniment.fetch.faults import proxy_failure
 from muniment.model.failure import Failure
 
-__all__ = ["ProxyDialer"]
+__all__ = ["ProxyDialer", "resolved_here"]
 
 _TYPES = {
     "http": ProxyType.HTTP,
@@ -25,6 +25,7 @@ _TYPES = {
     "socks5": ProxyType.SOCKS5,
     "socks5h": ProxyType.SOCKS5,
 }
+_NAMES_STAY = ("socks4", "socks5")
 _PORTS = {ProxyType.HTTP: 3128}
 _MAX_REPLY = 64 << 10
 _STATUS = re.compile(rb"HTTP/1\.\d[ \t]+(\d\d\d)", re.ASCII)
@@ -50,13 +51,14 @@ class ProxyDialer:
         self._user = unquote(parts.username or "")
         self._password = unquote(parts.password or "")
         # With socks5h, socks4a and HTTP the proxy finds the address; what it may reach is then its own decision.
-        self._names_go_out = parts.scheme not in ("socks4", "socks5")
+        self._scheme = parts.scheme
+        self._names_go_out = self._scheme not in _NAMES_STAY
 
     async def dial(self, host: str, port: int) -> socket.socket | Failure:
         """A socket that is connected to the target, or why there is none. Raises TimeoutError only from outside."""
         literal = literal_address(host)
         target = literal or host
-        if literal or not self._names_go_out or _is_local_name(host):
+        if resolved_here(self._scheme, host):
             addresses = await self._resolver.resolve(host)
             if isinstance(addresses, Failure):
                 return addresses
@@ -120,6 +122,12 @@ async def _read_reply(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> N
     status = int(match[1])
     if not 200 <= status < 300:
         raise ProxyError(f"answered {status} to CONNECT", error_code=status)
+
+
+def resolved_here(proxy: str, host: str) -> bool:
+    """Whether this machine finds a host's address, and not the proxy of that URL or scheme."""
+    stay = proxy.partition(":")[0] in ("", *_NAMES_STAY)
+    return stay or bool(literal_address(host)) or _is_local_name(host)
 
 
 def _is_local_name(host: str) -> bool:

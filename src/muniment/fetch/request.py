@@ -40,8 +40,10 @@ class Requests:
     """Builds requests of one configuration; remembers the part that each origin's requests share."""
 
     def __init__(self, config: FetchConfig) -> None:
-        self._base = _base_headers(config)
-        self._names = frozenset(name.lower() for name, _ in self._base) | {"host"}
+        self._base = _base_headers(config, config.headers)
+        self._own_base = _base_headers(config, config.headers + config.own_headers)
+        self._own_hosts = config.own_hosts
+        self._names = frozenset(name.lower() for name, _ in self._own_base) | {"host"}
         self._origins: dict[str, Origin] = {}
 
     def split(self, url: str) -> tuple[Origin, str]:
@@ -68,8 +70,11 @@ class Requests:
         lines = origin.lines
         if given & self._names:
             host = [] if "host" in given else [("Host", origin.host_header)]
-            lines = _lines(host + [pair for pair in self._base if pair[0].lower() not in given])
+            lines = _lines(host + [pair for pair in self._base_of(origin) if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
+
+    def _base_of(self, origin: Origin) -> list[tuple[str, str]]:
+        return self._own_base if origin.host in self._own_hosts else self._base
 
     def _origin(self, prefix: str, start: int) -> Origin:
         scheme = prefix[: start - 3].lower() if start >= 3 else ""
@@ -80,22 +85,22 @@ class Requests:
         if not colon or "]" in port:
             host, port = authority, ""
         origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
-        origin.lines = _lines([("Host", origin.host_header), *self._base])
+        origin.lines = _lines([("Host", origin.host_header), *self._base_of(origin)])
         if len(self._origins) >= _MAX_ORIGINS:
             self._origins.clear()
         self._origins[prefix] = origin
         return origin
 
 
-def _base_headers(config: FetchConfig) -> list[tuple[str, str]]:
+def _base_headers(config: FetchConfig, extra: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     base = [
         ("User-Agent", config.user_agent),
         ("Accept", "*/*"),
         ("Accept-Encoding", "gzip, deflate" if config.compression else "identity"),
         ("Connection", "keep-alive"),
     ]
-    given = {name.lower() for name, _ in config.headers}
-    return [pair for pair in base if pair[0].lower() not in given] + list(config.headers)
+    given = {name.lower() for name, _ in extra}
+    return [pair for pair in base if pair[0].lower() not in given] + list(extra)
 
 
 def _lines(headers: Iterable[tuple[str, str]]) -> bytes:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from muniment.model.cookie import Cookie
+
 __all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState"]
 
 LINK_ENTRY = 17
@@ -69,6 +71,8 @@ class Finished(Struct, frozen=True, array_like=True):
     """Whether `outlinks` holds links too, or only requisites and redirects."""
     refused: str = ""
     """Why the page is not to be fetched at all (robots); nothing was sent to its host."""
+    cookies_sent: bytes = b""
+    """Of a redirect: the digest of the cookies that the page was asked for with; empty for none."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):
@@ -77,3 +81,5 @@ class FinishBatch(Struct, frozen=True, array_like=True):
     pages: list[Finished]
     urls: list[tuple[bytes, str]]
     """Key and text of each URL in `outlinks` that this worker has not told before."""
+    cookies: list[Cookie] = []
+    """What answers set since the last batch, those of these pages included."""

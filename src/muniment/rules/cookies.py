@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 
@@ -29,7 +28,7 @@ def parse_set_cookie(field: str, url: str, now_us: int) -> Cookie | None:
     pair, *rest = field.split(";")
     name, equals, value = pair.partition("=")
     name, value = (name.strip(_SPACE), value.strip(_SPACE)) if equals else ("", pair.strip(_SPACE))
-    if not name and not value or len(name) + len(value) > _MOST_BYTES or _CONTROL.search(field):
+    if (not name and not value) or len(name) + len(value) > _MOST_BYTES or _CONTROL.search(field):
         return None
     said = _attributes(rest)
     host = host_of(url)

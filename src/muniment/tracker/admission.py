@@ -149,7 +149,8 @@ class Admission:
     def __init__(self, db: Database, job_id: int, scope: Scope, ruleset: Ruleset, hosts: Hosts, tries: int) -> None:
         self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
         self.ruleset = ruleset
-        self._tries = tries
+        self.tries = tries
+        """Tries of a page that becomes pending."""
         self._offers: dict[Standing, Offers] = {}
         self._skipped: list[tuple[str, str]] = []
         self._texts: dict[bytes, str] = {}
@@ -321,7 +322,7 @@ class Admission:
         if reason:
             self._skipped.append((page.url, reason))
         return (
-            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self._tries, nice, 0,
+            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self.tries, nice, 0,
             link, requisite, redirects, page.found_as, page.via_id, site, included, scope, rules.version, reason,
         )  # fmt: skip
 

@@ -172,6 +172,13 @@ class Database:
         assert isinstance(driver, sqlite3.Connection)
         return driver.cursor()
 
+    def make_private(self) -> None:
+        """Let nobody but the owner of its files read it: it is about to hold secrets."""
+        path = self.engine.url.database or ""
+        for file in (path, f"{path}-wal", f"{path}-shm"):
+            with suppress(FileNotFoundError):
+                Path(file).chmod(0o600)
+
     def close(self) -> None:
         """Give the connection back; safe to call twice."""
         if "connection" in self.__dict__:

@@ -12,13 +12,16 @@ from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.change import Change
+from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
 from muniment.rules.scope import FAR, Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
+from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import find_job, settle
+from muniment.tracker.loops import Loops
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.rejudge import IGNORED, JUDGED, Judging
 from muniment.tracker.repair import Repair
@@ -126,7 +129,9 @@ class Frontier:
         self._admission, self._sites, self.hosts = admission, sites, hosts
         self.payloads = Payloads(db, job_id)
         self.robots = RobotsBook(db, job_id)
+        self.cookies = CookieBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
+        self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission.tries)
         self._last_claim = 0
         self._left_out: list[tuple[int, str, str]] = []
         self.totals = self._load_totals()
@@ -230,6 +235,9 @@ class Frontier:
             pending += self._repair.work()
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
             self.payloads.remember(accepted)
+            self.cookies.keep(batch.cookies)
+            if self.cookies:
+                pending += self._loops.learn(accepted, now)
             self._uncount()
             self._save_totals()
         # new pages of a host do not wait for its retries
@@ -309,6 +317,11 @@ class Frontier:
     def judging(self, only: PageState | None = None) -> Judging:
         """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
         return Judging(self._db, self._job_id, self._admission.ruleset, only)
+
+    def add_cookies(self, cookies: list[Cookie]) -> None:
+        """Take in cookies that came from elsewhere than an answer."""
+        with self._db.transaction():
+            self.cookies.keep(cookies)
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

@@ -63,7 +63,7 @@ def open_job(
 
 
 def _without_secrets(settings: Settings) -> Settings:
-    proxy = settings.proxy and redact(settings.proxy)
+    proxy = tuple(map(redact, settings.proxy))
     return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
 
 

@@ -75,12 +75,16 @@ class Repair:
         for page_id, link, requisite, site, included, redirects, children, host_id, *how in rows:
             standing = Standing(link, requisite, bool(site), bool(included), redirects)
             if self._left_behind(standing, *how):
-                self.again[how[-1]] += 1
+                self.send_again(page_id, how[-1], 1)
                 pending[host_id] += 1
-                self._db.many(_AGAIN, [(1, 0, 0, self._job_id, page_id)])
             elif children:
                 self._admission.offer_again(standing, children, offers)
         return pending + self._admission.apply(offers)
+
+    def send_again(self, page_id: int, counted: int, tries: int) -> None:
+        """Make a done page pending; `counted` is the sum that it was added to."""
+        self.again[counted] += 1
+        self._db.many(_AGAIN, [(tries, 0, 0, self._job_id, page_id)])
 
     def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
         """Whether a done page is to be followed although its links were not told."""

@@ -26,6 +26,7 @@ __all__ = [
     "CLAIMED",
     "PENDING",
     "attempts",
+    "cookies",
     "hosts",
     "job_rulesets",
     "jobs",
@@ -215,6 +216,22 @@ robots = Table(
     Column("status", SmallInteger, nullable=False, comment="HTTP status of its robots.txt, after redirects"),
     Column("text", Text, nullable=False),
     Column("fetched_at", BigInteger, nullable=False, comment="Unix ms; asked again after a day"),
+    sqlite_with_rowid=False,
+)
+
+cookies = Table(
+    "cookies",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("domain", Text, primary_key=True, comment="host name, without a leading dot"),
+    Column("name", Text, primary_key=True, comment="may be empty"),
+    Column("path", Text, primary_key=True, comment="goes to URLs below it"),
+    Column("value", Text, nullable=False),
+    Column("host_only", Boolean, nullable=False, comment="not for hosts below the domain"),
+    Column("secure", Boolean, nullable=False, comment="over TLS only"),
+    Column("http_only", Boolean, nullable=False, comment="kept for the cookie file that is written at the end"),
+    Column("expires_at", BigInteger, nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"),
+    Column("set_at", BigInteger, nullable=False, comment="Unix µs at which it was said; the later one counts"),
     sqlite_with_rowid=False,
 )
 

@@ -1,0 +1,79 @@
+"""Secrets in files: the cookies and accounts that a crawl begins with, and the cookies that it leaves."""
+
+from __future__ import annotations
+
+import netrc
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.errors import ArchiveError, UsageError
+from muniment.model.cookie import Cookie
+from muniment.model.url import host_of, normalise
+from muniment.rules.challenges import Account
+from muniment.rules.netscape import read_cookies, write_cookies
+
+__all__ = ["COOKIE_FILE", "Secrets", "read_secrets", "save_cookies"]
+
+COOKIE_FILE = "cookies.txt"
+"""Where a run leaves its cookies, in the output directory."""
+
+
+class Secrets(Struct, frozen=True):
+    """What the user gave in files."""
+
+    cookies: list[Cookie]
+    accounts: dict[str, Account]
+    """By host."""
+
+
+def read_secrets(cookie_file: str | None, auth_file: str | None) -> Secrets:
+    """Read both files, where given; raises UsageError that shows nothing of what is in them."""
+    return Secrets(_cookies(cookie_file) if cookie_file else [], _accounts(auth_file) if auth_file else {})
+
+
+def _cookies(file: str) -> list[Cookie]:
+    try:
+        # cookies are bytes, and go out as they came
+        text = Path(file).read_text("latin-1")
+        said_at = Path(file).stat().st_mtime_ns // 1000
+    except OSError as error:
+        raise UsageError(f"the cookie file {file} cannot be read: {error.strerror}") from None
+    return read_cookies(text, file, said_at)
+
+
+def _accounts(file: str) -> dict[str, Account]:
+    try:
+        found = netrc.netrc(file).hosts
+    except OSError as error:
+        raise UsageError(f"the auth file {file} cannot be read: {error.strerror}") from None
+    except netrc.NetrcParseError as error:
+        # what it says may show a password
+        raise UsageError(f"line {error.lineno} of the auth file {file} is not in netrc format") from None
+    except UnicodeError:
+        raise UsageError(f"the auth file {file} is not a text in UTF-8") from None
+    return {_host(name, file): Account(login or "", password or "") for name, (login, _, password) in found.items()}
+
+
+def _host(name: str, file: str) -> str:
+    if name == "default":
+        raise UsageError(f"the auth file {file} has a default entry; an account goes to its own host, so name one")
+    url = normalise(f"http://{name}/")
+    if url is None or url.count("/") != 3 or host_of(url) != url[7:-1]:
+        raise UsageError(f"the auth file {file} has machine {name!r}; write a host name, without port or path")
+    return host_of(url)
+
+
+def save_cookies(path: Path, cookies: list[Cookie]) -> None:
+    """Write a cookie file that nobody but its owner can read; without cookies there is none."""
+    if not cookies:
+        return
+    aside = path.with_name(f".{path.name}.new")
+    try:
+        aside.unlink(missing_ok=True)
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(write_cookies(cookies).encode("latin-1", "replace"))
+        aside.replace(path)
+    except OSError as error:
+        raise ArchiveError(f"the cookies could not be written to {path}: {error.strerror}") from None

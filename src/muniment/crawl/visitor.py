@@ -1,0 +1,128 @@
+"""Visitor: fetches URLs as somebody: with the cookies and the account that belong to their host."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from muniment.clock import now_us
+from muniment.fetch.client import Client
+from muniment.model.cookie import Cookie, digest_of
+from muniment.model.exchange import Exchange
+from muniment.model.url import origin_of
+from muniment.rules.challenges import Account, Challenge, authorization, challenge_of
+from muniment.rules.cookies import parse_set_cookie
+from muniment.rules.jar import Jar
+
+__all__ = ["Visit", "Visitor"]
+
+_MOST_COOKIES = 100
+"""Set-Cookie fields of one answer that are read."""
+_MOST_ORIGINS = 1000
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Visit(Struct, frozen=True):
+    """An answer, and how it was come by."""
+
+    exchange: Exchange
+    before: tuple[Exchange, ...] = ()
+    """Exchanges that the answer took: the challenge that an account met."""
+    cookies_sent: bytes = b""
+    """Digest of the cookies that went along."""
+
+
+class _Opened:
+    """An origin that took an account: its challenge, and how often the nonce was used."""
+
+    __slots__ = ("challenge", "count")
+
+    def __init__(self, challenge: Challenge) -> None:
+        self.challenge, self.count = challenge, 0
+
+
+class Visitor:
+    """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
+
+    def __init__(self, client: Client, accounts: Mapping[str, Account]) -> None:
+        self._client, self._accounts = client, accounts
+        self._jar = Jar()
+        self._news: list[Cookie] = []
+        self._opened: dict[str, _Opened] = {}
+        self._refused: set[tuple[str, str]] = set()
+
+    async def visit(self, url: str, host: str) -> Visit:
+        """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host."""
+        cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
+        account = self._accounts.get(host) if self._accounts else None
+        sent: Headers = (("Cookie", cookies),) if cookies else ()
+        if account is None:
+            exchange = await self._client.fetch(url, sent)
+            self._learn(exchange)
+            return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
+        return await self._visit_with(account, url, sent)
+
+    async def _visit_with(self, account: Account, url: str, sent: Headers) -> Visit:
+        origin = origin_of(url)
+        known = self._opened.get(origin)
+        first = await self._client.fetch(url, (*sent, *_authorized(known, account, url)))
+        self._learn(first)
+        before: tuple[Exchange, ...] = ()
+        last = first
+        challenge = _challenge(first)
+        if challenge is not None and self._worth_answering(origin, challenge, known):
+            if len(self._opened) >= _MOST_ORIGINS:
+                self._opened.clear()
+            opened = self._opened[origin] = _Opened(challenge)
+            cookies = self._jar.header(url, now_us() // 1_000_000)
+            sent = (("Cookie", cookies),) if cookies else ()
+            last = await self._client.fetch(url, (*sent, *_authorized(opened, account, url)))
+            self._learn(last)
+            before = (first,)
+            again = _challenge(last)
+            if again is not None and not again.stale:
+                # asked once more, it would be refused once more, and some servers lock the account
+                self._refused.add((origin, challenge.realm))
+                del self._opened[origin]
+        return Visit(last, before, digest_of(sent[0][1]) if sent else b"")
+
+    def _worth_answering(self, origin: str, challenge: Challenge, known: _Opened | None) -> bool:
+        if (origin, challenge.realm) in self._refused:
+            return False
+        # the same Basic answer was just refused; a digest may have had a nonce that was too old
+        return known is None or challenge.scheme == "digest" or challenge.realm != known.challenge.realm
+
+    def learn(self, cookies: Iterable[Cookie]) -> None:
+        """Take in what other workers, or an earlier run, were told."""
+        for cookie in cookies:
+            self._jar.keep(cookie)
+
+    def take_news(self) -> list[Cookie]:
+        """The cookies that answers set since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    def _learn(self, exchange: Exchange) -> None:
+        fields = [value for name, value in exchange.headers if name == "set-cookie"]
+        for field in fields[:_MOST_COOKIES]:
+            cookie = parse_set_cookie(field, exchange.url, now_us())
+            if cookie is not None and self._jar.keep(cookie) is not None:
+                self._news.append(cookie)
+
+
+def _challenge(exchange: Exchange) -> Challenge | None:
+    if exchange.status != 401:
+        return None
+    return challenge_of(value for name, value in exchange.headers if name == "www-authenticate")
+
+
+def _authorized(opened: _Opened | None, account: Account, url: str) -> Headers:
+    if opened is None:
+        return ()
+    opened.count += 1
+    target = url[len(origin_of(url)) :] or "/"
+    field = authorization(opened.challenge, account, target, opened.count, secrets.token_hex(8))
+    return (("Authorization", field),)

@@ -1,0 +1,94 @@
+"""The cookies of a job: one jar over all workers, kept with the pages that they came with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import structs
+from sqlalchemy import bindparam, select
+
+from muniment.model.cookie import Cookie
+from muniment.rules.cookies import domains_of
+from muniment.rules.jar import Jar, alive
+from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.tables import cookies
+
+__all__ = ["CookieBook"]
+
+_COLUMNS = ("domain", "name", "path", "value", "host_only", "secure", "http_only", "expires_at", "set_at")
+_ROWS = select(*(cookies.c[name] for name in _COLUMNS)).where(cookies.c.job_id == bindparam("job"))
+_ALL = Prepared(_ROWS, "job")
+_ANY = Prepared(_ROWS.limit(bindparam("most")), "job", "most")
+_OF = Prepared(_ROWS.where(cookies.c.domain == bindparam("d")).order_by(cookies.c.set_at), "job", "d")
+_PUT = Prepared(
+    cookies.insert()
+    .prefix_with("OR REPLACE", dialect="sqlite")
+    .values({name: bindparam(name) for name in ("job_id", *_COLUMNS)}),
+    "job_id",
+    *_COLUMNS,
+)
+_DROP = Prepared(
+    cookies.delete().where(
+        cookies.c.job_id == bindparam("job"),
+        cookies.c.domain == bindparam("d"),
+        cookies.c.name == bindparam("n"),
+        cookies.c.path == bindparam("p"),
+    ),
+    "job", "d", "n", "p",
+)  # fmt: skip
+
+
+class CookieBook:
+    """The jar of one job: all of it in the table, the part in use in memory."""
+
+    def __init__(self, db: Database, job_id: int) -> None:
+        self._db, self._job_id = db, job_id
+        self._jar = Jar()
+        self._any = bool(db.rows(_ANY, (job_id, 1)))
+
+    def __bool__(self) -> bool:
+        """Whether the job has any cookie, so that one without asks no further."""
+        return self._any
+
+    def keep(self, said: Iterable[Cookie]) -> None:
+        """Take in cookies, within the caller's transaction; one that was said before what is known changes nothing."""
+        for cookie in said:
+            if not self._any:
+                self._db.make_private()
+                self._any = True
+            self._load(cookie.domain)
+            fallen = self._jar.keep(cookie)
+            if fallen is not None:
+                self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie))])
+                self._db.many(_DROP, [(self._job_id, out.domain, out.name, out.path) for out in fallen])
+
+    def of(self, hosts: Iterable[str]) -> dict[str, list[Cookie]]:
+        """The cookies of each of the hosts that has some, deletions included."""
+        if not self._any:
+            return {}
+        found = {}
+        for host in hosts:
+            for domain in domains_of(host):
+                self._load(domain)
+            if mine := self._jar.of(host):
+                found[host] = mine
+        return found
+
+    def header(self, url: str, host: str, now: int) -> str:
+        """What a URL of a host would be sent at `now` (Unix s)."""
+        return self._jar.header(url, now) if self.of([host]) else ""
+
+    def everything(self, now: int) -> list[Cookie]:
+        """All that is alive at `now` (Unix s)."""
+        return alive(map(_cookie, self._db.rows(_ALL, (self._job_id,))), now)
+
+    def _load(self, domain: str) -> None:
+        if not self._jar.knows(domain):
+            self._jar.open(domain)
+            for row in self._db.rows(_OF, (self._job_id, domain)):
+                self._jar.keep(_cookie(row))
+
+
+def _cookie(row: Row) -> Cookie:
+    domain, name, path, value, host_only, secure, http_only, expires_at, set_at = row
+    return Cookie(domain, name, path, value, bool(host_only), bool(secure), bool(http_only), expires_at, set_at)

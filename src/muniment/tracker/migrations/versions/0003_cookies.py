@@ -1,0 +1,36 @@
+"""The cookies of a job."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Make the table of cookies."""
+    op.create_table(
+        "cookies",
+        sa.Column("job_id", sa.Integer(), nullable=False),
+        sa.Column("domain", sa.Text(), nullable=False, comment="host name, without a leading dot"),
+        sa.Column("name", sa.Text(), nullable=False, comment="may be empty"),
+        sa.Column("path", sa.Text(), nullable=False, comment="goes to URLs below it"),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("host_only", sa.Boolean(), nullable=False, comment="not for hosts below the domain"),
+        sa.Column("secure", sa.Boolean(), nullable=False, comment="over TLS only"),
+        sa.Column(
+            "http_only",
+            sa.Boolean(),
+            nullable=False,
+            comment="kept for the cookie file that is written at the end",
+        ),
+        sa.Column(
+            "expires_at", sa.BigInteger(), nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"
+        ),
+        sa.Column(
+            "set_at", sa.BigInteger(), nullable=False, comment="Unix µs at which it was said; the later one counts"
+        ),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_cookies_job_id")),
+        sa.PrimaryKeyConstraint("job_id", "domain", "name", "path", name=op.f("pk_cookies")),
+        sqlite_with_rowid=False,
+    )
