@@ -60,7 +60,7 @@ def _host(name: str, file: str) -> str:
     if name == "default":
         raise UsageError(f"the auth file {file} has a default entry; an account goes to its own host, so name one")
     url = normalise(f"http://{name}/")
-    if url is None or url.count("/") != 3 or host_of(url) != url[7:-1]:
+    if url is None or url.count("/") != 3 or (":" in name and not name.endswith("]")):
         raise UsageError(f"the auth file {file} has machine {name!r}; write a host name, without port or path")
     return host_of(url)
 

@@ -109,7 +109,7 @@ class Recorder:
                 continue
             segment = await self._open_segment()
             for early in page.before:
-                segment.write(early, structs.replace(page.context, redirect_to="", outlinks=()))
+                segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
             results.append(_write(segment, page, earlier))
             if count % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)

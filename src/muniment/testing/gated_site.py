@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-__all__ = ["Answer", "GatedSite"]
+__all__ = ["Answer", "GatedSite", "Page"]
 
 _LONGEST_HOLD = 60.0
 
@@ -23,25 +23,27 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
 
 
+Page = str | Answer | Sequence[Answer] | Callable[[Mapping[str, str]], Answer]
 _MISSING = Answer("there is no such page", 404)
 
 
 class GatedSite:
     """Serves `pages` while its `with` block lasts; what is in `held` is answered once it is released.
 
-    A page given as a sequence of answers gives them in turn, the last one for ever. Paths ending in `.css` are style
+    A page given as a sequence of answers gives them in turn, the last one for ever; one given as a function is called
+    with the request's headers. Paths ending in `.css` are style
     sheets; a text alone is an answer of status 200.
     """
 
     def __init__(
         self,
-        pages: Mapping[str, str | Answer | Sequence[Answer]],
+        pages: Mapping[str, Page],
         *,
         held: Iterable[str] = (),
         address: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        self.pages = dict(pages)
+        self.pages: dict[str, Page] = dict(pages)
         self.requests: list[str] = []
         """The path of every request, in the order of arrival, those that are held back too."""
         self._gates = {path: threading.Event() for path in held}
@@ -84,7 +86,7 @@ class GatedSite:
         with self._news:
             return Counter(self.requests)
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
         """Log a request, wait at its gate, and choose what to say."""
         with self._news:
             turn = self.requests.count(path)
@@ -96,6 +98,8 @@ class GatedSite:
         if isinstance(page, str):
             kind = "text/css" if path.endswith(".css") else "text/html; charset=utf-8"
             return Answer(page, headers=(("Content-Type", kind),))
+        if callable(page):
+            return page(headers)
         return page if isinstance(page, Answer) else page[min(turn, len(page) - 1)]
 
 
@@ -113,7 +117,7 @@ def _handler(site: GatedSite) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            answer = site.answer(self.path)
+            answer = site.answer(self.path, self.headers)
             body = answer.body.encode()
             try:
                 self.send_response(answer.status)

@@ -9,6 +9,7 @@ import uvloop
 
 from muniment.fetch import Client, FetchConfig
 from muniment.model.exchange import Exchange
+from muniment.rules.proxies import proxy_rules
 from muniment.testing.raw_server import Certificate, make_certificate
 
 Run = Callable[..., Any]
@@ -16,6 +17,8 @@ Run = Callable[..., Any]
 
 def settings(**changes: Any) -> FetchConfig:
     values: dict[str, Any] = {"user_agent": "test/1", "allowed_classes": frozenset({"loopback"}), "timeout": 5.0}
+    if "proxy" in changes:
+        changes["proxies"] = proxy_rules((changes.pop("proxy"),))
     return FetchConfig(**(values | changes))
 
 

@@ -1,4 +1,6 @@
-"""The cookies of a job."""
+"""The cookies of a job, and several proxies in its settings where there was one."""
+
+import json
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +10,14 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the table of cookies."""
+    """Make the table of cookies; read the proxy of older settings as the only one."""
+    jobs = sa.table("jobs", sa.column("id", sa.Integer), sa.column("settings", sa.Text))
+    connection = op.get_bind()
+    for job_id, text in connection.execute(sa.select(jobs.c.id, jobs.c.settings)).all():
+        settings = json.loads(text)
+        before = settings.get("proxy")
+        settings["proxy"] = before if isinstance(before, list) else [before] if before else []
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings=json.dumps(settings)))
     op.create_table(
         "cookies",
         sa.Column("job_id", sa.Integer(), nullable=False),
