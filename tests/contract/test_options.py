@@ -52,7 +52,7 @@ CONTRACT = {
     "--header": ("header", ()),
     "--cookies": ("cookies", None),
     "--auth-file": ("auth_file", None),
-    "--proxy": ("proxy", None),
+    "--proxy": ("proxy", ()),
     "--insecure": ("insecure", False),
     "--http-compression": ("http_compression", False),
     "--mode": ("mode", "fast"),

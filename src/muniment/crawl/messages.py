@@ -211,7 +211,9 @@ FromWorker = (
     | Trouble
     | Bye
 )
-FromOrchestrator = Setup | PagesOut | CookiesSet | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
+FromOrchestrator = (
+    Setup | PagesOut | CookiesSet | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
+)
 
 M = TypeVar("M")
 _LENGTH = struct.Struct(">I")

@@ -393,7 +393,11 @@ def test_no_parent_keeps_to_the_directory_of_each_start_page(tracker):
 
 
 def test_a_job_is_active_and_its_settings_hold_no_secret(tracker):
-    job = tracker(START, proxy="http://user:hush@proxy.example:1/", header=("Cookie: hush", "X-Plain: kept"))
+    job = tracker(
+        START,
+        proxy=("http://user:hush@proxy.example:1/", "*.a=http://u:hush@b:1"),
+        header=("Cookie: hush", "X-Plain: kept"),
+    )
     state, kept = job.db.connection.execute(select(jobs.c.state, jobs.c.settings)).one()
     assert state == "ACTIVE"
     assert "hush" not in kept

@@ -13,7 +13,8 @@ FIXED = {
 }  # fmt: skip
 FREE = {
     "ignore": ("x",), "per_host": 9, "delay": DelayRange(1, 2), "robots": False, "tries": 1, "timeout": 1.0,
-    "max_pages": 1, "max_redirects": 1, "user_agent": "x", "proxy": "http://p.example:1", "workers": 3, "min_free": 1,
+    "max_pages": 1, "max_redirects": 1, "user_agent": "x", "proxy": ("http://p.example:1",), "workers": 3,
+    "min_free": 1,
 }  # fmt: skip
 
 

@@ -1,0 +1,148 @@
+"""Cookies: what a field means, who may set it, where it goes, and files that hold it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.errors import UsageError
+from muniment.rules.cookies import parse_set_cookie
+from muniment.rules.jar import Jar
+from muniment.rules.netscape import read_cookies, write_cookies
+
+NOW_S = 1_795_000_000
+NOW = NOW_S * 1_000_000
+URL = "https://www.site.example/a/b?c=/d"
+
+
+def said(field: str, url: str = URL, at: int = NOW):
+    return parse_set_cookie(field, url, at)
+
+
+def jar(*fields: str, url: str = URL) -> Jar:
+    made = Jar()
+    for number, field in enumerate(fields):
+        cookie = said(field, url, NOW + number)
+        if cookie:
+            made.keep(cookie)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "value"),
+    [("a=b", "a", "b"), (" a = b c ", "a", "b c"), ('a="b"', "a", '"b"'), ("a=b=c", "a", "b=c"), ("a=", "a", ""),
+     ("alone", "", "alone"), ("=x", "", "x"), ("a=b; x; y=z", "a", "b")],
+)  # fmt: skip
+def test_names_and_values(field, name, value):
+    cookie = said(field)
+    assert (cookie.name, cookie.value) == (name, value)
+    assert (cookie.domain, cookie.path, cookie.host_only, cookie.expires_at) == ("www.site.example", "/a", True, 0)
+
+
+@pytest.mark.parametrize("field", ["", ";", "=", "a=b\x00", "a=b\x01c", "a=" + "x" * 5000, "a=b; Domain=other.example"])
+def test_what_is_no_cookie(field):
+    assert said(field) is None
+
+
+@pytest.mark.parametrize(
+    ("domain", "kept"),
+    [("site.example", "site.example"), (".site.example", "site.example"), ("SITE.example", "site.example"),
+     ("www.site.example", "www.site.example"), ("example", None), ("a.www.site.example", None), ("ite.example", None),
+     ("site.example.", None), ("127.0.0.1", None)],
+)  # fmt: skip
+def test_domains(domain, kept):
+    cookie = said(f"a=b; Domain={domain}")
+    assert (cookie and cookie.domain) == kept
+
+
+def test_a_public_suffix_is_refused_except_for_the_host_of_that_name():
+    assert said("a=b; Domain=co.uk", "https://shop.co.uk/") is None
+    assert said("a=b; Domain=github.io", "https://me.github.io/") is None
+    assert said("a=b; Domain=github.io", "https://github.io/").host_only
+    assert said("a=b; Domain=localhost", "http://www.localhost/") is None
+    assert said("a=b; Domain=0.0.1", "http://127.0.0.1/") is None
+
+
+@pytest.mark.parametrize(
+    ("field", "url", "good"),
+    [("a=b; Secure", "http://h.example/", False), ("a=b; Secure", "https://h.example/", True),
+     ("__Secure-a=b", "https://h.example/", False), ("__Secure-a=b; Secure", "https://h.example/", True),
+     ("__Host-a=b; Secure; Path=/", "https://h.example/", True), ("__Host-a=b; Secure", "https://h.example/x/y", False),
+     ("__Host-a=b; Secure; Path=/; Domain=h.example", "https://h.example/", False),
+     ("__host-a", "https://h.example/", False)],
+)  # fmt: skip
+def test_what_an_origin_may_claim(field, url, good):
+    assert (said(field, url) is not None) == good
+
+
+@pytest.mark.parametrize(
+    ("said_of_time", "expires"),
+    [("Max-Age=10", NOW_S + 10), ("Max-Age=0", 1), ("Max-Age=-5", 1), ("Max-Age=x", 0),
+     ("Max-Age=5; Expires=Wed, 01 Jan 2020 00:00:00 GMT", NOW_S + 5), ("Max-Age=" + "9" * 30, NOW_S + 34_560_000),
+     ("Expires=Wed, 01 Jan 2020 00:00:00 GMT", 1_577_836_800),
+     ("Expires=Wednesday, 01-Jan-20 00:00:00 GMT", 1_577_836_800),
+     ("Expires=Wed Jan  1 00:00:00 2020", 1_577_836_800), ("Expires=1 jan 1970 00:00:00", 1), ("Expires=tomorrow", 0),
+     ("Expires=Wed, 32 Jan 2020 00:00:00 GMT", 0), ("Expires=Wed, 30 Feb 2020 00:00:00 GMT", 0)],
+)  # fmt: skip
+def test_when_it_is_over(said_of_time, expires):
+    assert said(f"a=b; {said_of_time}").expires_at == expires
+
+
+@given(st.text(st.characters(max_codepoint=255)))
+def test_any_field_is_a_cookie_or_none(field):
+    cookie = said(field)
+    assert cookie is None or cookie.domain in {"www.site.example", "site.example"}
+
+
+def test_where_cookies_go():
+    kept = jar(
+        "one=1; Path=/",
+        "deep=2; Path=/a",
+        "wide=3; Path=/; Domain=site.example",
+        "safe=4; Path=/; Secure",
+        "x=5; Path=/b",
+    )
+    assert kept.header(URL, NOW_S) == "deep=2; one=1; wide=3; safe=4"
+    assert kept.header("http://www.site.example/ab", NOW_S) == "one=1; wide=3"
+    assert kept.header("http://img.site.example/", NOW_S) == "wide=3"
+    assert kept.header("http://othersite.example/", NOW_S) == ""
+    assert not Jar()
+
+
+def test_the_later_one_counts_and_deletions_are_remembered():
+    late, early, gone = said("a=late", at=NOW + 5), said("a=early", at=NOW), said("a=; Max-Age=0", at=NOW + 9)
+    made = Jar()
+    assert made.keep(late) == []
+    assert made.keep(early) is None
+    assert made.header(URL, NOW_S) == "a=late"
+    made.keep(gone)
+    assert made.keep(late) is None
+    assert made.header(URL, NOW_S) == ""
+
+
+def test_a_jar_is_bounded():
+    made = Jar(most_domains=2)
+    for host in ("a", "b", "c"):
+        made.keep(said("n=1", f"https://{host}.example/"))
+    assert [made.header(f"https://{host}.example/", NOW_S) for host in "abc"] == ["", "n=1", "n=1"]
+    fallen = [out for number in range(200) for out in made.keep(said(f"n{number}=1", at=NOW + number))]
+    assert [out.name for out in fallen] == [f"n{number}" for number in range(20)]
+
+
+def test_a_cookie_file_comes_back_as_it_was():
+    cookies = [said("a=b; HttpOnly; Path=/"), said("c=\xe9 d; Domain=site.example; Secure; Max-Age=9")]
+    text = write_cookies(cookies)
+    assert sorted(read_cookies(text, "f", NOW), key=lambda cookie: cookie.name) == cookies
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x", "h\tTRUE\t/\tFALSE\t0\thush", "h\tTRUE\t/\tFALSE\tx\ta\thush", "\tTRUE\t/\tFALSE\t0\ta\thush",
+                                  "h.example\tTRUE\t/\tNO\t0\ta\thush", ".com\tTRUE\t/\tFALSE\t0\ta\thush"],
+)  # fmt: skip
+def test_a_line_that_makes_no_sense_is_named_and_not_shown(line):
+    with pytest.raises(UsageError) as caught:
+        read_cookies(f"# a comment\n\n{line}\n", "jar.txt", NOW)
+    assert "line 3 of the cookie file jar.txt" in str(caught.value)
+    assert "hush" not in str(caught.value)
