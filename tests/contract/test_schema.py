@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -89,3 +91,26 @@ def test_rows_that_grow_with_a_job_begin_their_key_with_it(table):
 
 def test_tables_carry_the_names_of_seed_002():
     assert {"jobs", "pages", "relations", "attempts", "results", "job_rulesets"} <= set(metadata.tables)
+
+
+@pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])
+def test_the_proxy_of_an_older_job_is_the_only_one(tmp_path, before, after):
+    """Revision 0003 turned the setting into a list."""
+    engine = create_engine(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(
+            text(
+                "INSERT INTO jobs (name, state, settings, start_digest, created_at) VALUES ('j', 'ACTIVE', :s, '', 0)"
+            ),
+            {"s": f'{{"out":"o","proxy":{before}}}'},
+        )
+        connection.commit()
+    migrate.upgrade(engine, "old")
+    with engine.connect() as connection:
+        kept = json.loads(connection.execute(text("SELECT settings FROM jobs")).scalar_one())
+    assert kept == {"out": "o", "proxy": after}
+    engine.dispose()

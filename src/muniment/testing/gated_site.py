@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
@@ -23,7 +24,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
 
 
-Page = str | Answer | Sequence[Answer] | Callable[[Mapping[str, str]], Answer]
+Page = str | Answer | Sequence[Answer] | Callable[["Message[str, str]"], Answer]
 _MISSING = Answer("there is no such page", 404)
 
 
@@ -86,7 +87,7 @@ class GatedSite:
         with self._news:
             return Counter(self.requests)
 
-    def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
+    def answer(self, path: str, headers: Message[str, str]) -> Answer:
         """Log a request, wait at its gate, and choose what to say."""
         with self._news:
             turn = self.requests.count(path)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from email.message import Message
 from http.cookies import SimpleCookie
 
 from muniment.testing.gated_site import Answer, GatedSite, Page
@@ -18,7 +19,7 @@ def moved(to: str, *cookies: str, status: int = 302) -> Answer:
     return Answer("moved", status, (("Location", to), *(("Set-Cookie", cookie) for cookie in cookies)))
 
 
-def _cookie(headers: Mapping[str, str], name: str) -> str:
+def _cookie(headers: Message[str, str], name: str) -> str:
     found = SimpleCookie(headers.get("Cookie", "")).get(name)
     return found.value if found else ""
 
@@ -75,7 +76,7 @@ class BasicWall(GatedSite):
         super().__init__({path: self._guard(text) for path, text in pages.items()}, address=address)
 
     def _guard(self, text: str) -> Page:
-        def page(headers: Mapping[str, str]) -> Answer:
+        def page(headers: Message[str, str]) -> Answer:
             given = headers.get("Authorization", "")
             self.authorizations.append(given)
             asks = (("WWW-Authenticate", 'Basic realm="the wall"'),)
@@ -98,7 +99,7 @@ class DigestWall(GatedSite):
             f'Digest realm="the \\"wall\\"", qop="auth,auth-int", algorithm={self._algorithm}, nonce="n0", opaque="o"'
         )
 
-        def page(headers: Mapping[str, str]) -> Answer:
+        def page(headers: Message[str, str]) -> Answer:
             if self._right(path, headers.get("Authorization", "")):
                 return Answer(text)
             return Answer("who are you?", 401, (("WWW-Authenticate", asks),))
