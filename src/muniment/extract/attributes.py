@@ -1,10 +1,12 @@
-"""The two attribute values with a grammar: the candidates of a `srcset`, the target of a `meta` refresh."""
+"""Attribute values with a grammar: the candidates of a `srcset`, the target of a refresh, the words of a `rel`."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["refresh_target", "srcset_urls"]
+from muniment.model.link import FoundAs
+
+__all__ = ["refresh_target", "rel_found_as", "srcset_urls"]
 
 # HTML, "parse a srcset attribute": an address runs to white space; commas at its end mean that it has no
 # descriptors; else these run to the next comma outside brackets. Possessive throughout, and the address optional, so
@@ -15,6 +17,9 @@ _CANDIDATES = re.compile(r"[ \t\n\f\r,]*+(?:([^ \t\n\f\r]++)(?:(?<=,)|[^,(]*+(?:
 _REFRESH = re.compile(
     r"\s*+(?:[\d.]++(?:\s*+[;,]|\s|\Z)|(?![\d.]))\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL
 )
+_ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
+_PRELOADS = {"preload", "modulepreload"}
+_HINTS = {"dns-prefetch", "preconnect"}
 _NUMBER_ONLY = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+\Z")
 
 
@@ -34,3 +39,17 @@ def refresh_target(content: str) -> str:
     if quote in {'"', "'"}:
         return target[1:].partition(quote)[0]
     return target
+
+
+def rel_found_as(rel: str, otherwise: FoundAs) -> FoundAs | None:
+    """What a `<link>` or a `Link` header of this relation refers to; None for hints that name no document."""
+    words = set(rel.lower().split())
+    if "stylesheet" in words:
+        return FoundAs.STYLESHEET
+    if words & _ICONS:
+        return FoundAs.ICON
+    if "manifest" in words:
+        return FoundAs.MANIFEST
+    if words & _PRELOADS:
+        return FoundAs.PRELOAD
+    return None if words & _HINTS else otherwise

@@ -21,6 +21,8 @@ class Kind(IntEnum):
     """A requisite that is also followed as a page (one link hop) when it lies on the site."""
     REDIRECT = 3
     """Costs no hop and keeps its parent's kind."""
+    LISTED = 4
+    """One hop from the start, wherever the sitemap that lists it stands."""
 
 
 @unique
@@ -54,6 +56,15 @@ class FoundAs(IntEnum):
     DATA_SRC = 24
     BACKGROUND = 25
     ROBOTS = 26
+    SITEMAP = 27
+    """A sitemap: named by robots.txt, by another one, or at its usual place."""
+    SITEMAP_URL = 28
+    FEED = 29
+    LINK_HEADER = 30
+    REFRESH_HEADER = 31
+    JSON_LD = 32
+    OPEN_GRAPH = 33
+    MANIFEST_URL = 34
 
     @property
     def label(self) -> str:
@@ -66,13 +77,18 @@ class FoundAs(IntEnum):
         return _KINDS[self]
 
 
-_LINKS = {FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.ROBOTS}
+_LINKS = {
+    FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.FEED,
+    FoundAs.LINK_HEADER, FoundAs.REFRESH_HEADER, FoundAs.JSON_LD, FoundAs.OPEN_GRAPH, FoundAs.MANIFEST_URL,
+}  # fmt: skip
 _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 
 
 def _kind(found_as: FoundAs) -> Kind:
     if found_as is FoundAs.REDIRECT:
         return Kind.REDIRECT
+    if found_as is FoundAs.SITEMAP_URL:
+        return Kind.LISTED
     if found_as in _LINKS:
         return Kind.LINK
     return Kind.FRAME if found_as in _FRAMES else Kind.REQUISITE

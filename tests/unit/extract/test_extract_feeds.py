@@ -1,0 +1,39 @@
+"""What feeds refer to."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.extract import extract
+from muniment.model.link import FoundAs as F
+
+URL = "http://site.example/feeds/all.xml"
+
+CASES = [
+    ("<rss version='2.0'><channel><link>http://s/</link><image><url>l.png</url><link>http://s/</link></image>"
+     "<item><title>t</title><link>/1?a&amp;b</link><guid>http://s/g</guid><comments>c</comments>"
+     "<enclosure url='e.mp3' length='1'/></item></channel></rss>",
+     ["http://s/", "l.png", "/1?a&b", "http://s/g", "c", "e.mp3"]),
+    ("<rss><item><guid isPermaLink='false'>tag:x</guid><link><![CDATA[/1]]></link>"
+     "<description><![CDATA[<link>no</link>]]></description></item></rss>", ["/1"]),
+    ("<rss><item><media:content url='m.mp4'/><media:thumbnail url=\"t.png\"/><itunes:image href='i.png'/>"
+     "<feedburner:origLink>o</feedburner:origLink><wfw:commentRss>r</wfw:commentRss></item></rss>",
+     ["m.mp4", "t.png", "i.png", "o", "r"]),
+    ("<rdf:RDF><channel rdf:about='x'><link>a</link></channel><item><link>b</link></item></rdf:RDF>", ["a", "b"]),
+    ("<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='me'/><link href=\"alt\"/><icon>i</icon><logo>l</logo>"
+     "<author><uri>u</uri></author><entry><link href='e1'/><content src='c'/><content type='html'>&lt;a></content>"
+     "</entry></feed>", ["me", "alt", "i", "l", "u", "e1", "c"]),
+    ("<rss><item><link/><link></link><enclosure/></item>", []),
+    ("<svg><link>x</link></svg>", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content_type", ["application/rss+xml", "application/atom+xml;charset=utf-8", "text/xml"])
+@pytest.mark.parametrize(("text", "links"), CASES)
+def test_finds(text, links, content_type):
+    assert extract(text.encode(), content_type, URL).links == [(href, F.FEED) for href in links]
+
+
+def test_xml_base_of_a_feed():
+    text = b"<feed xml:base='http://o.example/b/'><link href='x'/></feed>"
+    assert extract(text, "application/atom+xml", URL).base == "http://o.example/b/"
