@@ -135,7 +135,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Option(("--import-ignores",), "Read patterns from a file of ArchiveBot or grab-site.", "FILE")
     ] = ()
     sitemaps: Annotated[
-        bool, Option(("--sitemaps",), "Read sitemaps.", off="--no-sitemaps", on_resume="fixed", later=True)
+        bool,
+        Option(
+            ("--sitemaps",),
+            "Read sitemaps: those that robots.txt names, and /sitemap.xml.",
+            off="--no-sitemaps",
+            on_resume="fixed",
+        ),
     ] = True
 
     # Pace
@@ -153,8 +159,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N")
     ] = None
     robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots")] = True
-    nofollow: Annotated[bool, Option(("--nofollow",), "Obey nofollow.", later=True)] = False
-    noarchive: Annotated[bool, Option(("--noarchive",), "Obey noarchive.", later=True)] = False
+    nofollow: Annotated[
+        bool, Option(("--nofollow",), "Do not follow the links of pages that say nofollow to robots.")
+    ] = False
+    noarchive: Annotated[bool, Option(("--noarchive",), "Do not keep pages that say noarchive to robots.")] = False
 
     # Failure and limits
     tries: Annotated[

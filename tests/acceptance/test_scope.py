@@ -15,7 +15,7 @@ from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
 
-PACE = ("--no-robots", "--tries", 1, "--workers", 1, "--quiet")
+PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1, "--quiet")
 REQUISITES = {
     f"home/{name}" for name in ("a.png", "s.js", "v.mp4", "m.json", "fav.ico", "x2.png", "bg.png", "style.css")
 }

@@ -11,7 +11,7 @@ from muniment.fetch import address_class
 from muniment.fetch.dns import Resolver
 from muniment.fetch.proxy import resolved_here
 from muniment.model.failure import Failure
-from muniment.model.url import host_of, normalise
+from muniment.model.url import MOST_URL, host_of, normalise
 from muniment.rules.proxies import ProxyRule, proxy_for
 
 __all__ = ["allowed_classes", "start_urls"]
@@ -46,6 +46,8 @@ def _start_url(text: str, where: str) -> str:
     if url is None:
         hint = f"; did you mean https://{text}?" if normalise(f"https://{text}") and "://" not in text else ""
         raise UsageError(f"{text!r} ({where}) is not an http or https URL{hint}")
+    if len(url) > MOST_URL:
+        raise UsageError(f"{url[:60]}… ({where}) has {len(url)} characters; at most {MOST_URL} are asked for")
     return url
 
 

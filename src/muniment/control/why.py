@@ -58,8 +58,10 @@ def why(out: Path, state: Path, text: str) -> Why:
     if job is None or page is None:
         return Why(url=url, verdict="never seen", text="no page of this crawl links to it")
     settings = jobs.settings_of(job)
-    places = tuple(_places(out, url))
+    places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings)
+    if page.url != url:
+        reason = f"as {page.url}, which differs in its session id alone: {reason}"
     return Why(url=url, verdict=verdict, text=reason, page=page, places=places)
 
 

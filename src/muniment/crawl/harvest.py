@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from muniment.clock import now_ms
-from muniment.crawl.outlinks import Outlinks, Resolved
+from muniment.crawl.outlinks import NOTHING, Outlinks, Resolved
 from muniment.extract.coding import decode
-from muniment.extract.links import extract
+from muniment.extract.found import Found
+from muniment.extract.headers import header_links, header_wishes
+from muniment.extract.links import MOST_SITEMAP, Extracted, extract
 from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
+from muniment.model.url import resolve
+from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.retry import retryable, wait_ms
+from muniment.rules.robots import product_token
+from muniment.rules.wishes import wishes_for
+from muniment.settings import Settings
 
-__all__ = ["Harvested", "Refused", "finished", "harvest", "refused", "retry_wait"]
+__all__ = ["Harvested", "Manner", "Refused", "finished", "harvest", "refused", "retry_wait"]
 
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
-_NOTHING = Resolved(b"", b"", ())
+_SAYING = frozenset({"link", "refresh", "x-robots-tag"})
+"""Headers that may hold links or wishes."""
+_READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
 class Harvested(Struct, frozen=True):
@@ -40,23 +50,52 @@ class Harvested(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """A page that robots.txt keeps from being fetched: for good, or until robots.txt itself can be had."""
+    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or it asks for that."""
 
     claim: Claim
     reason: str
     final: bool
     retry_after_ms: int
+    found: Resolved = NOTHING
 
 
-def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks, tries: int) -> Harvested:
-    """Find the links of an exchange and decide whether its page is done."""
+class Manner(Struct, frozen=True):
+    """The settings that decide how an answer is read."""
+
+    tries: int
+    agent: str = "muniment"
+    """The product name by which pages address this robot."""
+    heard: frozenset[str] = frozenset()
+    """Which words to robots are obeyed."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Manner:
+        """The manner that a job's settings ask for."""
+        obeyed = {"nofollow": settings.nofollow, "noarchive": settings.noarchive}
+        heard = frozenset(word for word, on in obeyed.items() if on)
+        return cls(settings.tries, product_token(robots_agent(settings.user_agent)), heard)
+
+
+def harvest(
+    claim: Claim,
+    exchange: Exchange,
+    outlinks: Outlinks,
+    manner: Manner,
+    beside: Sequence[tuple[str, FoundAs]] = (),
+) -> Harvested | Refused:
+    """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
     done = claim.last_try or not retryable(exchange.status, exchange.failure)
+    wait = 0 if done else retry_wait(claim, manner.tries)
+    said = [header for header in exchange.headers if header[0] in _SAYING]
     # the links of an answer that will be asked for again are taken from the last one
-    target = _redirect(claim, exchange, outlinks) if done else ""
-    if target:
-        found = outlinks.resolve(claim.url, [(target, FoundAs.REDIRECT)], follow=claim.follow)
-    else:
-        found = _links(claim, exchange, outlinks) if done else _NOTHING
+    target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
+    document = _extracted(claim, exchange) if done and not target else None
+    wishes = _wishes(said, document, manner) if manner.heard else manner.heard
+    if done and not target:
+        found = _links(claim, said, document, outlinks, beside, wishes)
+    if "noarchive" in wishes:
+        exchange.body.close()
+        return Refused(claim, "noarchive: the page asks robots not to keep it", done, wait, found)
     context = PageContext(
         via=claim.via,
         depth=claim.depth,
@@ -67,7 +106,7 @@ def harvest(claim: Claim, exchange: Exchange, outlinks: Outlinks, tries: int) ->
         redirect_to=target,
         outlinks=found.lines,
     )
-    return Harvested(claim, exchange, context, found, done, 0 if done else retry_wait(claim, tries))
+    return Harvested(claim, exchange, context, found, done, wait)
 
 
 def retry_wait(claim: Claim, tries: int) -> int:
@@ -75,29 +114,60 @@ def retry_wait(claim: Claim, tries: int) -> int:
     return wait_ms(claim.attempt, tries, random.random())
 
 
-def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> str:
+def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, Resolved]:
     location = exchange.header("location") if exchange.status in REDIRECTS else ""
     if not location:
-        return ""
+        return "", NOTHING
     try:
         # servers send UTF-8 where the grammar wants ASCII
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:
         pass
-    return outlinks.url_of(claim.url, location)
+    # what is asked for in order to be read stays that where it moved to
+    found_as = FoundAs(claim.found_as) if claim.found_as in _READ_WHEREVER else FoundAs.REDIRECT
+    return outlinks.redirect(claim.url, location, found_as)
 
 
-def _links(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> Resolved:
+def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:
+    """What a document refers to; None when there is none."""
     kind = exchange.header("content-type")
     if not exchange.body.payload_length or not _may_hold_links(kind):
-        return _NOTHING
-    payload = exchange.body.payload(_MOST_EXTRACTED)
+        return None
+    most = MOST_SITEMAP if claim.found_as == FoundAs.SITEMAP else _MOST_EXTRACTED
+    payload = exchange.body.payload(most)
     coding = exchange.header("content-encoding")
     if coding:
-        payload = decode(payload, coding, _MOST_EXTRACTED)
-    found = extract(payload, kind, claim.url)
-    base = found.base if found.base.startswith(("http://", "https://")) else claim.url
-    return outlinks.resolve(base, found.links, found.anchors, follow=claim.follow)
+        payload = decode(payload, coding, most)
+    return extract(payload, kind, claim.url, FoundAs(claim.found_as))
+
+
+def _wishes(said: list[tuple[str, str]], document: Extracted | None, manner: Manner) -> frozenset[str]:
+    asked = [*header_wishes(said), *(document.wishes if document else ())]
+    return wishes_for(manner.agent, asked) & manner.heard
+
+
+def _links(
+    claim: Claim,
+    said: list[tuple[str, str]],
+    document: Extracted | None,
+    outlinks: Outlinks,
+    beside: Sequence[tuple[str, FoundAs]],
+    wishes: frozenset[str],
+) -> Resolved:
+    """The outlinks of an answer: what it is to lead to, what its headers refer to, and what its document does."""
+    links = document.links if document else []
+    if said or beside:
+        # they are seen from the page itself, whatever base its document names
+        first = Found()
+        header_links(said, first.add)
+        links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
+    follow = claim.follow
+    if "nofollow" in wishes:
+        follow, links = False, [link for link in links if link[1] is not FoundAs.SITEMAP_URL]
+    if document is None:
+        return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
+    base = document.base if document.base.startswith(("http://", "https://")) else claim.url
+    return outlinks.resolve(base, links, document.anchors, follow=follow)
 
 
 def _may_hold_links(content_type: str) -> bool:
@@ -128,7 +198,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
 
 
 def refused(page: Refused) -> Finished:
-    """What the tracker is told about a page that robots.txt keeps from being fetched."""
+    """What the tracker is told about a page of which nothing is kept."""
     claim, now = page.claim, now_ms()
     done = page.final or claim.last_try
     return Finished(
@@ -144,7 +214,7 @@ def refused(page: Refused) -> Finished:
         body_length=0,
         payload=b"",
         record_id=b"",
-        outlinks=b"",
+        outlinks=page.found.entries,
         followed=True,
         refused=page.reason if done else "",
     )

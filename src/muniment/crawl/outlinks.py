@@ -19,8 +19,9 @@ from muniment.archive.records import outlink_line
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import directory_of, origin_of, resolve, url_key
+from muniment.rules.sessions import page_key
 
-__all__ = ["Outlinks", "Resolved", "join_plain"]
+__all__ = ["NOTHING", "Outlinks", "Resolved", "join_plain"]
 
 _MOST_REMEMBERED = 150_000
 _BYTE = tuple(bytes([found_as]) for found_as in FoundAs)
@@ -40,7 +41,7 @@ class _Target:
     __slots__ = ("entry", "key", "line", "told", "url")
 
     def __init__(self, url: str) -> None:
-        self.url, self.key, self.told = url, url_key(url), False
+        self.url, self.key, self.told = url, page_key(url), False
         # as most references are: found as <a href>
         self.entry, self.line = self.key + _BYTE[_A], outlink_line(url, _LABEL[_A])
 
@@ -56,6 +57,7 @@ class Resolved(Struct, frozen=True):
     """Key and text of the URLs that this worker tells the tracker for the first time."""
 
 
+NOTHING = Resolved(b"", b"", ())
 _NOWHERE = _Target("")
 """What a reference that is no http or https URL means."""
 
@@ -71,9 +73,18 @@ class Outlinks:
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
-    def url_of(self, base: str, href: str) -> str:
-        """The URL that a reference means; empty when it is no http or https URL."""
-        return self._meant(self._known_of(origin_of(base)), base, href).url
+    def redirect(self, url: str, location: str, found_as: FoundAs) -> tuple[str, Resolved]:
+        """Where a redirect leads, and that as outlinks; empty when it is no http or https URL."""
+        href = cleaned(location)
+        target = resolve(url, href) if href else None
+        if target is None:
+            return "", NOTHING
+        key = page_key(target)
+        if key == page_key(url):
+            # to itself with a session id, as servers do with visitors that send no cookie: else it were never captured
+            key = url_key(target)
+        line = outlink_line(target, _LABEL[found_as])
+        return target, Resolved(key + _BYTE[found_as], line, ((key, target),))
 
     def resolve(
         self, base: str, links: Iterable[tuple[str, FoundAs]], anchors: Iterable[str] = (), *, follow: bool

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from muniment.clock import now_ms
 from muniment.crawl.visitor import Visit
+from muniment.extract.sitemap import robots_sitemaps
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, resolve
 from muniment.rules.agents import robots_agent
@@ -32,12 +33,17 @@ class Robots:
         self._visit, self._agent = visit, product_token(robots_agent(user_agent))
         self._ask, self._tell, self._asked = ask, tell, asked
         self._rules: dict[str, RobotsRules] = {}
+        self._sitemaps: dict[str, tuple[str, ...]] = {}
         self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
 
     def refuses(self, url: str) -> bool | None:
         """Whether the rules forbid the URL; None when they are not known yet."""
         rules = self._rules.get(origin_of(url))
         return None if rules is None else not rules.allows(url)
+
+    def sitemaps(self, url: str) -> tuple[str, ...]:
+        """The sitemaps that the robots.txt of the URL's origin names, as written."""
+        return self._sitemaps.get(origin_of(url), ())
 
     async def learn(self, url: str) -> RobotsAnswer:
         """Get the rules of the URL's origin; an answer that does not decide leaves them unknown."""
@@ -56,7 +62,10 @@ class Robots:
         if settled(answer):
             if len(self._rules) >= _MOST_ORIGINS:
                 self._rules.clear()
+                self._sitemaps.clear()
             self._rules[origin] = RobotsRules(answer, self._agent)
+            if answer.status == 200 and (named := robots_sitemaps(answer.text)):
+                self._sitemaps[origin] = named
         return answer
 
     async def _fetch(self, origin: str) -> RobotsAnswer:

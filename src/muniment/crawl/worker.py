@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -17,7 +18,7 @@ from msgspec import structs
 from muniment.archive.records import WarcInfo
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.harvest import Harvested, Refused, harvest, retry_wait
+from muniment.crawl.harvest import Harvested, Manner, Refused, harvest, retry_wait
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Page, Recorder
@@ -26,8 +27,10 @@ from muniment.crawl.visitor import Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client, unreached
 from muniment.model.capture import Earlier
+from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.rules.robots import RobotsAnswer, settled
+from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
 
 __all__ = ["Worker"]
@@ -44,7 +47,9 @@ class Worker:
         settings = setup.settings
         self._channel, self._client = channel, client
         self._visitor = Visitor(client, setup.accounts)
-        self._tries, self._workers = settings.tries, max(1, setup.workers)
+        self._workers = max(1, setup.workers)
+        self._settings, self._manner = settings, Manner.of(settings)
+        self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(1, settings.delay)
         self._set_pace(settings)
         self._amended = asyncio.Event()
@@ -127,10 +132,10 @@ class Worker:
                 answer = await self._robots.learn(claim.url)
                 if answer.failure is not None:
                     # the host cannot be reached, so neither can the page: it fails as it would have
-                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._tries)
+                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._manner)
                 if not settled(answer):
                     reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
-                    return Refused(claim, reason, False, retry_wait(claim, self._tries))
+                    return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
                 refuses = self._robots.refuses(claim.url)
             if refuses:
                 return Refused(claim, "robots: robots.txt disallows it", True, 0)
@@ -140,10 +145,19 @@ class Worker:
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise DiskFullError(f"no room for a large body: {exchange.failure.text}")
         self._wire_bytes += len(exchange.head) + exchange.body.length
-        page = harvest(claim, exchange, self._outlinks, self._tries)
-        if visit.before or visit.cookies_sent:
+        beside = self._beside(claim) if claim.depth == 0 and self._sitemaps and exchange.status else ()
+        page = harvest(claim, exchange, self._outlinks, self._manner, beside)
+        if isinstance(page, Harvested) and (visit.before or visit.cookies_sent):
             return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
+        if isinstance(page, Refused):
+            for early in visit.before:
+                early.body.close()
         return page
+
+    def _beside(self, claim: Claim) -> Sequence[tuple[str, FoundAs]]:
+        """The sitemaps of a start page's site."""
+        named = None if self._robots is None else self._robots.sitemaps(claim.url)
+        return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
     def _start_lanes(self) -> None:
         if self._stopping:
@@ -289,7 +303,7 @@ class Worker:
         self._channel.send(say.RobotsTold(origin, answer))
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
-        news = [told for page in pages if isinstance(page, Harvested) for told in page.found.news]
+        news = [told for page in pages for told in page.found.news]
         batch = FinishBatch(results, news, self._visitor.take_news())
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0

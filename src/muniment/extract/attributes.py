@@ -1,12 +1,13 @@
-"""Attribute values with a grammar: the candidates of a `srcset`, the target of a refresh, the words of a `rel`."""
+"""Attributes that are more than one URL: `srcset`, a refresh, the words of a `rel`, and what lazy loaders set late."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 from muniment.model.link import FoundAs
 
-__all__ = ["refresh_target", "rel_found_as", "srcset_urls"]
+__all__ = ["LAZY", "lazy_links", "refresh_target", "rel_found_as", "srcset_urls"]
 
 # HTML, "parse a srcset attribute": an address runs to white space; commas at its end mean that it has no
 # descriptors; else these run to the next comma outside brackets. Possessive throughout, and the address optional, so
@@ -20,6 +21,15 @@ _REFRESH = re.compile(
 _ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
 _PRELOADS = {"preload", "modulepreload"}
 _HINTS = {"dns-prefetch", "preconnect"}
+# What scripts of lazy loading copy to `src` and `srcset` once an element is in view.
+_LATE_URLS = (
+    "data-src", "data-original", "data-lazy-src", "data-lazy", "data-lazyload", "data-original-src", "data-hi-res-src",
+    "data-image", "data-img-src", "data-large-file", "data-orig-file", "data-poster", "data-flickity-lazyload",
+)  # fmt: skip
+_LATE_SETS = ("data-srcset", "data-lazy-srcset", "data-original-set")
+LAZY = frozenset((*_LATE_URLS, *_LATE_SETS))
+"""Attributes of lazy loading."""
+_CERTAIN = frozenset({"data-src", "data-original", "data-lazy-src", "data-original-src"})
 _NUMBER_ONLY = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+\Z")
 
 
@@ -53,3 +63,14 @@ def rel_found_as(rel: str, otherwise: FoundAs) -> FoundAs | None:
     if words & _PRELOADS:
         return FoundAs.PRELOAD
     return None if words & _HINTS else otherwise
+
+
+def lazy_links(get: Callable[[str], str | None]) -> Iterator[str]:
+    """The addresses in the attributes of lazy loading; `get` gives an attribute's value."""
+    for name in _LATE_URLS:
+        value = get(name)
+        # some of these names are also switches (`data-lazy="true"`) or hold a script's settings
+        if value and (name in _CERTAIN or (("/" in value or "." in value) and value[0] not in "{[")):
+            yield value
+    for name in _LATE_SETS:
+        yield from srcset_urls(get(name) or "")

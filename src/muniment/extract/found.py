@@ -17,7 +17,7 @@ _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORE
 class Found:
     """The references of one document."""
 
-    __slots__ = ("anchors", "base", "links")
+    __slots__ = ("anchors", "base", "links", "wishes")
 
     def __init__(self) -> None:
         # Nine references in ten are <a href>. Most of them were seen on an earlier page, so cleaning them is left to
@@ -25,6 +25,7 @@ class Found:
         self.anchors: list[str] = []
         self.links: dict[tuple[str, FoundAs], None] = {}
         self.base: str | None = None
+        self.wishes: list[tuple[str, str]] = []
 
     def add(self, raw: str, found_as: FoundAs) -> None:
         """Keep a reference as written, unless it is empty, a bare fragment, of an unfetched scheme, or known."""

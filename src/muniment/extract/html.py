@@ -7,31 +7,32 @@ from collections.abc import Callable, Iterable
 
 from turbohtml import Document, Element, TokenType, parse, tokenize
 
-from muniment.extract.attributes import refresh_target, srcset_urls
+from muniment.extract.attributes import LAZY, lazy_links, refresh_target, rel_found_as, srcset_urls
 from muniment.extract.charset import decode
 from muniment.extract.css import css_links
 from muniment.extract.found import Found
+from muniment.extract.queries import encode_queries
+from muniment.extract.structured import json_ld_links
 from muniment.model.link import FoundAs
 
 __all__ = ["html_links"]
 
 _Get = Callable[[str], str | None]
 _Special = Callable[[_Get, Found], None]
+_Visit = Callable[[str, _Get, Iterable[str], Found], None]
 
-# Looking up elements by tag is the fastest question turbohtml answers, but `style` and `background` may be anywhere.
+# Looking up elements by tag is the fastest question turbohtml answers, but styles and backgrounds may be anywhere.
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
 # to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
 _TAGS = (
     "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link",
     "meta", "noframes", "object", "script", "source", "style", "track", "use", "video",
 )  # fmt: skip
-_ANYWHERE = "[style],[background]"
+_ANYWHERE = "[style],[background],[data-bg],[data-background],[data-background-image]"
+_LATE = ("data-bg", "data-background", "data-background-image")
+_JSON_LD = "script[type$='ld+json' i]"
 _ALL = ",".join((*_TAGS, _ANYWHERE))
-_IMAGE = (
-    ("src", FoundAs.IMG),
-    ("data-src", FoundAs.DATA_SRC),
-    ("data-original", FoundAs.DATA_SRC),
-)
+_IMAGE = (("src", FoundAs.IMG),)
 _HREFS = (("href", FoundAs.IMG), ("xlink:href", FoundAs.IMG))
 _BACKGROUND = (("background", FoundAs.BACKGROUND),)
 _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
@@ -39,13 +40,13 @@ _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
     "area": (("href", FoundAs.AREA),),
     "img": _IMAGE,
     "script": (("src", FoundAs.SCRIPT),),
-    "iframe": (("src", FoundAs.IFRAME), ("data-src", FoundAs.DATA_SRC)),
+    "iframe": (("src", FoundAs.IFRAME),),
     "frame": (("src", FoundAs.FRAME),),
     "object": (("data", FoundAs.OBJECT),),
     "embed": (("src", FoundAs.EMBED),),
-    "video": (("src", FoundAs.VIDEO), ("poster", FoundAs.VIDEO), ("data-src", FoundAs.DATA_SRC)),
-    "audio": (("src", FoundAs.AUDIO), ("data-src", FoundAs.DATA_SRC)),
-    "source": (("src", FoundAs.SOURCE), ("data-src", FoundAs.DATA_SRC)),
+    "video": (("src", FoundAs.VIDEO), ("poster", FoundAs.VIDEO)),
+    "audio": (("src", FoundAs.AUDIO),),
+    "source": (("src", FoundAs.SOURCE),),
     "track": (("src", FoundAs.TRACK),),
     "image": (*_HREFS, *_IMAGE),
     "use": _HREFS,
@@ -54,12 +55,23 @@ _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
     **dict.fromkeys(("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th"), _BACKGROUND),
 }
 _WITH_SETS = {"img", "source", "image"}
+_LAZY_TAGS = {"img", "source", "image", "iframe", "video", "audio", "embed"}
 # Before Python 3.12 an enumeration's member takes longer to name than a local call.
 _A, _SRCSET, _DATA_SRC = FoundAs.A, FoundAs.SRCSET, FoundAs.DATA_SRC
 
-_ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
-_PRELOADS = {"preload", "modulepreload"}
-_HINTS = {"dns-prefetch", "preconnect"}
+# What others are to show of a page (Open Graph, Twitter cards), by the name of the meta element.
+_SHARED = frozenset(
+    {
+        *(f"og:{kind}{part}" for kind in ("image", "video", "audio") for part in ("", ":url", ":secure_url")),
+        "og:url", "og:see_also", "twitter:image", "twitter:image:src", "twitter:player", "twitter:player:stream",
+        "twitter:url", "thumbnail",
+    }
+)  # fmt: skip
+_TILES = frozenset({"msapplication-tileimage", "msapplication-config"}) | {
+    f"msapplication-{shape}logo" for shape in ("square70x70", "square150x150", "wide310x150", "square310x310")
+}
+_ASKS = re.compile(r"\b(?:nofollow|noarchive|none)\b", re.IGNORECASE).search
+_LONGEST_WISH = 200
 
 # A scripting parser's raw text: parsed again. Each level costs its bytes once more, hence a bound.
 _RAW_TEXT = {"noframes", "noscript"}
@@ -87,8 +99,12 @@ def html_links(payload: bytes, charset: str | None, found: Found, *, xhtml: bool
         payload = _XHTML_EMPTY.sub(rb"<\1\2></\1>", payload)
     if _may_explode(payload):
         _visit_tokens(decode(payload, charset), found, _RAW_LEVELS)
+        encoding = _parsed(b"", charset).encoding if charset else None
     else:
-        _visit_tree(_parsed(payload, charset), found, _RAW_LEVELS)
+        document = _parsed(payload, charset)
+        _visit_tree(document, found, _RAW_LEVELS)
+        encoding = document.encoding
+    encode_queries(found, encoding)
 
 
 def _may_explode(payload: bytes) -> bool:
@@ -111,7 +127,7 @@ def _parsed(markup: bytes | str, charset: str | None) -> Document:
 
 def _visit_tree(document: Document, found: Found, levels: int) -> None:
     elements: Iterable[Element] = document.iter_elements(_TAGS)
-    visit = _visit
+    visit: _Visit = _visit
     if any(map(_holds_url, document.select(_ANYWHERE))):
         elements, visit = document.select(_ALL), _visit_with_style
     add_anchor = found.anchors.append
@@ -128,11 +144,13 @@ def _visit_tree(document: Document, found: Found, levels: int) -> None:
             if levels:
                 _visit_tree(_parsed(element.text, None), found, levels - 1)
         else:
-            visit(tag, element.attr, found)
+            visit(tag, element.attr, element.attrs, found)
+    for script in document.select(_JSON_LD):
+        json_ld_links(script.text, found.add)
 
 
 def _holds_url(element: Element) -> bool:
-    return "(" in (element.attr("style") or "") or bool(element.attr("background"))
+    return "(" in (element.attr("style") or "") or any(map(element.attr, ("background", *_LATE)))
 
 
 def _visit_tokens(text: str, found: Found, levels: int) -> None:
@@ -142,30 +160,42 @@ def _visit_tokens(text: str, found: Found, levels: int) -> None:
         if kind is TokenType.TEXT:
             if inside == "style":
                 css_links(token.data or "", found.add)
+            elif inside == "json-ld":
+                json_ld_links(token.data or "", found.add)
             elif inside in _RAW_TEXT and levels:
                 _visit_tokens(token.data or "", found, levels - 1)
         elif kind is TokenType.START_TAG:
             inside = token.tag or ""
-            _visit_with_style(inside, token.attr, found)
+            _visit_with_style(inside, token.attr, [name for name, _ in token.attrs or ()], found)
+            if inside == "script" and (token.attr("type") or "").lower().endswith("ld+json"):
+                inside = "json-ld"
         elif kind is TokenType.END_TAG:
             inside = None
 
 
-def _visit_with_style(tag: str, get: _Get, found: Found) -> None:
-    _visit(tag, get, found)
+def _visit_with_style(tag: str, get: _Get, names: Iterable[str], found: Found) -> None:
+    _visit(tag, get, names, found)
     style = get("style")
     if style:
         css_links(style, found.add)
+    for name in _LATE:
+        value = get(name)
+        if value and "(" in value:
+            css_links(value, found.add)
+        elif value:
+            found.add(value, _DATA_SRC)
 
 
-def _visit(tag: str, get: _Get, found: Found) -> None:
+def _visit(tag: str, get: _Get, names: Iterable[str], found: Found) -> None:
     for name, found_as in _PLAIN.get(tag, ()):
         value = get(name)
         if value:
             found.add(value, found_as)
     if tag in _WITH_SETS:
         _add_set(get("srcset"), _SRCSET, found)
-        _add_set(get("data-srcset"), _DATA_SRC, found)
+    if tag in _LAZY_TAGS and not LAZY.isdisjoint(names):
+        for url in lazy_links(get):
+            found.add(url, _DATA_SRC)
     special = _SPECIAL.get(tag)
     if special:
         special(get, found)
@@ -178,26 +208,25 @@ def _add_set(value: str | None, found_as: FoundAs, found: Found) -> None:
 
 
 def _visit_link(get: _Get, found: Found) -> None:
-    rel = set((get("rel") or "").lower().split())
-    if "stylesheet" in rel:
-        found_as = FoundAs.STYLESHEET
-    elif rel & _ICONS:
-        found_as = FoundAs.ICON
-    elif "manifest" in rel:
-        found_as = FoundAs.MANIFEST
-    elif rel & _PRELOADS:
-        found_as = FoundAs.PRELOAD
-    elif rel & _HINTS:
-        return
-    else:
-        found_as = FoundAs.LINK
-    found.add(get("href") or "", found_as)
-    _add_set(get("imagesrcset"), _SRCSET, found)
+    found_as = rel_found_as(get("rel") or "", FoundAs.LINK)
+    if found_as is not None:
+        found.add(get("href") or "", found_as)
+        _add_set(get("imagesrcset"), _SRCSET, found)
 
 
 def _visit_meta(get: _Get, found: Found) -> None:
+    content = get("content")
+    if not content:
+        return
+    name = (get("property") or get("name") or "").strip().lower()
+    if name in _SHARED:
+        found.add(content, FoundAs.OPEN_GRAPH)
+    elif name in _TILES:
+        found.add(content, FoundAs.ICON)
+    elif name and len(content) <= _LONGEST_WISH and _ASKS(content):
+        found.wishes.append((name, content))
     if (get("http-equiv") or "").strip().lower() == "refresh":
-        found.add(refresh_target(get("content") or ""), FoundAs.META_REFRESH)
+        found.add(refresh_target(content), FoundAs.META_REFRESH)
 
 
 def _visit_base(get: _Get, found: Found) -> None:

@@ -48,7 +48,7 @@ class Extracted(Struct, frozen=True):
     """Every reference but <a href>, as (href, how) in document order; HTML's white space is taken out."""
     anchors: list[str]
     """Every <a href> in document order, as written: to be `cleaned` before it is resolved."""
-    wishes: tuple[tuple[str, str], ...] = ()
+    wishes: list[tuple[str, str]]
     """Name and content of the meta elements that ask something of robots."""
 
 
@@ -67,7 +67,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
         css_links(decode(payload, label(content_type)), found.add)
     else:
         _read_other(payload, media_type, label(content_type), found_as, found)
-    return Extracted(_base(found.base, url), list(found.links), list(dict.fromkeys(found.anchors)))
+    return Extracted(_base(found.base, url), list(found.links), list(dict.fromkeys(found.anchors)), found.wishes)
 
 
 def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: Found) -> None:

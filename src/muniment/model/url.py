@@ -8,7 +8,10 @@ from __future__ import annotations
 import ada_url
 import xxhash
 
-__all__ = ["directory_of", "host_of", "normalise", "origin_of", "path_of", "resolve", "url_key"]
+__all__ = ["MOST_URL", "directory_of", "host_of", "normalise", "origin_of", "path_of", "resolve", "url_key"]
+
+MOST_URL = 8000
+"""Characters of a normalised URL that is asked for: what every server should take (RFC 9110 §4.1), few take more."""
 
 _HTTP = ("http://", "https://")
 

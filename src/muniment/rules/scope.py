@@ -42,7 +42,7 @@ class Offers(Struct, frozen=True):
     redirects: int
     """Redirects in a row of a child that the page redirects to."""
     nearest_link: int
-    """The fewest link hops that it offers to anyone."""
+    """The fewest link hops that it offers along links, frames and redirects."""
 
 
 class Scope(Struct, frozen=True):
@@ -84,9 +84,10 @@ class Scope(Struct, frozen=True):
             Kind.REQUISITE: (FAR, requisite),
             Kind.FRAME: (link, requisite),
             Kind.REDIRECT: redirect,
+            Kind.LISTED: (FAR if self.page_only else 1, FAR),
         }
         return Offers(
-            nearest_link=min(hops for hops, _ in by_kind.values()),
+            nearest_link=min(link, redirect[0]),
             link=tuple(by_kind[found_as.kind][0] for found_as in FoundAs),
             requisite=tuple(by_kind[found_as.kind][1] for found_as in FoundAs),
             redirects=standing.redirects + 1,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["without_session"]
+from muniment.model.url import url_key
+
+__all__ = ["page_key", "without_session"]
 
 _IN_PATH = re.compile(
     r"""
@@ -30,6 +32,11 @@ _IN_QUERY = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 ).sub
+
+
+def page_key(url: str) -> bytes:
+    """The key by which the page of a normalised URL is known: the same for any session."""
+    return url_key(without_session(url))
 
 
 def without_session(url: str) -> str:

@@ -19,7 +19,7 @@ _LONGEST_HOLD = 60.0
 class Answer:
     """What the site says to one request."""
 
-    body: str = ""
+    body: str | bytes = ""
     status: int = 200
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
 
@@ -119,7 +119,7 @@ def _handler(site: GatedSite) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             answer = site.answer(self.path, self.headers)
-            body = answer.body.encode()
+            body = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
             try:
                 self.send_response(answer.status)
                 for name, value in answer.headers:

@@ -18,9 +18,10 @@ from sqlalchemy import bindparam, select
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
-from muniment.model.url import host_of, url_key
+from muniment.model.url import MOST_URL, host_of
 from muniment.rules.patterns import Patterns
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
+from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.seen import SeenCache, pack, page_of
@@ -81,9 +82,7 @@ _DIRTY = Prepared(
 
 
 _HOPS = 0xFFFFFFFF
-_REQUISITES = re.compile(
-    b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind in {Kind.REQUISITE, Kind.FRAME, Kind.REDIRECT}))
-)
+_REQUISITES = re.compile(b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind is not Kind.LINK)))
 
 
 def _index(words: list[int | None], word: None, start: int) -> int:
@@ -99,6 +98,13 @@ class Ruleset(Struct, frozen=True):
     version: int
     include: Patterns
     ignore: Patterns
+
+    def reason(self, url: str) -> str:
+        """Why a page is not to be taken, whatever leads to it; empty when nothing speaks against it."""
+        if len(url) > MOST_URL:
+            return f"url: {len(url)} characters are more than {MOST_URL}, which servers refuse"
+        ignored = self.ignore.match(url) if self.ignore else None
+        return "" if ignored is None else f"ignore: {ignored}"
 
 
 class Parent(Struct, frozen=True):
@@ -181,7 +187,7 @@ class Admission:
         fresh: list[_New] = []
         wanted: dict[int, Offer] = {}
         for url in urls:
-            key = url_key(url)
+            key = page_key(url)
             word = self._word(key)
             if word is None:
                 word = self._introduce(fresh, key, url, FoundAs.START, None)
@@ -311,14 +317,13 @@ class Admission:
         site = on_site(page.url, host.site_paths)
         rules = self.ruleset
         included = not rules.include or rules.include.match(page.url) is not None
-        ignored = rules.ignore.match(page.url) if rules.ignore else None
+        reason = rules.reason(page.url)
         scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
         if offer is not None:
             self._seen.put(page.key, pack(page.page_id, link, requisite))
-        if scope and ignored is None:
+        if scope and not reason:
             pending[host.host_id] += 1
-        state = PageState.READY if ignored is None else PageState.SKIPPED
-        reason = "" if ignored is None else f"ignore: {ignored}"
+        state = PageState.SKIPPED if reason else PageState.READY
         if reason:
             self._skipped.append((page.url, reason))
         return (

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from muniment.model.link import FoundAs
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR
+from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import attempts, pages
 
@@ -44,10 +45,12 @@ class PageKnown(Struct, frozen=True, kw_only=True):
 
 def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
     """The page of a normalised URL, or None when it was never seen."""
-    found = select(pages).where(pages.c.job_id == job_id, pages.c.key == url_key(url))
-    page = db.connection.execute(found).mappings().first()
-    if page is None:
+    found = select(pages).where(pages.c.job_id == job_id, pages.c.key.in_([page_key(url), url_key(url)]))
+    # a redirect to itself with a session id has a page of its own (rules.sessions)
+    rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != url))
+    if not rows:
         return None
+    page = rows[0]
     via = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id == page["via_id"])
     tries = (
         select(attempts.c.number, attempts.c.started_at, attempts.c.status, attempts.c.error)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.archive.records import outlink_line
-from muniment.crawl.harvest import finished, harvest
+from muniment.crawl.harvest import Manner, finished, harvest
 from muniment.crawl.outlinks import Outlinks
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
@@ -25,7 +25,7 @@ NEXT, IMAGE = ("https://site.example/d/next", "a"), ("https://site.example/i.png
 
 def harvested(body=BODY, *, status="200 OK", headers=HTML, failure=None, no_head=False, url=URL, **page):
     made = exchange(url, body, status_line=f"HTTP/1.1 {status}", headers=headers, failure=failure, no_head=no_head)
-    return harvest(claim(url, **page), made, Outlinks(), 3)
+    return harvest(claim(url, **page), made, Outlinks(), Manner(3))
 
 
 def lines(*links):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.crawl.outlinks import Outlinks, join_plain
+from muniment.crawl.outlinks import NOTHING, Outlinks, join_plain
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, resolve, url_key
@@ -117,8 +117,30 @@ def test_a_query_alone_means_the_page_that_holds_it():
 
 def test_the_url_of_a_redirect_is_what_the_parser_says():
     memory = Outlinks()
-    assert memory.url_of(BASE, "../x#y") == "https://a.example/d/x"
-    assert memory.url_of(BASE, "mailto:x") == memory.url_of(BASE, "http://[") == memory.url_of(BASE, "") == ""
+    target, found = memory.redirect(BASE, "../x#y", REDIRECT)
+    assert target == "https://a.example/d/x"
+    assert found.entries == packed_links([(target, REDIRECT)])
+    assert listed(found) == [(target, "redirect")]
+    assert found.news == ((url_key(target), target),)
+    for nowhere in ("mailto:x", "http://[", ""):
+        assert memory.redirect(BASE, nowhere, REDIRECT) == ("", NOTHING)
+
+
+SESSION = "PHPSESSID=0123456789abcdef0123456789abcdef"
+
+
+def test_a_page_has_one_key_in_every_session():
+    found = resolved((f"x?{SESSION}", A), (f"x?{SESSION[:-1]}0", A), ("x", A))
+    assert len(listed(found)) == 3
+    assert {key for key, _ in found.news} == {url_key("https://a.example/d/e/x")}
+
+
+def test_a_redirect_to_itself_with_a_session_is_another_page():
+    memory, page = Outlinks(), "https://a.example/d/e/x"
+    target, found = memory.redirect(page, f"x?{SESSION}", REDIRECT)
+    assert found.news == ((url_key(target), target),)
+    target, found = memory.redirect(page, f"y?{SESSION}", REDIRECT)
+    assert found.news == ((url_key("https://a.example/d/e/y"), target),)
 
 
 def test_memory_is_bounded_and_forgetting_changes_nothing():

@@ -20,7 +20,8 @@ CASES = [
      "<feedburner:origLink>o</feedburner:origLink><wfw:commentRss>r</wfw:commentRss></item></rss>",
      ["m.mp4", "t.png", "i.png", "o", "r"]),
     ("<rdf:RDF><channel rdf:about='x'><link>a</link></channel><item><link>b</link></item></rdf:RDF>", ["a", "b"]),
-    ("<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='me'/><link href=\"alt\"/><icon>i</icon><logo>l</logo>"
+    ("<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='me'/>"
+     "<link href=\"alt\"/><icon>i</icon><logo>l</logo>"
      "<author><uri>u</uri></author><entry><link href='e1'/><content src='c'/><content type='html'>&lt;a></content>"
      "</entry></feed>", ["me", "alt", "i", "l", "u", "e1", "c"]),
     ("<rss><item><link/><link></link><enclosure/></item>", []),

@@ -10,6 +10,7 @@ from muniment.model.link import FoundAs, Kind
 from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS, Scope, Standing, on_site, start_prefix
 
 LINK, REQUISITE, FRAME, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.IFRAME, FoundAs.REDIRECT
+LISTED = FoundAs.SITEMAP_URL
 
 
 def scope(*, level=None, page_only=False, offsite_links=True, max_redirects=20):
@@ -53,6 +54,8 @@ REQUIRED, BOTH = standing(requisite=2), standing(2, 1)
         (BOTH, FRAME, 3, 1),
         (BOTH, REDIRECT, 2, 1),
         (standing(0, site=False), LINK, FAR, FAR),
+        (REQUIRED, LISTED, 1, FAR),
+        (BOTH, LISTED, 1, FAR),
         (standing(), LINK, FAR, FAR),
         (standing(), REQUISITE, FAR, FAR),
         (standing(), REDIRECT, FAR, FAR),
@@ -62,7 +65,7 @@ def test_what_a_page_offers(where, how, link, requisite):
     assert offered(where, how) == (link, requisite)
 
 
-@pytest.mark.parametrize("how", [LINK, FRAME])
+@pytest.mark.parametrize("how", [LINK, FRAME, LISTED])
 def test_page_only_offers_no_links(how):
     assert offered(START, how, scope(page_only=True))[0] == FAR
 
@@ -125,7 +128,9 @@ def test_only_pages_of_the_site_are_followed(site, page_only, follows):
 
 @pytest.mark.parametrize("found_as", FoundAs)
 def test_every_way_of_finding_has_a_kind_and_offers_as_its_kind(found_as):
-    like = {Kind.LINK: LINK, Kind.REQUISITE: REQUISITE, Kind.FRAME: FRAME, Kind.REDIRECT: REDIRECT}[found_as.kind]
+    like = {
+        Kind.LINK: LINK, Kind.REQUISITE: REQUISITE, Kind.FRAME: FRAME, Kind.REDIRECT: REDIRECT, Kind.LISTED: LISTED,
+    }[found_as.kind]  # fmt: skip
     assert offered(BOTH, found_as) == offered(BOTH, like)
 
 
