@@ -52,6 +52,24 @@ CASES = [
     ("<img src=a data-src=b data-original=c data-srcset='d 1x, e 2x'>",
      [("a", F.IMG), ("b", F.DATA_SRC), ("c", F.DATA_SRC), ("d", F.DATA_SRC), ("e", F.DATA_SRC)]),
     ("<iframe data-src=b></iframe><p data-src=c>", [("b", F.DATA_SRC)]),
+    ("<img data-lazy-src=a data-lazy=b.png data-lazyload=/c data-hi-res-src=d.png data-flickity-lazyload=e.png>",
+     [("a", F.DATA_SRC), ("b.png", F.DATA_SRC), ("/c", F.DATA_SRC), ("d.png", F.DATA_SRC), ("e.png", F.DATA_SRC)]),
+    ("<source data-lazy-srcset='a 1x, b 2x'><video data-poster=p.jpg></video><audio data-src=s></audio>",
+     [("a", F.DATA_SRC), ("b", F.DATA_SRC), ("p.jpg", F.DATA_SRC), ("s", F.DATA_SRC)]),
+    ("<img src=i data-lazy=true data-image='{\"a.b\":1}' data-lazyload='[/]' data-other=a.png>", [("i", F.IMG)]),
+    ("<div data-bg=a><p data-background-image=\"url('b')\"><i data-background=c style='d:url(e)'>",
+     [("a", F.DATA_SRC), ("b", F.CSS_URL), ("e", F.CSS_URL), ("c", F.DATA_SRC)]),
+    # what others are to show
+    ("<meta property=og:image content=a><meta name=OG:URL content=b><meta property='og:video:secure_url' content=c>",
+     [("a", F.OPEN_GRAPH), ("b", F.OPEN_GRAPH), ("c", F.OPEN_GRAPH)]),
+    ("<meta name=twitter:image content=a><meta property=og:title content=no><meta property=og:image>",
+     [("a", F.OPEN_GRAPH)]),
+    ("<meta name=msapplication-TileImage content=t.png>", [("t.png", F.ICON)]),
+    ("<script type=application/ld+json>{\"url\": \"/u\"}</script><script>{\"url\": \"/no\"}</script>",
+     [("/u", F.JSON_LD)]),
+    ("<script type='Application/LD+JSON'>{\"image\": [\"a\", {\"url\": \"b\"}]}</script>",
+     [("a", F.JSON_LD), ("b", F.JSON_LD)]),
+    ("<script type=application/ld+json>{</script><script type=application/json>{\"url\": \"/no\"}</script>", []),
     # forms
     ("<form action=f>", [("f", F.FORM)]),
     ("<form action=f method=' GeT '>", [("f", F.FORM)]),
@@ -125,6 +143,21 @@ def test_finds(markup: str, links: list[tuple[str, F]]) -> None:
     found = extract(markup.encode(), "text/html; charset=utf-8", URL)
     assert found.links == [link for link in links if link[1] is not F.A]
     assert anchors_of(found) == [href for href, found_as in links if found_as is F.A]
+
+
+WISHES = [
+    ("<meta name=ROBOTS content='NoIndex, NOFOLLOW'>", [("robots", "NoIndex, NOFOLLOW")]),
+    (
+        "<meta name=somebot content=none><meta name=robots content=noarchive>",
+        [("somebot", "none"), ("robots", "noarchive")],
+    ),
+    ("<meta name=robots content='index, follow'><meta name=robots><meta content=nofollow>", []),
+]
+
+
+@pytest.mark.parametrize(("markup", "wishes"), WISHES)
+def test_wishes(markup: str, wishes: list[tuple[str, str]]) -> None:
+    assert extract(markup.encode(), "text/html", URL).wishes == wishes
 
 
 BASES = [
