@@ -62,7 +62,7 @@ def wget(url: str, out: Path) -> list[str]:
 def muniment(url: str, out: Path) -> list[str]:
     return [
         *(sys.executable, "-m", "muniment", "crawl", url, "--out", str(out / "muniment"), "--quiet"),
-        *("--per-host", "64", "--workers", "2", "--no-robots"),
+        *("--per-host", "64", "--workers", "2", "--no-robots", "--no-sitemaps"),
     ]
 
 

@@ -18,7 +18,7 @@ def docs(python_docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawled
     """The Python documentation, crawled from its start page requisites and all."""
     cwd = tmp_path_factory.mktemp("docs")
     with Nginx(python_docs) as site:
-        run_muniment(cwd, "crawl", site.url, "--no-offsite-links", "--no-robots", "--quiet")
+        run_muniment(cwd, "crawl", site.url, "--no-offsite-links", "--no-robots", "--no-sitemaps", "--quiet")
         return Crawled(cwd, site.url, python_docs)
 
 

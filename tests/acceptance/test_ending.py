@@ -23,7 +23,7 @@ from muniment.testing.nginx import free_port
 PAGES = [f"/p{number}.html" for number in range(30)]
 INDEX = "".join(f'<a href="{path}">{path}</a>' for path in PAGES)
 ALL = {"/", *PAGES}
-PACE = ("--per-host", 4, "--workers", 1, "--no-robots", "--tries", 1)
+PACE = ("--per-host", 4, "--workers", 1, "--no-robots", "--no-sitemaps", "--tries", 1)
 
 
 def a_site(*held: str, links: str = INDEX) -> GatedSite:

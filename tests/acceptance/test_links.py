@@ -184,3 +184,173 @@ class TestUrls:
         with GatedSite({"/": link("http://bücher.invalid/ü")}) as site:
             rows = crawled(site, tmp_path)
         assert rows["http://xn--bcher-kva.invalid/%C3%BC"]["error"].startswith("dns: ")
+
+
+class TestPages:
+    """Everywhere that a page may keep its links, each on a site of its own."""
+
+    def test_relative_links_with_odd_bases(self, tmp_path: Path) -> None:
+        pages: Pages = {
+            "/": link("/none/", "/slashless", "/away", "/second", "/broken", "/mail"),
+            "/none/": link("x", "./y", "../z", "?q", "#f", "../../../top", "//"),
+            "/slashless": "<base href=/b/c>" + link("x"),
+            "/away": "<base href=/one/><a href=//{}/of-authority>x</a>" + link("y"),
+            "/second": "<base target=_top><base href=/two/><base href=/three/>" + link("x"),
+            "/broken": "<base href='http://[bad'>" + link("of-broken"),
+            "/mail": "<base href='mailto:me'>" + link("of-mail"),
+        }
+        found = [
+            "none/x",
+            "none/y",
+            "z",
+            "none/?q",
+            "top",
+            "b/x",
+            "of-authority",
+            "one/y",
+            "two/x",
+            "of-broken",
+            "of-mail",
+        ]
+        pages |= {f"/{path}": "found" for path in found}
+        with GatedSite(pages) as site:
+            authority = site.url.removeprefix("http://").rstrip("/")
+            pages_of_away = site.pages["/away"]
+            assert isinstance(pages_of_away, str)
+            site.pages["/away"] = pages_of_away.format(authority)
+            rows = crawled(site, tmp_path)
+        assert {f"/{path}" for path in rows} == set(pages)
+
+    def test_frames_forms_and_image_maps(self, tmp_path: Path) -> None:
+        pages: Pages = {
+            "/": "<frameset><frame src=/left><frame src=/right><noframes><a href=/unframed>x</a></noframes></frameset>",
+            "/left": "<form action=/search?a=1><input type=image src=/go.png></form>"
+            "<form method=post action=/no></form>",
+            "/right": "<img src=/map.png usemap=#m><map name=m><area shape=rect href=/area><area nohref></map>"
+            "<iframe src=/inner></iframe>",
+            "/inner": link("/of-inner"),
+        }
+        found = {
+            "unframed": "a",
+            "search?a=1": "form",
+            "go.png": "img",
+            "map.png": "img",
+            "area": "area",
+            "of-inner": "a",
+        }
+        pages |= {f"/{path}": "found" for path in found}
+        with GatedSite(pages) as site:
+            rows = crawled(site, tmp_path)
+        expected = {"": "start", "left": "frame", "right": "frame", "inner": "iframe", **found}
+        assert {path: row["found_as"] for path, row in rows.items()} == expected
+
+    def test_pictures_and_what_loads_late(self, tmp_path: Path) -> None:
+        found = {
+            "a.png": "srcset", "b.png": "srcset", "c.png": "srcset", "d.png": "img", "e.png": "data-src",
+            "f.png": "data-src", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
+        }  # fmt: skip
+        page = (
+            "<picture><source srcset='/a.png 1x, /b.png 2x' media='(min-width: 1px)'>"
+            "<img srcset='/c.png 480w' src=/d.png>"
+            "</picture><img data-src=/e.png data-srcset='/f.png 1x'><img src=data:, data-lazy-src=/g.png>"
+            "<div data-background-image='url(/h.png)'></div><div data-bg=/i.png></div>"
+            "<noscript><img src=/j.png></noscript>"
+        )
+        with GatedSite({"/": page, **{f"/{path}": "p" for path in found}}) as site:
+            rows = crawled(site, tmp_path)
+        assert {path: row["found_as"] for path, row in rows.items()} == {"": "start", **found}
+
+    def test_chains_of_style_sheets(self, tmp_path: Path) -> None:
+        pages: Pages = {
+            "/": "<style>@import 'a.css';</style><link rel=stylesheet href=/css/loop.css>",
+            "/a.css": "@import url('css/b.css') screen; p { background: url(a.png) }",
+            "/css/b.css": "@import \"../c.css\";@font-face { src: url('b.woff2') format('woff2') }",
+            "/c.css": 'p { background: image-set(url(c.png) 1x, url("d.png") 2x) }',
+            "/css/loop.css": "@import 'loop.css'; @import '../a.css';",
+            **dict.fromkeys(("/a.png", "/css/b.woff2", "/c.png", "/d.png"), "x"),
+        }
+        with GatedSite(pages) as site:
+            rows = crawled(site, tmp_path)
+            assert set(site.counts().values()) == {1}
+        assert {f"/{path}" for path in rows} == set(pages)
+        assert rows["c.css"]["found_as"] == "css-import"
+
+    def test_headers_feeds_manifests_and_what_is_for_machines(self, tmp_path: Path) -> None:
+        linking = (HTML, ("Link", "</style.css>; rel=stylesheet, </next>; rel=next"), ("Refresh", "9; url=/refreshed"))
+        pages: Pages = {
+            "/": Answer(
+                "<base href=/elsewhere/><link rel=alternate type=application/rss+xml href=/feed>"
+                "<link rel=manifest href=/app.json>"
+                "<meta property=og:image content=/og.png>"
+                '<script type=application/ld+json>{"image": "/ld.png", "@context": "https://schema.org"}</script>'
+                "<a href=/notes.txt>x</a><a href=/paper.pdf>x</a>",
+                headers=linking,
+            ),
+            "/feed": Answer(
+                "<rss><channel><item><link>/entry</link></item></channel></rss>",
+                headers=(("Content-Type", "application/rss+xml"),),
+            ),
+            "/app.json": Answer('{"icons": [{"src": "icon.png"}]}', headers=(("Content-Type", "application/json"),)),
+            "/notes.txt": Answer("http://127.0.0.1:1/no <a href=/no>", headers=(("Content-Type", "text/plain"),)),
+            "/paper.pdf": Answer("%PDF-1.4 <a href=/no>", headers=(("Content-Type", "application/pdf"),)),
+        }
+        found = {
+            "style.css": "stylesheet", "next": "link-header", "refreshed": "refresh-header", "feed": "link",
+            "app.json": "manifest", "og.png": "open-graph", "ld.png": "json-ld", "entry": "feed", "icon.png": "icon",
+            "notes.txt": "a", "paper.pdf": "a",
+        }  # fmt: skip
+        with GatedSite({**{f"/{path}": "x" for path in found}, **pages}) as site:
+            rows = crawled(site, tmp_path)
+        assert {path: row["found_as"] for path, row in rows.items()} == {"": "start", **found}
+
+    @pytest.mark.parametrize(
+        ("label", "codec", "text", "query"),
+        [("gbk", "gbk", "中文", "%D6%D0%CE%C4"), ("shift_jis", "cp932", "日本", "%93%FA%96{"),
+         ("windows-1251", "cp1251", "Да", "%C4%E0"), ("euc-kr", "cp949", "한국", "%C7%D1%B1%B9")],
+    )  # fmt: skip
+    def test_a_query_is_sent_in_the_charset_of_its_page(
+        self, tmp_path: Path, label: str, codec: str, text: str, query: str
+    ) -> None:
+        body = f"<a href='/s?q={text}'>x</a>".encode(codec)
+        by_meta = f"<meta charset={label}>".encode() + body.replace(b"/s?", b"/m?")
+        pages: Pages = {
+            "/": link("/header", "/meta"),
+            "/header": Answer(body, headers=(("Content-Type", f"text/html; charset={label}"),)),
+            "/meta": Answer(by_meta, headers=(("Content-Type", "text/html"),)),
+            f"/s?q={query}": "s",
+            f"/m?q={query}": "m",
+        }
+        with GatedSite(pages) as site:
+            rows = crawled(site, tmp_path)
+        assert {f"/{path}" for path in rows} == set(pages)
+        assert {row["status"] for row in rows.values()} == {200}
+
+    def test_a_hundred_thousand_links_on_a_page(self, tmp_path: Path) -> None:
+        links = "".join(f"<a href=/p/{number}>{number}</a>\n" for number in range(100_000))
+        with GatedSite({"/": links + link("/last"), "/last": "l"}) as site:
+            rows = crawled(site, tmp_path, "--ignore", r"/p/\d*[1-9]$", "--ignore", r"/p/\d{3,}$")
+        assert set(rows) == {"", "last", "p/0", *(f"p/{number}0" for number in range(1, 10))}
+        with (tmp_path / "out" / "crawl.jsonl").open() as lines:
+            skipped = sum('"event":"skip"' in line.replace(" ", "") for line in lines)
+        assert skipped + len(rows) == 100_002
+
+
+class TestOtherHosts:
+    """Pages that are not of the site; those that become so later are in `test_scope`."""
+
+    def test_offsite_pages_that_redirect(self, tmp_path: Path) -> None:
+        away = GatedSite({"/page": "p", "/deep": link("/no"), "/no": "n"}, address="127.0.0.2")
+        with away, GatedSite({"/": ""}) as home:
+            home.pages |= {
+                "/": link(f"{away.url}home", f"{away.url}hop"),
+                "/found": link("/of-found"),
+                "/of-found": "f",
+            }
+            away.pages |= {
+                "/home": Answer("", 302, (("Location", f"{home.url}found"),)),
+                "/hop": Answer("", 301, (("Location", "/hop2"),)),
+                "/hop2": Answer("", 307, (("Location", "/deep"),)),
+            }
+            rows = {url.replace(away.url, "away/"): row for url, row in crawled(home, tmp_path).items()}
+        assert set(rows) == {"", "away/home", "found", "of-found", "away/hop", "away/hop2", "away/deep"}
+        assert (rows["found"]["found_as"], rows["found"]["depth"]) == ("redirect", 1)

@@ -49,7 +49,7 @@ def archived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archived]:
     cwd = tmp_path_factory.mktemp("odd")
     with RawServer({"/": (Send(HEAD + START),), **scripts()}) as server:
         patience = ("--tries", 1, "--timeout", 2, "--connect-timeout", 2, "--per-host", 16)
-        run_muniment(cwd, "crawl", server.url("/"), "--no-robots", "--quiet", *patience)
+        run_muniment(cwd, "crawl", server.url("/"), "--no-robots", "--no-sitemaps", "--quiet", *patience)
         out, base = cwd / "muniment-out", server.url("")
         stored = [record for path in out.glob("*.warc.gz") for record in records(path) if record.type != "warcinfo"]
         rows = by_path(base, captures(out), lambda row: row["url"])

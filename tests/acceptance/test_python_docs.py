@@ -198,7 +198,7 @@ def test_every_file_begins_with_a_warcinfo_that_tells_the_truth(docs: Crawled) -
         assert said["format"] == "WARC File Format 1.1"
         assert said["conformsTo"].startswith("https://iipc.github.io/warc-specifications/")
         assert said["http-header-user-agent"].startswith(said["software"])
-        assert said["command"] == f"muniment crawl {docs.base} --no-offsite-links --no-robots --quiet"
+        assert said["command"] == f"muniment crawl {docs.base} --no-offsite-links --no-robots --no-sitemaps --quiet"
         assert {"operator", "robots"} <= set(said)
 
 
@@ -317,6 +317,7 @@ def test_the_indexes_of_several_runs_union(
     (root / "b.html").write_text("b")
     site = nginx(root)
     for start, run_id in ((site.url, "monday"), (f"{site.url}b.html", "tuesday")):
-        assert muniment("crawl", start, "--out", "runs", "--run-id", run_id, "--no-robots", "--quiet").code == 0
+        alone = ("--no-robots", "--no-sitemaps", "--quiet")
+        assert muniment("crawl", start, "--out", "runs", "--run-id", run_id, *alone).code == 0
     monkeypatch.chdir(tmp_path)
     assert duckdb.sql("SELECT count(*) FROM 'runs/*/captures.parquet';").fetchall() == [(3,)]
