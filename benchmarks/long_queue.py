@@ -35,19 +35,8 @@ class Watched:
     """A crawl whose orchestrator's and workers' peak resident memory is watched."""
 
     def __init__(self, url: str, out: Path, *options: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "muniment",
-            "crawl",
-            url,
-            "-o",
-            str(out),
-            "--no-robots",
-            "--no-sitemaps",
-            "--quiet",
-            *options,
-        ]
+        alone = ("--no-robots", "--no-sitemaps", "--quiet")
+        command = [sys.executable, "-m", "muniment", "crawl", url, "-o", str(out), *alone, *options]
         self.started = time.monotonic()
         self.process = subprocess.Popen(command)
         self.orchestrator = self.worker = 0

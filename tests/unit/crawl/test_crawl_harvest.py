@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.archive.records import outlink_line
-from muniment.crawl.harvest import Manner, finished, harvest
+from muniment.crawl.harvest import Manner, Refused, finished, harvest, refused
 from muniment.crawl.outlinks import Outlinks
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
@@ -41,6 +41,59 @@ def test_links_of_a_page():
     assert page.done
     assert page.context.outlinks == lines(IMAGE, NEXT)
     assert page.found.entries
+
+
+def headed(*headers, body=BODY, **page):
+    return harvested(body, headers=(*HTML, *headers), **page)
+
+
+def test_headers_lead_on_from_the_page_whatever_its_base():
+    page = headed(("Link", "<next2>; rel=next"), ("Refresh", "3; url=soon"), body=b"<base href=/b/><img src=i.png>")
+    urls = [line.split()[1] for line in page.context.outlinks.decode().splitlines()]
+    assert urls == [f"https://site.example/{path}" for path in ("d/next2", "d/soon", "b/i.png")]
+
+
+@pytest.mark.parametrize("href", ["", "#f", "javascript:x", "http://["])
+def test_headers_that_lead_nowhere(href):
+    assert headed(("Link", f"<{href}>"), ("Refresh", f"3; url={href}"), body=b"x").context.outlinks == b""
+
+
+def test_headers_count_without_a_document_too():
+    page = harvested(b"PNG", headers=(("Content-Type", "image/png"), ("Link", "</s.css>; rel=stylesheet")))
+    assert page.context.outlinks == b"outlink: https://site.example/s.css stylesheet\r\n"
+
+
+def test_what_comes_beside_the_links_is_told_first_and_to_all():
+    made = exchange(URL, BODY, headers=HTML)
+    sitemap = ("https://site.example/sitemap.xml", FoundAs.SITEMAP)
+    page = harvest(claim(URL, follow=False), made, Outlinks(), Manner(3), [sitemap])
+    assert page.found.entries[16] == FoundAs.SITEMAP
+    assert page.context.outlinks.startswith(b"outlink: https://site.example/sitemap.xml sitemap\r\n")
+
+
+@pytest.mark.parametrize("found_as", [FoundAs.SITEMAP, FoundAs.ROBOTS])
+def test_a_sitemap_that_moved_is_read_where_it_is(found_as):
+    page = headed(("Location", "/to"), status="301 Moved", found_as=found_as)
+    assert page.context.redirect_to == "https://site.example/to"
+    assert page.found.entries[16] == found_as
+
+
+ASKS = (("X-Robots-Tag", "noarchive, nofollow"),)
+
+
+@pytest.mark.parametrize("heard", [(), ("nofollow",), ("noarchive",), ("nofollow", "noarchive")])
+@pytest.mark.parametrize("status", ["200 OK", "503 Busy", "302 Found"])
+def test_wishes_are_granted_as_far_as_they_are_heard(heard, status):
+    made = exchange(URL, BODY, status_line=f"HTTP/1.1 {status}", headers=(*HTML, *ASKS, ("Location", "/to")))
+    page = harvest(claim(URL), made, Outlinks(), Manner(3, heard=frozenset(heard)))
+    assert isinstance(page, Refused) == ("noarchive" in heard)
+    kinds = {FoundAs(entry) for entry in page.found.entries[16::17]}
+    followed = {FoundAs.IMG} if "nofollow" in heard else {FoundAs.IMG, FoundAs.A}
+    assert kinds == {"200 OK": followed, "503 Busy": set(), "302 Found": {FoundAs.REDIRECT}}[status]
+    if isinstance(page, Refused):
+        done = refused(page)
+        assert (done.outlinks, done.done) == (page.found.entries, status != "503 Busy")
+        assert done.refused == ("" if status == "503 Busy" else page.reason)
 
 
 def test_a_page_that_is_not_followed_lists_all_and_tells_requisites():

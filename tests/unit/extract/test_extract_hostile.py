@@ -74,6 +74,43 @@ def test_deep_nesting(tag: str) -> None:
     assert time.process_time() - started < 3
 
 
+_XML = [
+    "<", "<loc", "<loc>", "<!--", "<![CDATA[", "]]>", '<loc a="', "<loc a='", "<a:", "a:", "<loc><![CDATA[", "&", "&#",
+    "<?", "<!DOCTYPE [", "<link href='x'", "<?xml-stylesheet ", "http://", "http://a\n", "\n ", "<loc> ", "Sitemap: ",
+    "Sitemap:a\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("found_as", [F.SITEMAP, F.ROBOTS, F.A])
+@pytest.mark.parametrize("piece", _XML)
+def test_xml_time_is_linear(piece: str, found_as: F) -> None:
+    body = piece * (_MEGABYTES // len(piece))
+    started = time.process_time()
+    for head in ("", "<urlset>", "<rss>"):
+        extract((head + body).encode(), "application/xml", URL, found_as)
+    assert time.process_time() - started < 10
+
+
+_OTHER_SOUP = st.lists(
+    st.sampled_from(
+        ["<urlset>", "<sitemapindex>", "<loc>", "</loc>", "<rss>", "<feed xml:base='http://[' >", "<link href='x'/>",
+         "<![CDATA[", "]]>", "<!--", "-->", "&#x", "&amp;", "http://a/\n", "Sitemap: x\n", "{", "}", "[", "]", ",",
+         "<?xml version='1.0' encoding='utf-7'?>", '"icons":', '"src":"x"', "\x1f\x8b", "\ufeff", "\0"]
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@given(
+    _OTHER_SOUP,
+    st.sampled_from(["application/xml", "text/plain", "application/manifest+json", "", "text/xml; charset=base64"]),
+    st.sampled_from([F.SITEMAP, F.ROBOTS, F.MANIFEST, F.A]),
+)
+def test_never_raises_on_what_is_for_machines(text: str, content_type: str, found_as: F) -> None:
+    for href, _ in extract(text.encode(), content_type, URL, found_as).links:
+        assert href
+
+
 _ATTRIBUTES = [
     b"<img srcset='" + b"a (," * 200_000 + b"'>",
     b"<img srcset='" + b"," * 1_000_000 + b"'>",
