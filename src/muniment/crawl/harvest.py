@@ -31,6 +31,10 @@ _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
 _SAYING = frozenset({"link", "refresh", "x-robots-tag"})
 """Headers that may hold links or wishes."""
+# Before Python 3.12 making or naming an enumeration's member takes longer than a look into a tuple.
+_WAYS = tuple(FoundAs)
+_LABELS = tuple(found_as.label for found_as in FoundAs)
+_SITEMAP = FoundAs.SITEMAP
 _READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
@@ -99,7 +103,7 @@ def harvest(
     context = PageContext(
         via=claim.via,
         depth=claim.depth,
-        found_as=FoundAs(claim.found_as).label,
+        found_as=_LABELS[claim.found_as],
         attempt=claim.attempt,
         seed_url="",
         meta_json="",
@@ -124,7 +128,8 @@ def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str
     except UnicodeError:
         pass
     # what is asked for in order to be read stays that where it moved to
-    found_as = FoundAs(claim.found_as) if claim.found_as in _READ_WHEREVER else FoundAs.REDIRECT
+    found_as = _WAYS[claim.found_as]
+    found_as = found_as if found_as in _READ_WHEREVER else FoundAs.REDIRECT
     return outlinks.redirect(claim.url, location, found_as)
 
 
@@ -133,12 +138,13 @@ def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:
     kind = exchange.header("content-type")
     if not exchange.body.payload_length or not _may_hold_links(kind):
         return None
-    most = MOST_SITEMAP if claim.found_as == FoundAs.SITEMAP else _MOST_EXTRACTED
+    found_as = _WAYS[claim.found_as]
+    most = MOST_SITEMAP if found_as is _SITEMAP else _MOST_EXTRACTED
     payload = exchange.body.payload(most)
     coding = exchange.header("content-encoding")
     if coding:
         payload = decode(payload, coding, most)
-    return extract(payload, kind, claim.url, FoundAs(claim.found_as))
+    return extract(payload, kind, claim.url, found_as)
 
 
 def _wishes(said: list[tuple[str, str]], document: Extracted | None, manner: Manner) -> frozenset[str]:

@@ -28,8 +28,8 @@ _TAGS = (
     "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link",
     "meta", "noframes", "object", "script", "source", "style", "track", "use", "video",
 )  # fmt: skip
-_ANYWHERE = "[style],[background],[data-bg],[data-background],[data-background-image]"
-_LATE = ("data-bg", "data-background", "data-background-image")
+_ANYWHERE = "[style],[background],[data-bg],[data-background-image]"
+_LATE = ("data-bg", "data-background-image")
 _JSON_LD = "script[type$='ld+json' i]"
 _ALL = ",".join((*_TAGS, _ANYWHERE))
 _IMAGE = (("src", FoundAs.IMG),)

@@ -36,6 +36,7 @@ _LOOKS_LIKE_HTML = re.compile(
     rb"|table|a|style|title|b|body|br|p)[\s>])",
     re.IGNORECASE,
 ).match
+_SITEMAP = FoundAs.SITEMAP
 _GZIP = b"\x1f\x8b"
 
 
@@ -59,7 +60,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     """
     media_type = content_type.partition(";")[0].strip().lower()
     found = Found()
-    if found_as is FoundAs.SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
+    if found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
         pass
     elif media_type in _HTML or (media_type in _UNSAID and _LOOKS_LIKE_HTML(payload)):
         html_links(payload, label(content_type), found, xhtml=media_type == _XHTML)

@@ -25,7 +25,7 @@ _IN_QUERY = re.compile(
     r"""
     (?<=[?&])(?:
       (?:phpsessid|jsessionid|aspsessionid[a-z]{8}|(?:php)?session_?id|oscsid|zenid|xtcsid|cosid)
-          =[A-Za-z0-9,.!_~*%-]{8,}+
+          =[A-Za-z0-9,.!_~*%-]{16,}+
     | cfid=[0-9a-f-]{1,40}+&cftoken=[0-9a-f-]{6,}+
     | (?:sid|s|sess|sessid|session|sesskey)=(?:[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-z]{26})
     )(?:&|\Z)
@@ -41,11 +41,17 @@ def page_key(url: str) -> bytes:
 
 def without_session(url: str) -> str:
     """A normalised URL without its session ids; the URL itself when there are none."""
-    path, mark, query = url.partition("?")
-    if ";" in path or "/(" in path:
-        path = _IN_PATH("", path)
-    if query:
-        kept = _IN_QUERY("", mark + query)
-        if len(kept) <= len(query):
-            return path + kept.removesuffix("&").removesuffix("?")
-    return f"{path}{mark}{query}"
+    if ";" in url or "/(" in url:
+        path, mark, query = url.partition("?")
+        url = _IN_PATH("", path) + mark + query
+    cut = url.find("?")
+    if cut < 0 or len(url) - cut < _SHORTEST:
+        return url
+    kept = _IN_QUERY("", url[cut:])
+    if len(kept) == len(url) - cut:
+        return url
+    return url[:cut] + kept.removesuffix("&").removesuffix("?")
+
+
+_SHORTEST = len("?cfid=1&cftoken=123456")
+"""Most queries are shorter than any with a session id, and need no search."""

@@ -57,7 +57,7 @@ CASES = [
     ("<source data-lazy-srcset='a 1x, b 2x'><video data-poster=p.jpg></video><audio data-src=s></audio>",
      [("a", F.DATA_SRC), ("b", F.DATA_SRC), ("p.jpg", F.DATA_SRC), ("s", F.DATA_SRC)]),
     ("<img src=i data-lazy=true data-image='{\"a.b\":1}' data-lazyload='[/]' data-other=a.png>", [("i", F.IMG)]),
-    ("<div data-bg=a><p data-background-image=\"url('b')\"><i data-background=c style='d:url(e)'>",
+    ("<div data-bg=a><p data-background-image=\"url('b')\"><i data-bg=c style='d:url(e)'>",
      [("a", F.DATA_SRC), ("b", F.CSS_URL), ("e", F.CSS_URL), ("c", F.DATA_SRC)]),
     # what others are to show
     ("<meta property=og:image content=a><meta name=OG:URL content=b><meta property='og:video:secure_url' content=c>",
