@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,12 @@ class _Visits(GatedSite):
     _number = 0
     _counting = threading.Lock()
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path: str, headers: Message[str, str]) -> Answer:
         with self._counting:
             self._number += 1
             visit = f"{self._number:032x}"
         page = path.partition("?")[0].partition(";")[0]
-        super().answer(path)
+        super().answer(path, headers)
         if page not in self.pages:
             return Answer("", 404)
         links = link(*(f"{name}?x=1&PHPSESSID={visit}" for name in ("/a", "/b")), f"/java;jsessionid={visit}")

@@ -30,7 +30,6 @@ _TAGS = (
 )  # fmt: skip
 _ANYWHERE = "[style],[background],[data-bg],[data-background-image]"
 _LATE = ("data-bg", "data-background-image")
-_JSON_LD = "script[type$='ld+json' i]"
 _ALL = ",".join((*_TAGS, _ANYWHERE))
 _IMAGE = (("src", FoundAs.IMG),)
 _HREFS = (("href", FoundAs.IMG), ("xlink:href", FoundAs.IMG))
@@ -145,8 +144,12 @@ def _visit_tree(document: Document, found: Found, levels: int) -> None:
                 _visit_tree(_parsed(element.text, None), found, levels - 1)
         else:
             visit(tag, element.attr, element.attrs, found)
-    for script in document.select(_JSON_LD):
-        json_ld_links(script.text, found.add)
+            if tag == "script" and _is_json_ld(element.attr("type")):
+                json_ld_links(element.text, found.add)
+
+
+def _is_json_ld(media_type: str | None) -> bool:
+    return media_type is not None and media_type.strip().lower() == "application/ld+json"
 
 
 def _holds_url(element: Element) -> bool:
@@ -167,7 +170,7 @@ def _visit_tokens(text: str, found: Found, levels: int) -> None:
         elif kind is TokenType.START_TAG:
             inside = token.tag or ""
             _visit_with_style(inside, token.attr, [name for name, _ in token.attrs or ()], found)
-            if inside == "script" and (token.attr("type") or "").lower().endswith("ld+json"):
+            if inside == "script" and _is_json_ld(token.attr("type")):
                 inside = "json-ld"
         elif kind is TokenType.END_TAG:
             inside = None

@@ -143,7 +143,7 @@ def test_open_formatting_elements_do_not_multiply(encoding: str) -> None:
 _BOTH = ["<a href=x>", "<style>b{c:url(u)}</style>", "<p style='c:url(v)'>", "<noscript><img src=n></noscript>",
          "<noframes><a href=m></noframes>", "<svg><feImage href=f /></svg>", "<template><img src=t></template>",
          "<base href=b>", "<link rel=icon href=i>", "<video src=w poster=q></video>",
-         "<img data-lazy-src=l>", "<p data-bg=g>",
+         "<img data-lazy-src=l>", "<p data-bg=g>", "<script type=application/ld+json>{\"url\":\"j\"}</script>",
          "<meta property=og:url content=o><meta name=robots content=none>"]  # fmt: skip
 
 
