@@ -155,7 +155,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
     watching = asyncio.create_task(_watch(orchestrator, watch))
     try:
         with _signals(orchestrator, events):
-            outcome = await orchestrator.run()
+            outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         watching.cancel()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))

@@ -89,6 +89,8 @@ def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> 
         return "failed", last.error
     if not page.in_scope:
         return "out of scope", _out_of_scope(page, settings)
+    if page.host_until > now_ms():
+        return "queued", f"its host is left alone until {iso_ms(page.host_until)}: {page.host_reason}"
     if last is not None:
         wait = max(0, page.ready_at - now_ms()) // 1000
         return (

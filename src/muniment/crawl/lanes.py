@@ -2,6 +2,7 @@
 
 A lane is one connection's worth of work. A host has as many lanes as the worker has permits for it. Pages fetched but
 not yet acknowledged by the tracker are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
+Taking a page begins its lane; its request goes out with `start`, when the host's gap and wait allow it at that moment.
 """
 
 from __future__ import annotations
@@ -19,23 +20,38 @@ _WINDOW = 3
 
 
 class _HostLanes:
-    __slots__ = ("next_start", "permits", "queue", "running", "unacked")
+    __slots__ = ("due", "gap", "hold", "last", "permits", "queue", "running", "unacked")
 
     def __init__(self) -> None:
         self.queue: deque[Claim] = deque()
         self.permits = 0
         self.running = 0
         self.unacked = 0
-        self.next_start = 0.0
+        self.gap = 0.0
+        """Seconds between requests that its robots.txt asks for."""
+        self.last = 0.0
+        """When the last request went out."""
+        self.due = 0.0
+        """When the next one may, with a gap."""
+        self.hold = 0.0
+        """Nothing goes out before."""
 
     @property
     def room(self) -> bool:
-        return bool(self.queue) and self.running < self.permits and self.unacked < _WINDOW * self.permits
+        return (
+            bool(self.queue)
+            and self.running < self.permits
+            and self.unacked < _WINDOW * self.permits
+            and not ((self.due or self.hold) and self.wait() > 0)
+        )
+
+    def wait(self) -> float:
+        return max(self.due, self.hold) - monotonic()
 
     @property
     def idle(self) -> bool:
         # while its delay runs, a host stays here with its permits: whoever got it next would not know of the delay
-        return not (self.queue or self.running) and monotonic() >= self.next_start
+        return not (self.queue or self.running) and (not self.due or monotonic() >= self.due)
 
 
 class Lanes:
@@ -52,10 +68,10 @@ class Lanes:
         self._inflight, self._delay = inflight, delay
         now = monotonic()
         for lanes in self._hosts.values():
-            lanes.next_start = now + self._gap()
+            lanes.due = now + self._gap(lanes)
 
-    def _gap(self) -> float:
-        return random.uniform(self._delay.low, self._delay.high) / 1000
+    def _gap(self, lanes: _HostLanes) -> float:
+        return max(random.uniform(self._delay.low, self._delay.high) / 1000, lanes.gap)
 
     def add(self, claims: list[Claim]) -> None:
         """Take in claims."""
@@ -83,6 +99,8 @@ class Lanes:
                 more = min(
                     lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room
                 )
+                if self._delay.high or lanes.gap:
+                    more = 1
                 hosts += [name] * more
                 room -= more
         return hosts
@@ -98,14 +116,56 @@ class Lanes:
         self.queued -= 1
         return lanes.queue.popleft()
 
-    def pause(self, host: str) -> float:
-        """Seconds until the request just taken may start (`--delay`)."""
-        if not self._delay.high:
-            return 0.0
-        lanes, now = self._hosts[host], monotonic()
-        start = max(now, lanes.next_start)
-        lanes.next_start = start + self._gap()
-        return start - now
+    def put_back(self, claim: Claim) -> None:
+        """A page that was taken and whose request may not go out now is the next one again."""
+        self.landed(claim.host)
+        self.acknowledged(claim.host)
+        self._hosts[claim.host].queue.appendleft(claim)
+        self.queued += 1
+
+    def start(self, host: str) -> bool:
+        """Whether a request may go out at this moment; if so, it has."""
+        lanes = self._host(host)
+        if (lanes.due or lanes.hold) and lanes.wait() > 0:
+            return False
+        lanes.last = monotonic()
+        if self._delay.high or lanes.gap:
+            lanes.due = lanes.last + self._gap(lanes)
+        return True
+
+    def wait(self, host: str) -> float:
+        """Seconds until a request to a host may go out; 0 or less for now."""
+        lanes = self._hosts.get(host)
+        return lanes.wait() if lanes and (lanes.due or lanes.hold) else 0.0
+
+    def keep_gap(self, host: str, gap: float) -> None:
+        """From the last request on, leave so many seconds between requests (`Crawl-delay`)."""
+        lanes = self._host(host)
+        if gap > lanes.gap:
+            lanes.gap = gap
+            if lanes.last:
+                lanes.due = max(lanes.due, lanes.last + gap)
+
+    def hold(self, host: str, seconds: float) -> None:
+        """Start nothing of a host for some seconds; 0 ends that."""
+        lanes = self._hosts.get(host)
+        if lanes is not None:
+            lanes.hold = monotonic() + seconds if seconds > 0 else 0.0
+
+    def give_back_held(self, host: str) -> list[Claim]:
+        """Take out the pages of a host that is being left alone: somebody else may be due first, or have more."""
+        lanes = self._hosts.get(host)
+        if lanes is None or not self.held(host):
+            return []
+        claims = list(lanes.queue)
+        lanes.queue.clear()
+        self.queued -= len(claims)
+        return claims
+
+    def held(self, host: str) -> bool:
+        """Whether a host is being left alone."""
+        lanes = self._hosts.get(host)
+        return lanes is not None and lanes.hold > monotonic()
 
     def landed(self, host: str) -> None:
         """A fetch has ended, whatever came of it."""

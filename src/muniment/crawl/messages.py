@@ -18,6 +18,7 @@ from muniment.model.capture import Earlier
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
 from muniment.rules.challenges import Account
+from muniment.rules.politeness import Sign
 from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
 
@@ -36,6 +37,9 @@ __all__ = [
     "FromWorker",
     "GiveBack",
     "Hello",
+    "HostDead",
+    "HostSays",
+    "HostWait",
     "Known",
     "PagesOut",
     "PermitsHeld",
@@ -84,6 +88,13 @@ class RobotsTold(Struct, frozen=True, array_like=True, tag=True):
 
     origin: str
     answer: RobotsAnswer
+
+
+class HostSays(Struct, frozen=True, array_like=True, tag=True):
+    """What an exchange says about its host, sent ahead of the page's finish. Each is answered with HostWait."""
+
+    host: str
+    sign: Sign
 
 
 class Finish(Struct, frozen=True, array_like=True, tag=True):
@@ -148,6 +159,8 @@ class PagesOut(Struct, frozen=True, array_like=True, tag=True):
     permits: dict[str, int]
     cookies: dict[str, list[Cookie]] = {}
     """By host: those of the hosts that have some, all of them."""
+    gaps: dict[str, int] = {}
+    """Milliseconds between requests that the robots.txt of a host asks for; most hosts are not in it."""
 
 
 class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
@@ -160,6 +173,20 @@ class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
     """Another worker was told these; they hold for hosts of pages in hand."""
 
     cookies: list[Cookie]
+
+
+class HostWait(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing is asked of a host for so long: what has not been started is given back."""
+
+    host: str
+    wait_ms: int
+
+
+class HostDead(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing more is asked of an origin, or under a name: its pages fail with the reason."""
+
+    origin: str
+    reason: str
 
 
 class Known(Struct, frozen=True, array_like=True, tag=True):
@@ -204,6 +231,7 @@ FromWorker = (
     | AskFile
     | AskRobots
     | RobotsTold
+    | HostSays
     | Finish
     | PermitsHeld
     | Sealed
@@ -212,7 +240,18 @@ FromWorker = (
     | Bye
 )
 FromOrchestrator = (
-    Setup | PagesOut | CookiesSet | PermitsSet | Known | RobotsKnown | FileName | FinishAck | Amended | Stop
+    Setup
+    | PagesOut
+    | CookiesSet
+    | PermitsSet
+    | HostWait
+    | HostDead
+    | Known
+    | RobotsKnown
+    | FileName
+    | FinishAck
+    | Amended
+    | Stop
 )
 
 M = TypeVar("M")

@@ -19,6 +19,7 @@ from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
+from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
@@ -49,7 +50,8 @@ class Orchestrator:
         settings = setup.settings
         self._frontier, self._shelf, self._events = frontier, shelf, events
         self._limits = limits
-        self._schedule = Schedule(settings.per_host, one_owner=settings.delay.high > 0)
+        self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high)
+        self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._robots = RobotsDesk(frontier.robots, self._tell_robots)
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, events, self._crew)
@@ -64,10 +66,11 @@ class Orchestrator:
         self._hiring: list[asyncio.Task[Member]] = []
         self._error: BaseException | None = None
 
-    async def run(self) -> Outcome:
+    async def run(self, *, resumed: bool) -> Outcome:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
+        self._hosts.begin(now_ms(), resumed=resumed)
         await self._desk.open()
         try:
             outcome = await self._work()
@@ -118,6 +121,7 @@ class Orchestrator:
         except TimeoutError:
             pass
         self._watch_disk()
+        self._hosts.tick(now_ms())
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -173,7 +177,12 @@ class Orchestrator:
             case say.AskRobots(origin):
                 self._robots.asked(member.number, origin)
             case say.RobotsTold(origin, answer):
+                # before any worker that waits for it goes on
+                self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
+            case say.HostSays(host, sign):
+                self._hosts.told(member.number, host, sign)
+                self._serve()
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
                 member.send(say.FileName(member.open_file))
@@ -196,14 +205,19 @@ class Orchestrator:
                 member.bye = True
                 member.dismiss()
 
-    def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+    def _tell(self, worker: int, message: say.FromOrchestrator) -> None:
         if worker in self._crew.members:
-            self._crew.members[worker].send(say.RobotsKnown(origin, answer))
+            self._crew.members[worker].send(message)
+
+    def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+        self._tell(worker, say.RobotsKnown(origin, answer))
 
     def _welcome(self, member: Member) -> None:
         member.send(structs.replace(self._steering.setup, number=member.number))
         for other, permits in self._schedule.add_worker(member.number).items():
             self._crew.members[other].send(say.PermitsSet(permits))
+        for origin, reason in self._hosts.dead.items():
+            member.send(say.HostDead(origin, reason))
         self._events.write("worker", number=member.number, pid=member.process.pid, state="started")
         if self._stopping:
             member.send(say.Stop(0.0))
@@ -224,7 +238,7 @@ class Orchestrator:
             self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
         except MunimentError as error:
             self._give_up(error)
-        self._schedule.remove_worker(member.number)
+        self._schedule.remove_worker(member.number, now_ms())
         self._robots.gone(member.number)
         if not self._stopping:
             self._replace(member)
@@ -263,7 +277,7 @@ class Orchestrator:
         )
         most = self._limits.room(self._frontier.totals, out, member.wants)
         now = now_ms()
-        picked = self._schedule.pick(member.number, most, now) if most > 0 else []
+        picked = self._schedule.pick(member.number, self._hosts.most(most, now), now) if most > 0 else []
         if not picked:
             return
         claims = self._frontier.claim(picked, now)
@@ -283,10 +297,13 @@ class Orchestrator:
             member.wants = 0
             member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
             taken = {host: n for host, n in permits.items() if got[host]}
-            member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken)))
+            gaps = self._hosts.crawl_delays(taken)
+            member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken), gaps))
 
     def _finish(self, member: Member, message: say.Finish) -> None:
-        report = self._frontier.finish(message.batch, member.number, now_ms())
+        batch, spared = self._hosts.spare(message.batch)
+        self._release(member, spared)
+        report = self._frontier.finish(batch, member.number, now_ms())
         member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
@@ -297,8 +314,9 @@ class Orchestrator:
         self.progress.received(message.wire_bytes)
         self._announce(member, report)
         for page in report.accepted:
-            _, host_id = member.held.pop(page.page_id)
+            claim, host_id = member.held.pop(page.page_id)
             self._schedule.landed(member.number, host_id)
+            self._hosts.answered(host_id, claim.url, page)
         self._add_pending(report.pending, report.retries)
         self._serve()
         if not self._schedule.pending:
@@ -315,6 +333,7 @@ class Orchestrator:
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages, retries.get(host_id, 0))
+            self._hosts.plan(host_id)
 
     def _release(self, member: Member, claims: list[tuple[int, int]]) -> None:
         held = [(page, claim) for page, claim in claims if page in member.held]
@@ -355,7 +374,7 @@ class Orchestrator:
             payload_bytes=totals.payload_bytes,
             slow_hosts=self.progress.slow_hosts(),
             last_urls=self.progress.last_urls(),
-            note=self.progress.note,
+            note=self.progress.note or self._hosts.note(),
         )
 
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from muniment.clock import now_ms
-from muniment.crawl.visitor import Visit
+from muniment.extract.coding import decode
 from muniment.extract.sitemap import robots_sitemaps
 from muniment.model.exchange import Exchange
-from muniment.model.url import host_of, origin_of, resolve
+from muniment.model.url import origin_of, resolve
 from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
-from muniment.rules.robots import MOST_BYTES, RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots import MOST_BYTES, VALID_MS, RobotsAnswer, RobotsRules, product_token, settled
 
 __all__ = ["Robots"]
 
@@ -20,18 +20,16 @@ _MOST_ORIGINS = 10_000
 _MOST_REDIRECTS = 5
 
 Ask = Callable[[str], Awaitable[RobotsAnswer | None]]
-Visiting = Callable[[str, str], Awaitable[Visit]]
 Tell = Callable[[str, RobotsAnswer], None]
+Fetch = Callable[[str], Awaitable[Exchange]]
 
 
 class Robots:
-    """Says whether a URL may be fetched; `asked` is given every exchange that was needed to know."""
+    """Says whether a URL may be fetched; `fetch` waits for the host's turn and keeps the exchange."""
 
-    def __init__(
-        self, visit: Visiting, user_agent: str, ask: Ask, tell: Tell, asked: Callable[[Exchange], None]
-    ) -> None:
-        self._visit, self._agent = visit, product_token(robots_agent(user_agent))
-        self._ask, self._tell, self._asked = ask, tell, asked
+    def __init__(self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell) -> None:
+        self._fetch_one, self._agent = fetch, product_token(robots_agent(user_agent))
+        self._ask, self._tell = ask, tell
         self._rules: dict[str, RobotsRules] = {}
         self._sitemaps: dict[str, tuple[str, ...]] = {}
         self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
@@ -44,6 +42,16 @@ class Robots:
     def sitemaps(self, url: str) -> tuple[str, ...]:
         """The sitemaps that the robots.txt of the URL's origin names, as written."""
         return self._sitemaps.get(origin_of(url), ())
+
+    def crawl_delay_ms(self, url: str) -> int:
+        """The gap that the known rules of the URL's origin ask for; 0 for none."""
+        rules = self._rules.get(origin_of(url))
+        return rules.crawl_delay_ms if rules else 0
+
+    def forget_old(self, now: int) -> None:
+        """Drop the rules that no longer hold at `now` (Unix ms), so that they are asked for again."""
+        for origin in [origin for origin, rules in self._rules.items() if now - rules.fetched_at > VALID_MS]:
+            del self._rules[origin]
 
     async def learn(self, url: str) -> RobotsAnswer:
         """Get the rules of the URL's origin; an answer that does not decide leaves them unknown."""
@@ -71,15 +79,21 @@ class Robots:
     async def _fetch(self, origin: str) -> RobotsAnswer:
         url = origin + "/robots.txt"
         for _ in range(_MOST_REDIRECTS + 1):
-            visit = await self._visit(url, host_of(url))
-            exchange = visit.exchange
-            for asked in (*visit.before, exchange):
-                self._asked(asked)
+            exchange = await self._fetch_one(url)
             target = resolve(url, exchange.header("location")) if exchange.status in REDIRECTS else None
             if target is None:
                 break
             url = target
         if exchange.failure is not None and not exchange.head:
             return RobotsAnswer(0, "", now_ms(), exchange.failure)
-        text = exchange.body.payload(MOST_BYTES).decode("utf-8", "replace")
-        return RobotsAnswer(exchange.status, text, now_ms())
+        return RobotsAnswer(exchange.status, _text(exchange), now_ms())
+
+
+def _text(exchange: Exchange) -> str:
+    """The file as far as it is read, without the line that the limit cuts."""
+    payload, coding = exchange.body.payload(MOST_BYTES), exchange.header("content-encoding")
+    if coding:
+        payload = decode(payload, coding, MOST_BYTES)
+    if len(payload) >= MOST_BYTES or exchange.truncated:
+        payload = payload[: payload.rfind(b"\n") + 1]
+    return payload.decode("utf-8-sig", "replace")

@@ -1,7 +1,8 @@
 """Schedule: which hosts are due, and how a host's permits are divided among the workers.
 
 A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
-delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts").
+delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts"). How many permits a host has
+at the moment, and until when nothing is asked of it, is for `hosts_desk` to say.
 """
 
 from __future__ import annotations
@@ -12,15 +13,34 @@ __all__ = ["Schedule"]
 
 _AHEAD = 5
 """Pages a worker holds per permit (see `crawl.worker`)."""
+_GAP_AHEAD_MS = 2_000
+"""With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
 _LOOKED_AT = 512
 """Hosts looked at for one request."""
 
 
 class _HostPlan:
-    __slots__ = ("granted", "held", "host_id", "name", "owner", "pending", "queued", "told", "wake_at")
+    __slots__ = (
+        "gap_ms",
+        "granted",
+        "held",
+        "hold_until",
+        "host_id",
+        "limit",
+        "name",
+        "owner",
+        "pending",
+        "queued",
+        "told",
+        "wake_at",
+    )
 
     def __init__(self, host_id: int, name: str) -> None:
         self.host_id, self.name = host_id, name
+        # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
+        # asks for; and when nothing is asked of it
+        self.limit: int | None = None
+        self.gap_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
         self.queued = False
@@ -35,8 +55,9 @@ class _HostPlan:
 class Schedule:
     """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
 
-    def __init__(self, per_host: int, *, one_owner: bool) -> None:
-        self._per_host, self._one_owner = per_host, one_owner
+    def __init__(self, per_host: int, *, gap_ms: int = 0) -> None:
+        """A host has `per_host` permits, and `gap_ms` between its requests, unless told otherwise."""
+        self.per_host, self._gap_ms = per_host, gap_ms
         self._plans: dict[int, _HostPlan] = {}
         self._by_name: dict[str, _HostPlan] = {}
         self._rotation: deque[_HostPlan] = deque()
@@ -45,9 +66,7 @@ class Schedule:
 
     def add_pending(self, host_id: int, name: str, pages: int, due_at: int = 0) -> None:
         """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
-        plan = self._plans.get(host_id)
-        if plan is None:
-            plan = self._plans[host_id] = self._by_name[name] = _HostPlan(host_id, name)
+        plan = self._plan(host_id, name)
         if not plan.pending or due_at < plan.wake_at:
             plan.wake_at = due_at
         plan.pending += pages
@@ -56,32 +75,92 @@ class Schedule:
             plan.queued = True
             self._rotation.append(plan)
 
+    def _plan(self, host_id: int, name: str) -> _HostPlan:
+        plan = self._plans.get(host_id)
+        if plan is None:
+            plan = self._plans[host_id] = self._by_name[name] = _HostPlan(host_id, name)
+        return plan
+
+    def known(self, name: str) -> int | None:
+        """The number of a host that has, or had, pages."""
+        plan = self._by_name.get(name)
+        return None if plan is None else plan.host_id
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """The numbers of the workers."""
+        return tuple(self._workers)
+
+    def busy_hosts(self) -> list[int]:
+        """The hosts with pages that wait or are out."""
+        return [plan.host_id for plan in self._plans.values() if plan.pending or any(plan.held.values())]
+
+    def hold(self, host_id: int, until: int) -> list[int]:
+        """Hand out nothing of a host before `until`; returns the workers that are to be told."""
+        plan = self._plans[host_id]
+        plan.hold_until = until
+        return list(plan.told)
+
+    def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
+        """Give a host so many permits in all; returns the lowered ones to tell, by worker."""
+        plan = self._plans[host_id]
+        lowered: dict[int, dict[str, int]] = {}
+        before = self._most(plan)
+        plan.limit = most if most < self.per_host else None
+        if most < before:
+            plan.owner = None
+            self._lower_one(plan, lowered)
+        return lowered
+
+    def set_gap(self, host_id: int, gap_ms: int) -> dict[int, dict[str, int]]:
+        """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does."""
+        plan = self._plans[host_id]
+        plan.gap_ms = max(plan.gap_ms, gap_ms)
+        lowered: dict[int, dict[str, int]] = {}
+        self._lower_one(plan, lowered)
+        return lowered
+
+    def gap(self, host_id: int) -> int:
+        """Milliseconds between the requests to a host."""
+        return self._gap(self._plans[host_id])
+
+    def _gap(self, plan: _HostPlan) -> int:
+        return max(plan.gap_ms, self._gap_ms)
+
+    def _most(self, plan: _HostPlan) -> int:
+        return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
         """A worker joins; returns the lowered permits to tell the others, by worker."""
         self._workers.append(worker)
         return self._lower()
 
-    def set_pace(self, per_host: int, *, one_owner: bool) -> dict[int, dict[str, int]]:
+    def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
         """Other connections per host from now on; returns the lowered permits to tell, by worker."""
-        self._per_host, self._one_owner = per_host, one_owner
+        self.per_host, self._gap_ms = per_host, gap_ms
         return self._lower()
 
     def _lower(self) -> dict[int, dict[str, int]]:
         lowered: dict[int, dict[str, int]] = {}
         for plan in self._plans.values():
-            for other, told in plan.told.items():
-                # with pages in hand it keeps a connection, or they would wait for ever
-                share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
-                if told > share:
-                    plan.told[other] = share
-                    lowered.setdefault(other, {})[plan.name] = share
+            self._lower_one(plan, lowered)
         return lowered
 
-    def remove_worker(self, worker: int) -> None:
-        """A worker's process has ended, so its connections are closed."""
+    def _lower_one(self, plan: _HostPlan, lowered: dict[int, dict[str, int]]) -> None:
+        for other, told in plan.told.items():
+            # with pages in hand it keeps a connection, or they would wait for ever
+            share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
+            if told > share:
+                plan.told[other] = share
+                lowered.setdefault(other, {})[plan.name] = share
+
+    def remove_worker(self, worker: int, now: int) -> None:
+        """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
         if worker in self._workers:
             self._workers.remove(worker)
         for plan in self._plans.values():
+            if worker in plan.told and (gap := self._gap(plan)):
+                plan.hold_until = max(plan.hold_until, now + gap)
             for kept in (plan.granted, plan.told, plan.held):
                 kept.pop(worker, None)
             if plan.owner == worker:
@@ -106,23 +185,27 @@ class Schedule:
         return picked
 
     def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
-        if plan.wake_at > now:
+        if plan.wake_at > now or plan.hold_until > now:
             return 0
         permits = self._grantable(plan, worker)
-        return min(plan.pending, permits * _AHEAD - plan.held.get(worker, 0)) if permits else 0
+        ahead = permits * _AHEAD
+        if gap := self._gap(plan):
+            ahead = min(ahead, 1 + _GAP_AHEAD_MS // gap)
+        return min(plan.pending, ahead - plan.held.get(worker, 0)) if permits > 0 else 0
 
     def _grantable(self, plan: _HostPlan, worker: int) -> int:
-        free = self._per_host - sum(granted for other, granted in plan.granted.items() if other != worker)
+        free = self._most(plan) - sum(granted for other, granted in plan.granted.items() if other != worker)
         # after a limit was lowered, others may have more open than there are to be
         return max(0, min(self._share(plan, worker), free))
 
     def _share(self, plan: _HostPlan, worker: int) -> int:
         workers = len(self._workers)
-        if self._one_owner or self._per_host < workers:
+        most = self._most(plan)
+        if self._gap(plan) or most < workers:
             if plan.owner is None:
                 plan.owner = worker
-            return self._per_host if plan.owner == worker else 0
-        whole, rest = divmod(self._per_host, workers)
+            return most if plan.owner == worker else 0
+        whole, rest = divmod(most, workers)
         return whole + (self._workers.index(worker) < rest)
 
     def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> tuple[str, int]:

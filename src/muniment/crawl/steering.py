@@ -61,7 +61,7 @@ class Steering:
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings)
         self._limits.change(settings)
-        lowered = self._schedule.set_pace(settings.per_host, one_owner=settings.delay.high > 0)
+        lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():
             self._crew.members[worker].send(say.PermitsSet(permits))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -35,6 +38,16 @@ class Visit(Struct, frozen=True):
     """Digest of the cookies that went along."""
 
 
+class Turns(Protocol):
+    """Says when a host may be asked (`lanes.Lanes`)."""
+
+    def start(self, host: str) -> bool:
+        """Whether a request may go out at this moment; if so, it has."""
+
+    def wait(self, host: str) -> float:
+        """Seconds until one may."""
+
+
 class _Opened:
     """An origin that took an account: its challenge, and how often the nonce was used."""
 
@@ -47,28 +60,43 @@ class _Opened:
 class Visitor:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
-    def __init__(self, client: Client, accounts: Mapping[str, Account]) -> None:
-        self._client, self._accounts = client, accounts
+    def __init__(self, client: Client, accounts: Mapping[str, Account], turns: Turns) -> None:
+        self._client, self._accounts, self._turns = client, accounts, turns
         self._jar = Jar()
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
 
-    async def visit(self, url: str, host: str) -> Visit:
-        """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host."""
+    async def visit_when_due(self, url: str, host: str) -> Visit:
+        """Like `visit`, but waits until the host may be asked."""
+        while True:
+            await asyncio.sleep(max(0.0, self._turns.wait(host)))
+            visit = await self.visit(url, host)
+            if visit is not None:
+                return visit
+
+    async def visit(self, url: str, host: str) -> Visit | None:
+        """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.
+
+        None when the host may not be asked at this moment.
+        """
         cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
         account = self._accounts.get(host) if self._accounts else None
         sent: Headers = (("Cookie", cookies),) if cookies else ()
         if account is None:
-            exchange = await self._client.fetch(url, sent)
+            exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
+            if exchange is None:
+                return None
             self._learn(exchange)
             return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
-        return await self._visit_with(account, url, sent)
+        return await self._visit_with(account, url, host, sent)
 
-    async def _visit_with(self, account: Account, url: str, sent: Headers) -> Visit:
-        origin = origin_of(url)
+    async def _visit_with(self, account: Account, url: str, host: str, sent: Headers) -> Visit | None:
+        origin, start = origin_of(url), partial(self._turns.start, host)
         known = self._opened.get(origin)
-        first = await self._client.fetch(url, (*sent, *_authorized(known, account, url)))
+        first = await self._client.fetch_if(url, start, (*sent, *_authorized(known, account, url)))
+        if first is None:
+            return None
         self._learn(first)
         before: tuple[Exchange, ...] = ()
         last = first
@@ -79,7 +107,7 @@ class Visitor:
             opened = self._opened[origin] = _Opened(challenge)
             cookies = self._jar.header(url, now_us() // 1_000_000)
             sent = (("Cookie", cookies),) if cookies else ()
-            last = await self._client.fetch(url, (*sent, *_authorized(opened, account, url)))
+            last = await self._ask_again(url, host, (*sent, *_authorized(opened, account, url)))
             self._learn(last)
             before = (first,)
             again = _challenge(last)
@@ -88,6 +116,13 @@ class Visitor:
                 self._refused.add((origin, challenge.realm))
                 del self._opened[origin]
         return Visit(last, before, digest_of(sent[0][1]) if sent else b"")
+
+    async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
+        while True:
+            await asyncio.sleep(max(0.0, self._turns.wait(host)))
+            exchange = await self._client.fetch_if(url, partial(self._turns.start, host), headers)
+            if exchange is not None:
+                return exchange
 
     def _worth_answering(self, origin: str, challenge: Challenge, known: _Opened | None) -> bool:
         if (origin, challenge.realm) in self._refused:

@@ -23,12 +23,17 @@ from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Page, Recorder
 from muniment.crawl.robots import Robots
+from muniment.crawl.signs import page_sign, robots_sign
 from muniment.crawl.visitor import Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client, unreached
 from muniment.model.capture import Earlier
+from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.url import host_of, origin_of
+from muniment.rules.politeness import Sign
 from muniment.rules.robots import RobotsAnswer, settled
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
@@ -36,6 +41,8 @@ from muniment.settings import Settings
 __all__ = ["Worker"]
 
 _TICK_S = 0.25
+_LEAST_HOLD_S = 1.0
+"""How long a host that complains is left alone until the orchestrator says."""
 _CLAIMED_AHEAD = 5
 """Pages held per connection: three in the window, two waiting behind them."""
 
@@ -46,21 +53,18 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._visitor = Visitor(client, setup.accounts)
         self._workers = max(1, setup.workers)
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(1, settings.delay)
+        self._visitor = Visitor(client, setup.accounts, self._lanes)
         self._set_pace(settings)
-        self._amended = asyncio.Event()
         self._outlinks = Outlinks()
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
         )
         self._robots = (
-            Robots(
-                self._visitor.visit, settings.user_agent, self._ask_robots, self._tell_robots, self._recorder.add_aside
-            )
+            Robots(self._fetch_aside, settings.user_agent, self._ask_robots, self._tell_robots)
             if settings.robots
             else None
         )
@@ -70,6 +74,9 @@ class Worker:
         self._unacknowledged: deque[list[str]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._lowered: set[str] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        """Hosts whose next page is not due yet."""
+        self._dead: dict[str, str] = {}
         self._asked = self._stopping = False
         self._wire_bytes = 0
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -99,52 +106,33 @@ class Worker:
         following: Claim | None = claim
         while following is not None:
             claim = following
-            pause = self._lanes.pause(host)
-            if pause > 0 and await self._amended_within(pause):
-                self._return(claim)
-                return
             page = await self._fetch(claim)
+            if page is None:
+                self._withhold(claim)
+                return
             self._lanes.landed(host)
             self._recorder.add(page)
             following = None if self._stopping else self._lanes.take(host)
             if self._lanes.queued < self._lanes.running:
                 self._ask_pages()
+        self._wake_later(host)
 
-    async def _amended_within(self, pause: float) -> bool:
-        """Wait for a page's turn; True when the crawl was changed first."""
-        try:
-            await asyncio.wait_for(self._amended.wait(), pause)
-        except TimeoutError:
-            return False
-        return True
-
-    def _return(self, claim: Claim) -> None:
-        """Give back a page that was taken and not asked for."""
-        self._lanes.landed(claim.host)
-        self._lanes.acknowledged(claim.host)
-        self._give_back([claim])
-        self._ask_pages()
-
-    async def _fetch(self, claim: Claim) -> Page:
-        if self._robots is not None:
-            refuses = self._robots.refuses(claim.url)
-            if refuses is None:
-                answer = await self._robots.learn(claim.url)
-                if answer.failure is not None:
-                    # the host cannot be reached, so neither can the page: it fails as it would have
-                    return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._manner)
-                if not settled(answer):
-                    reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
-                    return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
-                refuses = self._robots.refuses(claim.url)
-            if refuses:
-                return Refused(claim, "robots: robots.txt disallows it", True, 0)
+    async def _fetch(self, claim: Claim) -> Page | None:
+        """What became of a page; None when its host may not be asked at this moment."""
+        if self._dead and (reason := self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host)):
+            return self._given_up(claim, reason)
+        if self._robots is not None and (kept := await self._kept_out(claim, self._robots)) is not None:
+            return kept
         visit = await self._visitor.visit(claim.url, claim.host)
+        if visit is None:
+            return None
         exchange = visit.exchange
         if exchange.failure is not None and exchange.failure.code == "disk":
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise DiskFullError(f"no room for a large body: {exchange.failure.text}")
         self._wire_bytes += len(exchange.head) + exchange.body.length
+        if (sign := page_sign(exchange)) is not None:
+            self._say(claim.host, sign)
         beside = self._beside(claim) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         page = harvest(claim, exchange, self._outlinks, self._manner, beside)
         if isinstance(page, Harvested) and (visit.before or visit.cookies_sent):
@@ -158,6 +146,68 @@ class Worker:
         """The sitemaps of a start page's site."""
         named = None if self._robots is None else self._robots.sitemaps(claim.url)
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
+
+    async def _kept_out(self, claim: Claim, robots: Robots) -> Page | None:
+        """What becomes of a page by its origin's robots.txt; None when it may be fetched."""
+        refuses = robots.refuses(claim.url)
+        if refuses is None:
+            answer = await robots.learn(claim.url)
+            if answer.failure is not None:
+                # the host cannot be reached, so neither can the page: it fails as it would have
+                return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._manner)
+            if not settled(answer):
+                reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
+                return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
+            self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
+            refuses = robots.refuses(claim.url)
+        return Refused(claim, "robots: robots.txt disallows it", True, 0) if refuses else None
+
+    async def _fetch_aside(self, url: str) -> Exchange:
+        """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
+        host = host_of(url)
+        visit = await self._visitor.visit_when_due(url, host)
+        exchange = visit.exchange
+        for asked in (*visit.before, exchange):
+            self._recorder.add_aside(asked)
+        if (sign := robots_sign(exchange)) is not None:
+            self._say(host, sign)
+        return exchange
+
+    def _given_up(self, claim: Claim, reason: str) -> Page:
+        """A page of a dead origin: one that was tried gets its row."""
+        code, _, text = reason.partition(": ")
+        if code == "dead-host" and claim.attempt > 1:
+            return harvest(claim, unreached(claim.url, Failure("dead-host", text)), self._outlinks, self._manner)
+        return Refused(claim, reason, True, 0)
+
+    def _say(self, host: str, sign: Sign) -> None:
+        """Tell bad news at once, and act on the worst before the orchestrator answers."""
+        self._channel.send(say.HostSays(host, sign))
+        if sign.kind in ("throttled", "challenge", "closed"):
+            self._hold(host, max(_LEAST_HOLD_S, sign.wait_ms / 1000))
+
+    def _hold(self, host: str, seconds: float) -> None:
+        self._lanes.hold(host, seconds)
+        self._give_back(self._lanes.give_back_held(host))
+        if seconds <= 0:
+            self._start_lanes()
+
+    def _withhold(self, claim: Claim) -> None:
+        """A page's host may not be asked now, which was not so when its lane began."""
+        self._lanes.put_back(claim)
+        self._give_back(self._lanes.give_back_held(claim.host))
+        self._wake_later(claim.host)
+
+    def _wake_later(self, host: str) -> None:
+        wait = self._lanes.wait(host)
+        if wait > 0 and host not in self._timers:
+            self._timers[host] = asyncio.get_running_loop().call_later(wait, self._due, host)
+
+    def _due(self, host: str) -> None:
+        del self._timers[host]
+        # a wait may have become longer meanwhile
+        self._wake_later(host)
+        self._start_lanes()
 
     def _start_lanes(self) -> None:
         if self._stopping:
@@ -196,13 +246,17 @@ class Worker:
     def received(self, message: say.FromOrchestrator) -> None:
         """Take in one message."""
         match message:
-            case say.PagesOut(claims, permits, cookies):
+            case say.PagesOut(claims, permits, cookies, gaps):
                 self._asked = False
                 for said in cookies.values():
                     self._visitor.learn(said)
                 self._set_permits(permits)
+                for host, gap in gaps.items():
+                    self._lanes.keep_gap(host, gap / 1000)
                 self._lanes.add(claims)
                 self._start_lanes()
+                for host in permits:
+                    self._wake_later(host)
                 if self._lanes.queued < self._lanes.running:
                     self._ask_pages()
             case say.PermitsSet(permits):
@@ -212,6 +266,10 @@ class Worker:
                 self._start_lanes()
             case say.CookiesSet(said):
                 self._visitor.learn(said)
+            case say.HostWait(host, wait_ms):
+                self._hold(host, wait_ms / 1000)
+            case say.HostDead(origin, reason):
+                self._dead[origin] = reason
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
             case say.RobotsKnown(origin, answer):
@@ -245,9 +303,9 @@ class Worker:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
         self._set_pace(settings)
         self._give_back(self._lanes.give_back())
-        # whoever waits now wakes; who comes later waits for the next change
-        self._amended.set()
-        self._amended = asyncio.Event()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
         self._ask_pages()
 
     def _tasks_stop(self, grace_s: float) -> None:
@@ -320,6 +378,9 @@ class Worker:
                 self._lowered.discard(host)
                 held[host] = self._lanes.permits(host)
         for host in self._lanes.idle_hosts():
+            if self._lanes.held(host):
+                # nothing is kept open while a host is left alone: another worker may ask it next
+                self._client.set_limit(host, 0)
             if self._lanes.permits(host) and not self._client.open_connections(host):
                 self._lanes.permit(host, 0)
                 held[host] = 0

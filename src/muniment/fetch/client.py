@@ -24,6 +24,10 @@ def _nothing(_host: str) -> None:
     return
 
 
+def _always() -> bool:
+    return True
+
+
 class Client:
     """Fetches URLs over kept connections; must be made and used inside one running event loop, and closed there."""
 
@@ -43,6 +47,14 @@ class Client:
 
         The caller closes the exchange's body. Cancelled, it closes the connection.
         """
+        exchange = await self.fetch_if(url, _always, extra_headers)
+        assert exchange is not None
+        return exchange
+
+    async def fetch_if(
+        self, url: str, start: Callable[[], bool], extra_headers: tuple[tuple[str, str], ...] = ()
+    ) -> Exchange | None:
+        """Like `fetch`, but asks `start` when a connection is there: without its consent nothing is sent (None)."""
         started = now_us(), monotonic()
         try:
             origin, target = self._requests.split(url)
@@ -51,6 +63,9 @@ class Client:
         request = self._requests.build(origin, target, extra_headers)
         connection = self._pool.take(origin) or await self._pool.acquire(origin)
         while not isinstance(connection, Failure):
+            if not start():
+                self._pool.release(connection)
+                return None
             exchange = await self._exchange(connection, url, request)
             if exchange is not None:
                 return exchange

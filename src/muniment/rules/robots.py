@@ -13,6 +13,8 @@ MOST_BYTES = 512_000
 """Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
 VALID_MS = 24 * 3600 * 1000
 """How long an answer holds (§2.4)."""
+_LONGEST_DELAY_S = 300
+"""A longer Crawl-delay is cut to this."""
 
 
 class RobotsAnswer(Struct, frozen=True, array_like=True):
@@ -42,9 +44,17 @@ class RobotsRules:
 
     def __init__(self, answer: RobotsAnswer, agent: str) -> None:
         # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing
-        has_rules = 200 <= answer.status < 300 and "disallow" in answer.text.lower()
+        text = answer.text.lower()
+        has_rules = 200 <= answer.status < 300 and ("disallow" in text or "crawl-delay" in text)
         self._parsed = Protego.parse(answer.text) if has_rules else None
         self._agent = agent
+        self.fetched_at = answer.fetched_at
+
+    @property
+    def crawl_delay_ms(self) -> int:
+        """Milliseconds between requests that the file asks for; 0 for none."""
+        delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
+        return int(1000 * min(delay, _LONGEST_DELAY_S)) if delay and delay > 0 else 0
 
     def allows(self, url: str) -> bool:
         """Whether a URL of the origin may be fetched."""

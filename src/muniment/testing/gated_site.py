@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ class Answer:
     body: str | bytes = ""
     status: int = 200
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
+    after: float = 0.0
+    """Seconds that it takes its time."""
 
 
 Page = str | Answer | Sequence[Answer] | Callable[["Message[str, str]"], Answer]
@@ -47,6 +50,10 @@ class GatedSite:
         self.pages: dict[str, Page] = dict(pages)
         self.requests: list[str] = []
         """The path of every request, in the order of arrival, those that are held back too."""
+        self.times: list[float] = []
+        """When each of them came (`time.monotonic`)."""
+        self.open = self.most_open = 0
+        """Connections now, and the most at one time."""
         self._gates = {path: threading.Event() for path in held}
         self._news = threading.Condition()
         self._server = _Server((address, port), _handler(self))
@@ -87,11 +94,18 @@ class GatedSite:
         with self._news:
             return Counter(self.requests)
 
+    def connected(self, change: int) -> None:
+        """Count a connection that came or went."""
+        with self._news:
+            self.open += change
+            self.most_open = max(self.most_open, self.open)
+
     def answer(self, path: str, headers: Message[str, str]) -> Answer:
         """Log a request, wait at its gate, and choose what to say."""
         with self._news:
             turn = self.requests.count(path)
             self.requests.append(path)
+            self.times.append(time.monotonic())
             self._news.notify_all()
         if path in self._gates:
             self._gates[path].wait(_LONGEST_HOLD)
@@ -117,8 +131,16 @@ def _handler(site: GatedSite) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
+        def handle(self) -> None:
+            site.connected(1)
+            try:
+                super().handle()
+            finally:
+                site.connected(-1)
+
         def do_GET(self) -> None:
             answer = site.answer(self.path, self.headers)
+            time.sleep(answer.after)
             body = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
             try:
                 self.send_response(answer.status)

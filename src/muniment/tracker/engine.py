@@ -122,10 +122,15 @@ class Database:
         url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
         database = cls(create_engine(url, poolclass=StaticPool), read_only=True)
         try:
-            database._revision()
+            found = database._revision()
         except (SQLAlchemyError, sqlite3.Error) as error:
             database.close()
             raise TrackerError(f"the tracker {path} cannot be read: {_first_line(error)}") from None
+        if found is not None and found < SCHEMA_REVISION:
+            database.close()
+            raise UsageError(
+                f"{path} was made by an older Muniment; give its crawl command again to bring it up to date"
+            )
         return database
 
     @cached_property

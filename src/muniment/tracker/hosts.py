@@ -1,4 +1,4 @@
-"""The hosts of a job: their numbers, and which paths of them belong to the site."""
+"""The hosts of a job: their numbers, which paths of them belong to the site, and what they asked us to wait for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.tables import hosts
 
-__all__ = ["Host", "Hosts"]
+__all__ = ["Host", "HostWaits", "Hosts"]
 
 _ALL = Prepared(select(hosts.c.id, hosts.c.name, hosts.c.site_paths).where(hosts.c.job_id == bindparam("job")), "job")
 _ADD = Prepared(
@@ -28,6 +28,35 @@ _SITE = Prepared(
     "job",
     "host",
 )
+_WAITING = Prepared(
+    select(hosts.c.id, hosts.c.crawl_delay_ms, hosts.c.wait_until, hosts.c.wait_reason, hosts.c.strikes).where(
+        hosts.c.job_id == bindparam("job"),
+        (hosts.c.crawl_delay_ms > 0) | (hosts.c.wait_until > 0) | (hosts.c.strikes > 0),
+    ),
+    "job",
+)
+_WAIT = Prepared(
+    hosts.update()
+    .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
+    .values(
+        crawl_delay_ms=bindparam("gap"), wait_until=bindparam("u"), wait_reason=bindparam("r"), strikes=bindparam("s")
+    ),
+    "gap", "u", "r", "s", "job", "host",
+)  # fmt: skip
+
+
+class HostWaits(Struct, frozen=True):
+    """What a host wants of us, over a resume."""
+
+    crawl_delay_ms: int = 0
+    until: int = 0
+    """Unix ms: nothing is asked before."""
+    reason: str = ""
+    strikes: int = 0
+    """Bad news in a row; the back-off grows with it."""
+
+
+_NONE = HostWaits()
 
 
 class Host(Struct, frozen=True):
@@ -47,6 +76,22 @@ class Hosts:
         self._by_name = {name: Host(host_id, name, paths) for host_id, name, paths in db.rows(_ALL, (job_id,))}
         self._names = {host.host_id: host.name for host in self._by_name.values()}
         self._next = max(self._names, default=0) + 1
+        self.waits = {row[0]: HostWaits(*row[1:]) for row in db.rows(_WAITING, (job_id,))}
+        """By host number; hosts that ask for nothing are left out."""
+
+    def waits_of(self, host_id: int) -> HostWaits:
+        """What a host wants of us."""
+        return self.waits.get(host_id, _NONE)
+
+    def keep_waits(self, host_id: int, waits: HostWaits) -> None:
+        """Keep them at once, in a transaction of their own: a kill before the page's finish must not lose them."""
+        if waits == _NONE:
+            self.waits.pop(host_id, None)
+        else:
+            self.waits[host_id] = waits
+        row = (waits.crawl_delay_ms, waits.until, waits.reason, waits.strikes, self._job_id, host_id)
+        with self._db.transaction():
+            self._db.many(_WAIT, [row])
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""

@@ -10,7 +10,7 @@ from muniment.model.url import url_key
 from muniment.rules.scope import FAR
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database
-from muniment.tracker.tables import attempts, pages
+from muniment.tracker.tables import attempts, hosts, pages
 
 __all__ = ["AttemptMade", "PageKnown", "find_page"]
 
@@ -40,6 +40,9 @@ class PageKnown(Struct, frozen=True, kw_only=True):
     attempts_remaining: int
     ready_at: int
     """Unix ms; the page waits until then."""
+    host_until: int
+    """Unix ms; nothing is asked of its host until then."""
+    host_reason: str
     attempts: tuple[AttemptMade, ...]
 
 
@@ -52,6 +55,10 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         return None
     page = rows[0]
     via = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id == page["via_id"])
+    waits = select(hosts.c.wait_until, hosts.c.wait_reason).where(
+        hosts.c.job_id == job_id, hosts.c.id == page["host_id"]
+    )
+    host_until, host_reason = db.connection.execute(waits).one()
     tries = (
         select(attempts.c.number, attempts.c.started_at, attempts.c.status, attempts.c.error)
         .where(attempts.c.job_id == job_id, attempts.c.page_id == page["id"])
@@ -69,5 +76,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         via=str(db.connection.execute(via).scalar() or ""),
         attempts_remaining=page["attempts_remaining"],
         ready_at=page["ready_at"],
+        host_until=host_until,
+        host_reason=host_reason,
         attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
     )

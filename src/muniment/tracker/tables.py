@@ -98,6 +98,10 @@ hosts = Table(
         server_default="",
         comment="path prefixes that belong to the site, one a line; / is the whole host, empty is no site",
     ),
+    Column("crawl_delay_ms", Integer, nullable=False, server_default="0", comment="gap that its robots.txt asks for"),
+    Column("wait_until", BigInteger, nullable=False, server_default="0", comment="Unix ms: nothing is asked before"),
+    Column("wait_reason", Text, nullable=False, server_default="", comment="why; empty without a wait"),
+    Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad news in a row, for the back-off"),
     Index("uq_hosts_job_id_name", "job_id", "name", unique=True),
     sqlite_with_rowid=False,
 )

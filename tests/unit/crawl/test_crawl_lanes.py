@@ -115,34 +115,52 @@ def test_an_idle_host_is_forgotten_when_all_is_acknowledged_and_its_permits_are_
 
 def test_without_a_delay_nothing_waits():
     made = lanes(a=(3, 3))
-    assert [made.pause(A) for _ in start(made)] == [0.0, 0.0, 0.0]
+    assert [made.start(A) for _ in start(made)] == [True, True, True]
+    assert made.wait(A) <= 0
 
 
-def test_request_starts_are_a_delay_apart():
+def test_with_a_delay_one_lane_begins_at_a_time_and_its_request_sets_the_clock():
     made = lanes(delay=(1_000, 1_000), a=(5, 5))
-    pauses = [made.pause(A) for _ in start(made)]
-    assert pauses[0] == 0
-    assert all(0.9 < later - earlier <= 1.0 for earlier, later in pairwise(pauses))
+    assert made.startable() == [A]
+    assert made.take(A)
+    assert made.start(A)
+    assert 0.9 < made.wait(A) <= 1.0
+    assert (made.startable(), made.take(A), made.start(A)) == ([], None, False)
 
 
-def test_a_delay_is_drawn_between_its_bounds():
+def test_a_delay_is_drawn_between_its_bounds(monkeypatch):
+    now, starts = [1000.0], []
+    monkeypatch.setattr("muniment.crawl.lanes.monotonic", lambda: now[0])
     made = lanes(delay=(100, 300), a=(50, 50))
-    pauses = [made.pause(A) for _ in start(made)]
-    gaps = [later - earlier for earlier, later in pairwise(pauses)]
-    assert all(0.05 < gap <= 0.3 for gap in gaps)
+    for _ in range(50):
+        assert made.start(A)
+        starts.append(now[0])
+        now[0] += made.wait(A)
+    gaps = [later - earlier for earlier, later in pairwise(starts)]
+    assert all(0.0999 < gap < 0.3001 for gap in gaps)
     assert max(gaps) - min(gaps) > 0.05
 
 
 def test_hosts_do_not_wait_for_each_other():
     made = lanes(delay=(5_000, 5_000), a=(1, 1), b=(1, 1))
-    assert [made.pause(host) for host in (A, B) if made.take(host)] == [0, 0]
+    assert [made.start(host) for host in (A, B) if made.take(host)] == [True, True]
+
+
+def test_a_crawl_delay_counts_from_the_last_request():
+    made = lanes(a=(3, 3))
+    start(made)
+    assert made.start(A)
+    made.keep_gap(A, 60.0)
+    made.keep_gap(A, 0.0)
+    assert not made.start(A)
+    assert 59 < made.wait(A) <= 60
 
 
 def test_the_delay_is_kept_when_a_host_was_idle_and_forgotten_in_between():
     """Its connection was closed at once, its permit given back; then the tracker brought another page."""
     made = lanes(delay=(60_000, 60_000), a=(1, 1))
     start(made)
-    made.pause(A)
+    assert made.start(A)
     made.landed(A)
     made.acknowledged(A)
     assert made.idle_hosts() == [], "its permit would go to a worker that does not know of the delay"
@@ -150,8 +168,30 @@ def test_the_delay_is_kept_when_a_host_was_idle_and_forgotten_in_between():
     made.forget(A)
     made.add([claim(f"https://{A}/next")])
     made.permit(A, 1)
-    assert made.take(A) is not None
-    assert made.pause(A) > 50
+    assert made.take(A) is None
+    assert made.wait(A) > 50
+
+
+def test_a_host_on_hold_gives_its_pages_back_and_starts_nothing():
+    made = lanes(a=(5, 2), b=(1, 1))
+    taken = made.take(A)
+    assert made.give_back_held(A) == []
+    made.hold(A, 60)
+    assert [page.url[-1] for page in made.give_back_held(A)] == ["1", "2", "3", "4"]
+    assert (made.queued, made.held(A), made.held(B)) == (1, True, False)
+    assert not made.start(A), "what was taken may not be sent either"
+    made.put_back(taken)
+    assert (made.running, made.queued, made.startable()) == (0, 2, [B])
+    made.hold(A, 0)
+    assert made.give_back_held(A) == []
+    assert made.take(A) is taken
+    assert made.start(A)
+
+
+def test_a_host_that_is_not_here_may_be_held():
+    made = lanes()
+    made.hold(A, 60)
+    assert (made.give_back_held(A), made.held(A)) == ([], False)
 
 
 @given(st.lists(st.sampled_from(["add", "permit", "take", "land", "ack", "forget"]).flatmap(
@@ -191,12 +231,10 @@ def test_counts_agree_and_bounds_hold_in_any_order(deeds):
 def test_another_pace_begins_with_a_whole_gap_from_now():
     made = lanes(delay=(60_000, 60_000), a=(9, 3))
     made.take(A)
-    assert made.pause(A) == 0
-    made.take(A)
-    assert 59 < made.pause(A) <= 60
+    assert made.start(A)
+    assert 59 < made.wait(A) <= 60
     made.set_pace(100, DelayRange(2_000, 2_000))
-    made.take(A)
-    assert 1.9 < made.pause(A) <= 2
+    assert 1.9 < made.wait(A) <= 2
     made.set_pace(1, DelayRange())
-    assert made.pause(A) == 0
-    assert made.startable() == []
+    assert made.wait(A) <= 0
+    assert made.startable() == [], "one request in flight is all that is allowed now"

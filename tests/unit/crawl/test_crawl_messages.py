@@ -15,6 +15,7 @@ from muniment.crawl.messages import Frames, encode
 from muniment.errors import ProtocolError
 from muniment.model.capture import Earlier
 from muniment.model.link import FoundAs
+from muniment.rules.politeness import Sign
 from muniment.settings import DelayRange, Settings
 from muniment.testing.pages import claim, finish_batch, finished
 
@@ -23,6 +24,7 @@ FROM_WORKER = [
     say.WantPages(100),
     say.AskKnown([b"d" * 20, b"e" * 20]),
     say.AskFile(),
+    say.HostSays("site.example", Sign("throttled", "429", "https://site.example", 17, 3_000)),
     say.Finish(finish_batch([finished(claim(), [("https://a.example/", FoundAs.A)])]), 1.5, 1_000),
     say.PermitsHeld({"a.example": 3, "b.example": 0}),
     say.Sealed("muniment-00000.warc.gz"),
@@ -32,7 +34,9 @@ FROM_WORKER = [
 ]
 FROM_ORCHESTRATOR = [
     say.Setup(0, "out", Settings(delay=DelayRange(1, 2), include=("x",)), "me", "muniment crawl", ("loopback",), 2),
-    say.PagesOut([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}),
+    say.PagesOut([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}, gaps={"b.example": 500}),
+    say.HostWait("site.example", 3_000),
+    say.HostDead("https://site.example", "dead-host: gone"),
     say.PermitsSet({"a.example": 1}),
     say.Known({b"d" * 20: Earlier("https://a.example/", 1, b"i" * 16)}),
     say.FileName("muniment-00000.warc.gz"),

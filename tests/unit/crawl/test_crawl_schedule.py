@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from muniment.crawl.schedule import Schedule
 
 
-def scheduled(per_host=6, workers=1, *, one_owner=False, **pending):
+def scheduled(per_host=6, workers=1, *, gap_ms=0, **pending):
     """A schedule with workers 0, 1, … and hosts of the given names, numbered from 1."""
-    made = Schedule(per_host, one_owner=one_owner)
+    made = Schedule(per_host, gap_ms=gap_ms)
     for worker in range(workers):
         made.add_worker(worker)
     for number, (name, pages) in enumerate(pending.items(), 1):
@@ -68,13 +68,13 @@ def test_every_one_of_many_hosts_gets_its_turn():
 
 
 def test_with_a_delay_a_host_has_one_owner():
-    schedule = scheduled(6, workers=2, one_owner=True, a=100)
+    schedule = scheduled(6, workers=2, gap_ms=10, a=100)
     assert take(schedule, 1) == {1: (30, 6)}
     assert take(schedule, 0) == {}
 
 
 def test_an_owner_that_gave_all_back_makes_room_for_another():
-    schedule = scheduled(6, workers=2, one_owner=True, a=31)
+    schedule = scheduled(6, workers=2, gap_ms=10, a=31)
     take(schedule, 1)
     for _ in range(30):
         schedule.landed(1, 1)
@@ -83,10 +83,39 @@ def test_an_owner_that_gave_all_back_makes_room_for_another():
 
 
 def test_an_owner_that_died_makes_room_for_another():
-    schedule = scheduled(6, workers=2, one_owner=True, a=100)
+    schedule = scheduled(6, workers=2, gap_ms=10, a=100)
     take(schedule, 1)
-    schedule.remove_worker(1)
-    assert take(schedule, 0)[1][1] == 6
+    schedule.remove_worker(1, 0)
+    assert take(schedule, 0, now=9) == {}, "it may have asked just before it died"
+    assert take(schedule, 0, now=10)[1][1] == 6
+
+
+def test_with_a_long_gap_no_pages_wait_in_a_workers_hands():
+    assert take(scheduled(6, gap_ms=1_500, a=100), 0) == {1: (2, 6)}
+
+
+def test_a_gap_that_comes_later_makes_one_worker_the_owner():
+    schedule = scheduled(6, workers=2, a=100)
+    take(schedule, 0)
+    take(schedule, 1)
+    assert schedule.set_gap(1, 10) == {1: {"a": 1}}, "it keeps one for the pages in its hands"
+
+
+def test_a_held_host_gives_nothing_and_names_whom_to_tell():
+    schedule = scheduled(6, workers=3, a=100, b=1)
+    take(schedule, 0, most=1)
+    assert schedule.hold(1, 500) == [0]
+    assert take(schedule, 1, now=499) == {2: (1, 2)}
+    assert 1 in take(schedule, 1, now=500)
+
+
+def test_a_host_with_fewer_permits_belongs_to_one_worker_and_gets_them_back():
+    schedule = scheduled(6, workers=2, a=100)
+    assert schedule.set_most(1, 1) == {}
+    assert take(schedule, 0) == {1: (5, 1)}
+    assert take(schedule, 1) == {}
+    schedule.set_most(1, 6)
+    assert take(schedule, 1) == {1: (15, 3)}
 
 
 def test_fewer_connections_than_workers_go_to_one():
@@ -107,7 +136,7 @@ def test_a_new_worker_gets_its_share_when_the_others_gave_it_back():
 def test_connections_of_a_dead_worker_are_free():
     schedule = scheduled(6, workers=2, a=1000)
     take(schedule, 0)
-    schedule.remove_worker(0)
+    schedule.remove_worker(0, 0)
     assert take(schedule, 1)[1][1] == 6
 
 
@@ -171,7 +200,7 @@ def test_an_answer_that_crossed_a_larger_grant_does_not_free_connections():
     schedule = scheduled(6, a=1000)
     take(schedule, 0)
     schedule.add_worker(1)
-    schedule.remove_worker(1)
+    schedule.remove_worker(1, 0)
     for _ in range(20):
         schedule.landed(0, 1)
     assert take(schedule, 0)[1][1] == 6
@@ -231,11 +260,11 @@ class Crawl(RuleBasedStateMachine):
         self.numbers = 0
         self.now = 0
 
-    @initialize(per_host=st.integers(1, 7), one_owner=st.booleans(), workers=st.integers(0, 3))
-    def begin(self, per_host, one_owner, workers):
+    @initialize(per_host=st.integers(1, 7), gap_ms=st.sampled_from([0, 100]), workers=st.integers(0, 3))
+    def begin(self, per_host, gap_ms, workers):
         """Some workers are at work already."""
         self.per_host = per_host
-        self.schedule = Schedule(per_host, one_owner=one_owner)
+        self.schedule = Schedule(per_host, gap_ms=gap_ms)
         self.schedule.add_pending(0, "a", 100)
         for _ in range(workers):
             self.arrives()
@@ -247,6 +276,13 @@ class Crawl(RuleBasedStateMachine):
     @rule(host=st.sampled_from(HOSTS), pages=st.sampled_from([1, 8, 100]), wait=st.sampled_from([0, 0, 1_000]))
     def found(self, host, pages, wait):
         self.schedule.add_pending(HOSTS.index(host), host, pages, self.now + wait if wait else 0)
+
+    @rule(host=st.sampled_from(HOSTS), share=st.integers(0, 3))
+    def troubled(self, host, share):
+        if self.schedule.known(host) is None:
+            return
+        for other, permits in self.schedule.set_most(HOSTS.index(host), max(1, self.per_host >> share)).items():
+            self.workers[other].inbox.extend(("lower", name, n, 0) for name, n in permits.items())
 
     @precondition(lambda self: len(self.workers) < 4)
     @rule()
@@ -274,7 +310,7 @@ class Crawl(RuleBasedStateMachine):
                 self.schedule.landed(number, HOSTS.index(host))
             if pages:
                 self.schedule.add_pending(HOSTS.index(host), host, pages)
-        self.schedule.remove_worker(number)
+        self.schedule.remove_worker(number, 0)
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data(), most=st.sampled_from([60, 5, 1]))
@@ -366,7 +402,7 @@ TestAnyOrder = Crawl.TestCase
 def test_a_lowered_limit_is_told_and_no_more_is_given_until_connections_are_closed():
     schedule = scheduled(6, workers=2, a=1000)
     take(schedule, 0), take(schedule, 1)
-    assert schedule.set_pace(2, one_owner=False) == {0: {"a": 1}, 1: {"a": 1}}
+    assert schedule.set_pace(2, gap_ms=0) == {0: {"a": 1}, 1: {"a": 1}}
     for worker in (0, 1):
         for _ in range(15):
             schedule.landed(worker, 1)
@@ -378,14 +414,14 @@ def test_a_lowered_limit_is_told_and_no_more_is_given_until_connections_are_clos
 def test_a_raised_limit_goes_out_with_the_next_pages():
     schedule = scheduled(1, a=1000)
     take(schedule, 0)
-    assert schedule.set_pace(4, one_owner=False) == {}
+    assert schedule.set_pace(4, gap_ms=0) == {}
     assert take(schedule, 0) == {1: (15, 4)}
 
 
 def test_with_a_delay_from_now_on_a_host_belongs_to_one_worker():
     schedule = scheduled(6, workers=2, a=1000)
     take(schedule, 0), take(schedule, 1)
-    assert schedule.set_pace(6, one_owner=True) == {1: {"a": 1}}
+    assert schedule.set_pace(6, gap_ms=10) == {1: {"a": 1}}
     for _ in range(15):
         schedule.landed(1, 1)
     assert take(schedule, 1) == {}

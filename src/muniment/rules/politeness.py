@@ -1,0 +1,211 @@
+"""Politeness: what an answer, or its absence, means for its host: how long nothing is asked, how many connections.
+
+Times are Unix ms. Only what was asked after the last wait was set counts against a host: six connections that fail at
+once are one piece of news.
+"""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from muniment.model.failure import FailureCode
+
+__all__ = [
+    "CALM",
+    "CHALLENGES",
+    "Manners",
+    "Sign",
+    "SignKind",
+    "asked_wait_ms",
+    "challenged",
+    "connections",
+    "is_proof",
+    "is_unreached",
+    "judge",
+    "sign_of",
+]
+
+SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable"]
+"""`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out."""
+
+_FIRST_MS, _LAST_MS = 1_000, 4_000
+"""Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
+_LONGEST_MS = 24 * 3600 * 1000
+"""The longest Retry-After that is believed."""
+_STORM = 10
+"""Refusals in a row (403, 429, challenges) that make a storm."""
+_PAUSE_MS, _LONGEST_PAUSE_MS = 30_000, 300_000
+_MOST_FORBIDDEN = 3
+"""Pauses after which 403 is taken for the host's answer: no pause changed it."""
+_MOST_SLOWED = 4
+_GOOD = 10
+"""Answers after which a slowed host gets twice the connections again."""
+_PROOF, _PROOF_HEARD = 3, 10
+"""Failures, each begun after the one before, that prove an origin dead: on a host never heard of, and on another."""
+
+_UNREACHABLE: frozenset[FailureCode] = frozenset({"dns", "refused", "unreachable", "timeout-connect"})
+_LOST: frozenset[str] = frozenset({"dns", "unreachable", "timeout-connect"})
+_SLOW: frozenset[FailureCode] = frozenset({"timeout-header", "timeout-body"})
+_CHALLENGE_STATUSES = frozenset({202, 403, 405, 429, 503})
+_CHALLENGE_HEADERS = {"cf-mitigated": "challenge", "x-amzn-waf-action": ""}
+
+CHALLENGES: tuple[bytes, ...] = (
+    b"/cdn-cgi/challenge-platform/",
+    b"_cf_chl_opt",
+    b"_Incapsula_Resource",
+    b"captcha-delivery.com",
+    b"px-captcha",
+    b"/.well-known/ddos-guard/",
+)
+"""What the pages of well-known guards hold that ask whether a person is there."""
+
+
+class Sign(Struct, frozen=True, array_like=True):
+    """What one exchange says about its host, unless all was well."""
+
+    kind: SignKind
+    text: str
+    """For people: `429`, `dns: no such name`, …"""
+    origin: str
+    """What is dead, if this is proof: scheme, host and port, or for `dns` the name alone."""
+    asked_at: int
+    """When the request began."""
+    wait_ms: int = 0
+    """Retry-After; 0 for none."""
+
+
+class Manners(Struct, frozen=True):
+    """How a host is to be treated. The neutral value is `CALM`; a host nobody has heard of is not `heard`."""
+
+    heard: bool = True
+    """It has answered."""
+    until: int = 0
+    """Nothing is asked before then."""
+    reason: str = ""
+    """Why; empty without a wait."""
+    since: int = 0
+    """When the last bad news was taken in: what was asked before says nothing more."""
+    strikes: int = 0
+    """Bad news in a row: the back-off grows with it."""
+    refusals: int = 0
+    """Refusals in a row, towards a storm."""
+    pauses: int = 0
+    """Storms in a row."""
+    slowed: int = 0
+    """How often its connections were halved."""
+    good: int = 0
+    """Answers since it was slowed last."""
+
+
+CALM = Manners()
+
+
+def sign_of(status: int, code: FailureCode | None) -> SignKind:
+    """The kind of sign that a status, or the code of a failure, is."""
+    if code is not None:
+        return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
+    return "refused" if status == 403 else "throttled" if status in (429, 503) else "answer"
+
+
+def is_unreached(error: str) -> bool:
+    """Whether a page's error (`code: text`) is one that a lost network explains."""
+    return error.partition(":")[0] in _LOST
+
+
+def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
+    """Whether an answer asks for a person instead of giving the page; `body` is how it begins."""
+    if status not in _CHALLENGE_STATUSES:
+        return False
+    marked = any(name in _CHALLENGE_HEADERS and _CHALLENGE_HEADERS[name] in value for name, value in headers)
+    return marked or any(mark in body for mark in CHALLENGES)
+
+
+def asked_wait_ms(retry_after: str, date: str, now: int) -> int:
+    """Milliseconds that a Retry-After asks for, in seconds or as a date; 0 when it says nothing sensible.
+
+    A date is read by the server's own clock, which is the `date` header.
+    """
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return min(int(text[:9]) * 1000, _LONGEST_MS)
+    until = _unix_ms(text)
+    if until is None:
+        return 0
+    server = _unix_ms(date)
+    # dates know no fractions: the second in which the server looked at its clock may have just begun
+    return max(0, min(until - (now if server is None else server) + 1000 * (server is None), _LONGEST_MS))
+
+
+def _unix_ms(date: str) -> int | None:
+    try:
+        return int(parsedate_to_datetime(date).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def connections(manners: Manners, per_host: int) -> int:
+    """Connections that the host may have now: one until it has answered, fewer while it is slow."""
+    return max(1, per_host >> manners.slowed) if manners.heard else 1
+
+
+def judge(manners: Manners, sign: Sign, now: int, chance: float) -> Manners:
+    """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter."""
+    fresh = sign.asked_at >= manners.since
+    if sign.kind == "answer":
+        return _answered(manners, now) if fresh else manners
+    if sign.kind in ("refused", "throttled", "challenge"):
+        manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
+    if fresh:
+        manners = _backed_off(manners, sign, now, chance)
+    return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
+
+
+def _answered(manners: Manners, now: int) -> Manners:
+    slowed, good = manners.slowed, manners.good + 1
+    if slowed and good >= _GOOD:
+        slowed, good = slowed - 1, 0
+    if manners.until > now:
+        return structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0, slowed=slowed, good=good)
+    return Manners(slowed=slowed, good=good) if slowed else CALM
+
+
+def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
+    """The wait made longer, never shorter."""
+    if until <= manners.until:
+        return manners
+    return structs.replace(manners, until=until, reason=reason, since=now)
+
+
+def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
+    """Count towards a storm, and pause when it is there."""
+    refusals = manners.refusals + (sign.text != "503")
+    storm = refusals >= _STORM or (sign.kind == "challenge" and fresh)
+    used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
+    if not storm or used_to or now < manners.until:
+        return structs.replace(manners, refusals=refusals)
+    reason = "a challenge page" if sign.kind == "challenge" else f"{refusals} refusals in a row, {sign.text} last"
+    until = now + min(_PAUSE_MS << min(manners.pauses, 8), _LONGEST_PAUSE_MS)
+    paused = structs.replace(manners, refusals=0, pauses=manners.pauses + 1, slowed=_MOST_SLOWED, good=0)
+    return _held(paused, until, reason, now)
+
+
+def _backed_off(manners: Manners, sign: Sign, now: int, chance: float) -> Manners:
+    """Fewer connections after a time-out, a growing wait after most else."""
+    if sign.kind == "refused":
+        return manners
+    slowed = min(manners.slowed + 1, _MOST_SLOWED) if sign.kind in ("slow", "throttled") else _MOST_SLOWED
+    strikes = manners.strikes + 1
+    manners = structs.replace(manners, since=now, strikes=strikes, slowed=slowed, good=0)
+    # a host that answers on another port, or did a moment ago, is not held up for one failure
+    if sign.kind == "slow" or (sign.kind == "unreachable" and manners.heard and strikes == 1):
+        return manners
+    wait = int(min(_FIRST_MS << min(strikes - 1, 8), _LAST_MS) * (0.5 + chance / 2))
+    return _held(manners, now + wait, sign.text, now)
+
+
+def is_proof(failures: int, *, heard: bool) -> bool:
+    """Whether so many failures in a row prove an origin dead."""
+    return failures >= (_PROOF_HEARD if heard else _PROOF)

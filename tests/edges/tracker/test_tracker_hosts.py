@@ -1,0 +1,129 @@
+"""Hosts: their waits are kept over a resume, and the desk that keeps them tells death from a lost network."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import closing
+
+import pytest
+from tracker_harness import Tracker, site
+
+from muniment.clock import now_ms
+from muniment.crawl import messages as say
+from muniment.crawl.events import EventLog
+from muniment.crawl.hosts_desk import HostsDesk
+from muniment.crawl.schedule import Schedule
+from muniment.rules.politeness import Sign
+from muniment.tracker.hosts import HostWaits
+
+NAMES = ("a.example", "b.example", "c.example")
+
+
+class Desk:
+    """A desk over a real tracker with one worker and a page of each host; `said` is what the worker was told."""
+
+    def __init__(self, path, *, resumed=False):
+        self.tracker = Tracker(path / "tracker.sqlite", *(site("", host) for host in NAMES))
+        self.log = path / "crawl.jsonl"
+        self.descriptor = os.open(self.log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self.hosts = self.tracker.frontier.hosts
+        self.schedule = Schedule(6)
+        self.schedule.add_worker(0)
+        self.said = []
+        tell = lambda worker, message: self.said.append((worker, message))  # noqa: E731
+        self.desk = HostsDesk(self.hosts, self.schedule, EventLog(self.descriptor), tell, "muniment/1")
+        for host, pages in self.tracker.frontier.pending().items():
+            self.schedule.add_pending(host, self.hosts.name(host), pages)
+        self.desk.begin(now_ms(), resumed=resumed)
+
+    def close(self):
+        self.tracker.close()
+        os.close(self.descriptor)
+
+    def answers(self, name):
+        self.desk.heard(self.schedule.known(name), f"https://{name}/", now_ms())
+
+    def fails(self, name, text="dns: no such name"):
+        """It fails, as asked a long time after the failure before."""
+        self.desk.told(0, name, Sign("unreachable", text, name, now_ms() + 3_600_000))
+
+    def events(self):
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with closing(Desk(tmp_path)) as made:
+        yield made
+
+
+def test_waits_are_kept_over_a_resume(tmp_path):
+    until = now_ms() + 60_000
+    with closing(Desk(tmp_path)) as first:
+        first.hosts.keep_waits(1, HostWaits(2_000, until, "429 with Retry-After", 3))
+        first.hosts.keep_waits(2, HostWaits(0, 1, "503", 1))
+        first.hosts.keep_waits(2, HostWaits())
+    with closing(Desk(tmp_path, resumed=True)) as again:
+        assert again.hosts.waits == {1: HostWaits(2_000, until, "429 with Retry-After", 3)}
+        due = dict(again.schedule.pick(0, 100, until - 1))
+        assert sorted(due) == [2, 3]
+        assert 1 in dict(again.schedule.pick(0, 100, until))
+        assert again.desk.crawl_delays(NAMES) == {"a.example": 2_000}
+        assert again.events()[-1]["host"] == "a.example"
+        assert "a.example (429 with Retry-After)" in again.desk.note()
+
+
+def test_retry_after_is_saved_and_told_at_once(desk):
+    desk.schedule.claimed(0, 1, 1, 1, 0)
+    desk.desk.told(0, "a.example", Sign("throttled", "503", "https://a.example", now_ms(), 5_000))
+    [wait] = [message for _, message in desk.said if isinstance(message, say.HostWait)]
+    assert 4_900 < wait.wait_ms <= 5_000
+    assert desk.hosts.waits[1].reason == "503 with Retry-After"
+    [pause] = desk.events()
+    assert (pause["event"], pause["host"]) == ("pause", "a.example")
+    desk.desk.tick(now_ms() + 6_000)
+    assert desk.events()[-1]["event"] == "resume"
+
+
+def test_three_failures_prove_a_host_dead_that_never_answered(desk):
+    desk.fails("a.example")
+    desk.fails("a.example")
+    assert not desk.desk.dead
+    desk.fails("a.example")
+    assert list(desk.desk.dead) == ["a.example"]
+    assert (0, say.HostDead("a.example", desk.desk.dead["a.example"])) in desk.said
+
+
+def test_an_answer_in_between_begins_the_proof_anew(desk):
+    for _ in range(5):
+        desk.fails("a.example")
+        desk.fails("a.example")
+        desk.desk.heard(1, "https://a.example/", now_ms() + 3_600_000)
+    assert not desk.desk.dead
+
+
+def test_the_network_is_lost_when_every_host_that_had_answered_fails(desk):
+    desk.answers("a.example")
+    desk.answers("b.example")
+    desk.fails("a.example")
+    desk.fails("c.example")
+    assert not desk.desk.lost, "b.example has not failed, and c.example had never answered"
+    desk.fails("b.example")
+    assert desk.desk.lost
+    for _ in range(20):
+        desk.fails("a.example")
+    assert not desk.desk.dead
+    assert [desk.desk.most(9, 10_000), desk.desk.most(9, 10_001), desk.desk.most(9, 15_000)] == [1, 0, 1]
+    desk.desk.told(0, "a.example", Sign("throttled", "503", "https://a.example", now_ms()))
+    assert not desk.desk.lost
+    assert [event["event"] for event in desk.events() if event["reason"] == "network"] == ["pause", "resume"]
+
+
+def test_a_refusal_or_one_host_alone_is_no_lost_network(desk):
+    desk.answers("a.example")
+    desk.fails("a.example")
+    assert not desk.desk.lost
+    desk.answers("b.example")
+    desk.fails("b.example", "refused: by the host itself")
+    assert not desk.desk.lost

@@ -1,0 +1,175 @@
+"""Politeness: what a host's answers and failures mean for how it is treated."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.rules.politeness import (
+    CALM,
+    Manners,
+    Sign,
+    asked_wait_ms,
+    challenged,
+    connections,
+    is_proof,
+    judge,
+    sign_of,
+)
+
+UNHEARD = Manners(heard=False)
+NOW = 1_000_000
+
+
+def sign(kind, text="", at=NOW, wait=0):
+    return Sign(kind, text or {"refused": "403", "throttled": "429"}.get(kind, kind), "http://a.example", at, wait)
+
+
+def after(*signs, manners=CALM, now=NOW, chance=1.0):
+    """The manners after signs that came one after the other, each asked for when the wait before was over."""
+    for one in signs:
+        now = max(now, manners.until)
+        manners = judge(manners, Sign(one.kind, one.text, one.origin, now, one.wait_ms), now, chance)
+    return manners
+
+
+@pytest.mark.parametrize(
+    ("said", "date", "wait"),
+    [
+        ("120", "", 120_000),
+        (" 7 ", "", 7_000),
+        ("0", "", 0),
+        ("99999999999999", "", 24 * 3600 * 1000),
+        ("soon", "", 0),
+        ("-5", "", 0),
+        ("1.5", "", 0),
+        ("", "", 0),
+        ("Thu, 01 Jan 1970 00:17:00 GMT", "", 21_000),
+        # by the server's clock, which is wrong by years
+        ("Sun, 06 Nov 1994 08:50:07 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 30_000),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:07 GMT", 0),
+        ("Sunday, 06-Nov-94 08:50:07 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 30_000),
+    ],
+)
+def test_retry_after_in_seconds_and_as_a_date(said, date, wait):
+    assert asked_wait_ms(said, date, NOW) == wait
+
+
+def test_retry_after_holds_the_host_and_is_never_shortened():
+    held = judge(CALM, sign("throttled", wait=60_000), NOW, 0.5)
+    assert (held.until, held.reason) == (NOW + 60_000, "429 with Retry-After")
+    late = judge(held, sign("throttled", "503", at=NOW - 5, wait=1_000), NOW + 10, 0.5)
+    assert late.until == NOW + 60_000
+    longer = judge(held, sign("throttled", "503", at=NOW - 5, wait=90_000), NOW + 10, 0.5)
+    assert longer.until == NOW + 90_010
+    assert judge(held, sign("answer", at=NOW + 1), NOW + 20, 0.0).until == NOW + 60_000
+
+
+def test_back_off_grows_with_jitter_and_has_an_end():
+    waits = [after(*[sign("throttled", "503")] * n).until - after(*[sign("throttled", "503")] * (n - 1)).until
+             for n in range(2, 6)]  # fmt: skip
+    assert waits == [2_000, 4_000, 4_000, 4_000]
+    assert judge(CALM, sign("throttled", "503"), NOW, 0.0).until == NOW + 500
+    assert judge(CALM, sign("throttled", "503"), NOW, 1.0).until == NOW + 1_000
+
+
+def test_what_was_asked_before_the_last_bad_news_is_old_news():
+    first = judge(CALM, sign("throttled", "503"), NOW, 1.0)
+    assert judge(first, sign("throttled", "503", at=NOW - 1), NOW + 5, 1.0) == first
+    assert judge(first, sign("answer", at=NOW - 1), NOW + 5, 0.0) == first
+
+
+def test_an_answer_makes_peace():
+    assert after(sign("unreachable"), sign("answer"), manners=UNHEARD) != UNHEARD
+    assert after(sign("answer"), manners=UNHEARD) is CALM
+    assert after(sign("throttled"), sign("answer")).strikes == 0
+
+
+def test_a_host_that_nobody_has_heard_of_has_one_connection():
+    assert (connections(UNHEARD, 6), connections(CALM, 6)) == (1, 6)
+
+
+def test_time_outs_halve_the_connections_and_answers_bring_them_back():
+    slow = after(sign("slow"))
+    assert (connections(slow, 6), slow.until) == (3, 0)
+    assert connections(after(sign("slow"), sign("slow")), 6) == 1
+    assert connections(after(*[sign("slow")] * 50), 6) == 1
+    assert connections(after(*[sign("answer")] * 9, manners=slow), 6) == 3
+    assert after(*[sign("answer")] * 10, manners=slow) is CALM
+
+
+@pytest.mark.parametrize("kind", ["refused", "throttled"])
+def test_ten_refusals_in_a_row_are_a_storm(kind):
+    flying = [sign(kind, at=NOW)] * 9
+    manners = CALM
+    for one in flying:
+        manners = judge(manners, one, NOW, 1.0)
+    calm_again = after(sign("answer"), manners=manners)
+    stormy = after(sign(kind), manners=manners)
+    assert (calm_again.refusals, stormy.pauses) == (0, 1)
+    assert stormy.until - max(NOW, manners.until) == 30_000
+    assert "10 refusals in a row" in stormy.reason
+    assert connections(stormy, 6) == 1
+
+
+def test_pauses_grow_and_403_is_in_the_end_taken_for_the_answer():
+    stormy = after(*[sign("refused")] * 20)
+    assert stormy.pauses == 2
+    assert after(*[sign("refused")] * 200).pauses == 3
+    assert after(*[sign("throttled")] * 200).pauses > 6
+
+
+def test_a_challenge_pauses_at_once():
+    assert judge(CALM, sign("challenge", "403"), NOW, 0.0).until == NOW + 30_000
+
+
+def test_one_failure_of_a_host_that_answers_does_not_hold_it_up():
+    assert after(sign("unreachable")).until == 0
+    assert after(sign("unreachable"), sign("unreachable")).until == NOW + 2_000
+    assert after(sign("unreachable"), manners=UNHEARD).until == NOW + 1_000
+
+
+def test_proof_of_death_is_longer_for_a_host_that_had_answered():
+    assert [is_proof(n, heard=False) for n in (2, 3)] == [False, True]
+    assert [is_proof(n, heard=True) for n in (9, 10)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (200, None, "answer"), (404, None, "answer"), (500, None, "answer"), (403, None, "refused"),
+        (429, None, "throttled"), (503, None, "throttled"), (0, "dns", "unreachable"), (0, "refused", "unreachable"),
+        (0, "timeout-connect", "unreachable"), (0, "timeout-header", "slow"), (0, "tls", "answer"),
+        (0, "reset", "answer"),
+    ],
+)  # fmt: skip
+def test_kinds_of_signs(status, code, kind):
+    assert sign_of(status, code) == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "is_one"),
+    [
+        (403, (("cf-mitigated", "challenge"),), b"", True),
+        (202, (("x-amzn-waf-action", "challenge"),), b"", True),
+        (503, (), b"<script>window._cf_chl_opt={}", True),
+        (200, (("cf-mitigated", "challenge"),), b"_cf_chl_opt", False),
+        (403, (("cf-mitigated", "other"),), b"forbidden", False),
+    ],
+)
+def test_challenge_pages(status, headers, body, is_one):
+    assert challenged(status, headers, body) is is_one
+
+
+kinds = st.sampled_from(["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable"])
+
+
+@given(st.lists(st.tuples(kinds, st.integers(0, 5_000), st.integers(0, 20_000), st.floats(0, 0.999))))
+def test_a_wait_is_never_shortened_and_connections_stay_within_bounds(news):
+    manners, now = UNHEARD, NOW
+    for kind, later, wait, chance in news:
+        now += later
+        before, manners = manners, judge(manners, sign(kind, at=now - 50, wait=wait), now, chance)
+        assert manners.until >= before.until or before.until <= now
+        assert 1 <= connections(manners, 6) <= 6
