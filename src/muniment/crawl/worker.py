@@ -8,6 +8,7 @@ The whole way of a page is `_lane`; the rest answers the orchestrator.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from msgspec import structs
 
 from muniment.archive.records import WarcInfo
+from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
 from muniment.crawl.harvest import Harvested, Manner, Refused, harvest, retry_wait
@@ -41,6 +43,8 @@ from muniment.settings import Settings
 __all__ = ["Worker"]
 
 _TICK_S = 0.25
+_OLD_RULES_EVERY = 240
+"""Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
 """How long a host that complains is left alone until the orchestrator says."""
 _CLAIMED_AHEAD = 5
@@ -92,9 +96,13 @@ class Worker:
         recording.add_done_callback(self._recording_ended)
         self._ask_pages()
         try:
-            while not self._ended.done():
+            for tick in itertools.count(1):
                 await asyncio.wait([self._ended], timeout=_TICK_S)
+                if self._ended.done():
+                    break
                 self._return_permits()
+                if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
+                    self._robots.forget_old(now_ms())
             self._ended.result()
         finally:
             recording.cancel()
