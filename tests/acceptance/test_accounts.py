@@ -18,7 +18,7 @@ from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import free_port
 from muniment.testing.redirect_sites import BasicWall, DigestWall
 
-PACE = ("--no-robots", "--tries", 1, "--workers", 1, "--per-host", 1, "--quiet")
+PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1, "--per-host", 1, "--quiet")
 SITE = {"/": "<a href=/a>a</a>", "/a": "<a href=/b>b</a>", "/b": "b"}
 
 

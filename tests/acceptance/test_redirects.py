@@ -17,7 +17,7 @@ from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import Nginx
 from muniment.testing.redirect_sites import CookieGate, EndlessRedirects, LoginWall, TurningCookie, moved
 
-PACE = ("--no-robots", "--tries", 1, "--quiet")
+PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--quiet")
 
 
 def crawl(cwd: Path, *arguments: object) -> list[tuple[str, int]]:
@@ -127,7 +127,7 @@ def test_cookies_come_from_a_file_outlive_a_stop_and_go_out_to_a_file(muniment: 
             "#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tkept\tyes\n127.0.0.9\tFALSE\t/\tFALSE\t0\tother\tno\n"
         )
         os.utime(tmp_path / "c.txt", (time.time() - 9, time.time() - 9))
-        command = ("crawl", site.url, "-o", "out", "--no-robots", "--cookies", "c.txt")
+        command = ("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--cookies", "c.txt")
         assert muniment(*command, "--max-pages", 1).code == 3
         assert seen == ["given=hush; kept=yes"]
         done = muniment(*command)
