@@ -18,7 +18,7 @@ from warc_reading import captures
 from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import free_port
 
-QUIET = ("-o", "out", "--quiet", "--tries", 3)
+QUIET = ("-o", "out", "--quiet", "--no-sitemaps", "--tries", 3)
 ON_THE_WIRE_S = 0.25
 """What was asked before the bad news had reached every worker."""
 ON_ARRIVAL_S = 0.03
