@@ -300,7 +300,8 @@ class Worker:
         for host, permit in permits.items():
             self._lanes.permit(host, permit)
             self._client.set_limit(host, permit)
-            self._recorder.enough = max(self._recorder.enough, permit)
+            # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
+            self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
     def _set_pace(self, settings: Settings) -> None:
         inflight = max(1, -(-settings.inflight // self._workers))
