@@ -9,6 +9,7 @@ Usage: python benchmarks/traps.py [--max-pages N]
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,7 @@ def crawl(options: tuple[str, ...], most: int) -> str:
 
 def is_wanted(site: TrapSite, url: str) -> bool:
     """Whether a URL is part of the documentation or the forum, and no trap."""
-    split = urlsplit(url)
+    split = urlsplit(re.sub(r"&sid=[0-9a-f]{32}", "", url))  # no part of a page (decision 0031)
     path = split.path + (f"?{split.query}" if split.query else "")
     return path in site.forum or (DOCS / split.path.lstrip("/")).exists()
 
