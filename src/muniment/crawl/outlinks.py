@@ -114,8 +114,11 @@ class Outlinks:
         anchors = [*anchors]
         targets = [*map(known.get, anchors)]
         if None in targets:
-            meant = self._meant
-            found = [target or meant(known, base, href) for target, href in zip(targets, anchors, strict=True)]
+            meant, above = self._meant, _Above(base)
+            found = [
+                target or known.get(above.rooted(href)) or meant(known, base, href)
+                for target, href in zip(targets, anchors, strict=True)
+            ]
             leads = dict.fromkeys(found)
         else:
             leads = cast("dict[_Target, None]", dict.fromkeys(targets))
@@ -182,6 +185,26 @@ def _rooted(base: str, href: str) -> str | None:
         return None
     above = _above(base, up // 3)
     return above + href[up:] if above and href[up : up + 1] not in _NOT_A_SEGMENT else None
+
+
+class _Above(dict[str, str]):
+    """The paths that `../`, `../../` and so on mean as seen from a page: what most relative references begin with."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def __missing__(self, steps: str) -> str:
+        count = len(steps) // 3
+        path = self[steps] = _above(self._base, count) if steps == "../" * count else ""
+        return path
+
+    def rooted(self, href: str) -> str:
+        """What `_rooted` says of a reference that begins so; empty for others."""
+        first, step, rest = href.rpartition("../")
+        if not step or rest[:1] in _NOT_A_SEGMENT:
+            return ""
+        above = self[first + step]
+        return above + rest if above else ""
 
 
 @lru_cache(maxsize=64)
