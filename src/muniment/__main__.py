@@ -1,5 +1,5 @@
 """`python -m muniment`."""
 
-from muniment.cli import main
+from muniment.cli import entry
 
-main()
+entry()

@@ -26,7 +26,7 @@ from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import UsageError
 from muniment.model.url import host_of
-from muniment.procs.launch import launch_worker, run_indexer
+from muniment.procs.launch import Indexer, launch_worker
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
@@ -132,7 +132,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
         own_hosts=tuple(dict.fromkeys(map(host_of, request.urls))),
         accounts=secrets.accounts,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: run_indexer(lock, out, name))
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
     repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, request.urls, now_ms(), request.sets)
     setup = structs.replace(setup, settings=opened.settings)

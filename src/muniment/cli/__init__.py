@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -11,7 +12,7 @@ import click
 from muniment import __version__
 from muniment.errors import MunimentError
 
-__all__ = ["main"]
+__all__ = ["entry", "main"]
 
 _COMMANDS = {
     "crawl": ("muniment.cli.crawl", "crawl"),
@@ -62,6 +63,21 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stderr.close()
         sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def entry() -> NoReturn:
+    """Run the command line and leave at once: to free each object of a large crawl first would take a while."""
+    code: object = 1
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads it any more
+    os._exit(code if isinstance(code, int) else 0)
 
 
 def _complain(text: str) -> None:

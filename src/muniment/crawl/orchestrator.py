@@ -255,6 +255,8 @@ class Orchestrator:
         self._stopping = True
         for member in self._crew.members.values():
             member.send(say.Stop(_GRACE_S))
+        if not self._killed:
+            await self._shelf.prepare()
         if not await self._crew.ended(_GRACE_S + 20):
             self._crew.kill()
             await self._crew.ended(10)

@@ -7,20 +7,29 @@ import heapq
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Protocol
 
 from muniment.archive.records import WarcInfo
 from muniment.archive.repair import repair, repair_file
 from muniment.archive.segment import Segment
 
-__all__ = ["Shelf"]
+__all__ = ["Indexing", "Shelf"]
+
+
+class Indexing(Protocol):
+    """An index that is being written."""
+
+    async def done(self) -> None:
+        """Wait until it is; the whole index is joined from what is sealed when this is called."""
 
 
 class Shelf:
     """Gives out file numbers without gaps, and keeps the index parts of sealed files."""
 
-    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[None]]) -> None:
-        """`index` indexes the sealed file of a name, or joins the whole index for an empty one."""
+    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[Indexing]]) -> None:
+        """`index` begins to index the sealed file of a name, or to join the whole index for an empty one."""
         self._out, self._parts, self._prefix, self._info, self._index = out, out / "parts", prefix, info, index
+        self._join: Indexing | None = None
         self._free: list[int] = []
         self._next = 0
         self._indexing: set[asyncio.Future[None]] = set()
@@ -53,21 +62,28 @@ class Shelf:
 
     def sealed(self, name: str) -> None:
         """A file is sealed: turn its row journal into an index part, beside the crawl."""
-        task = asyncio.ensure_future(self._index(name))
+        task = asyncio.ensure_future(self._index_one(name))
         self._indexing.add(task)
         task.add_done_callback(self._indexing.discard)
+
+    async def _index_one(self, name: str) -> None:
+        await (await self._index(name)).done()
 
     def mend(self, name: str) -> None:
         """Seal the file of a worker that was killed, cut to what its journal vouches for."""
         if repair_file(self._out, self._parts, name).freed:
             heapq.heappush(self._free, int(name.removeprefix(self._prefix + "-").removesuffix(".warc.gz")))
 
+    async def prepare(self) -> None:
+        """Begin what `finish` will need, which takes a while by itself: call it when the workers are told to end."""
+        self._join = await self._index("")
+
     async def finish(self) -> None:
         """Close the gaps in the numbers and join the index; every worker has ended."""
         if self._indexing:
             await asyncio.gather(*self._indexing)
         self._fill_gaps()
-        await self._index("")
+        await (self._join or await self._index("")).done()
 
     def _fill_gaps(self) -> None:
         """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""

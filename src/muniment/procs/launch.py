@@ -15,9 +15,19 @@ from msgspec import Struct
 
 from muniment.errors import ArchiveError
 
-__all__ = ["CHANNEL_VARIABLE", "Launched", "die_with_parent", "inherited_channel", "launch_worker", "run_indexer"]
+__all__ = [
+    "CHANNEL_VARIABLE",
+    "INDEX_NOW",
+    "Indexer",
+    "Launched",
+    "die_with_parent",
+    "inherited_channel",
+    "launch_worker",
+]
 
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
+INDEX_NOW = b"now\n"
+"""What the process that joins an index waits for."""
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
 _PR_SET_PDEATHSIG = 1
 
@@ -53,26 +63,37 @@ def launch_worker(lock: int) -> Launched:
     return Launched(process, ours)
 
 
-async def run_indexer(lock: int, out: Path, name: str = "") -> None:
-    """Index one sealed WARC of a directory, or join its whole index, in a process of its own that then ends.
+class Indexer:
+    """A process that indexes one sealed WARC of a directory, or joins its whole index when it is told to, and ends.
 
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "muniment", "index", str(out), *([name] if name else [])),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        pass_fds=(lock,),
-        env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
-        start_new_session=True,
-    )
-    _, said = await process.communicate()
-    if process.returncode:
-        text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
-        why = text or f"exit {process.returncode}"
-        raise ArchiveError(f"the index of {out} could not be written ({why}); give the same command again")
+
+    def __init__(self, process: asyncio.subprocess.Process, out: Path) -> None:
+        self._process, self._out = process, out
+
+    @classmethod
+    async def start(cls, lock: int, out: Path, name: str = "") -> Indexer:
+        """Launch it with the directory's lock; without a name it makes itself ready to join, and waits for `done`."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "muniment", "index", str(out), *([name] if name else [])),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(lock,),
+            env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
+            start_new_session=True,
+        )
+        return cls(process, out)
+
+    async def done(self) -> None:
+        """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not."""
+        _, said = await self._process.communicate(INDEX_NOW)
+        if self._process.returncode:
+            text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
+            why = text or f"exit {self._process.returncode}"
+            raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
 
 
 def _environment() -> dict[str, str]:
