@@ -191,12 +191,33 @@ def test_what_makes_no_sense_is_one_line_and_changes_nothing(muniment: Callable[
         site.release()
         site.pages["/"] = "no links"
         process.communicate(timeout=30)
-    for command in (("set", "delay=1"), ("ignores", "add", "x"), ("ignores", "remove", "there")):
+    for command in (("set", "delay=1"), ("ignores", "add", "x")):
         assert "is finished" in complaint(muniment(*command, "-o", out))
     assert events(out, "change") == []
 
 
+def test_a_crawl_that_a_pattern_emptied_goes_on_when_it_is_taken_out(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with GatedSite({"/": INDEX, **{path: path for path in GOOD}}, held=["/"]) as site:
+        process = muniment.start("crawl", site.url, "-o", out, *PACE)
+        site.wait_for("/")
+        assert muniment("ignores", "add", "-o", out, ".").code == 0
+        site.release()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert asked(site, GOOD) == 0
+        again = muniment("ignores", "remove", "-o", out, ".")
+        assert (again.code, again.stdout) == (0, "ignores: . -> -\n"), again.stderr
+        assert muniment("crawl", site.url, "-o", out, *PACE).code == 0
+        assert asked(site, GOOD) == len(GOOD)
+        assert muniment("check", out).code == 0
+        assert "is finished" in muniment("crawl", site.url, "-o", out, *PACE[:-1]).stdout
+
+
 WRONG = [
+    (("ignores", "add", ""), "a pattern is empty"),
     (("set", "delay"), "is not NAME=VALUE"),
     (("set", "delay=fast"), "not a delay"),
     (("set", "dellay=1"), "there is no setting 'dellay'; min-free, per-host"),

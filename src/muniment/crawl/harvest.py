@@ -177,7 +177,8 @@ def _links(
 
 
 def _may_hold_links(content_type: str) -> bool:
-    return not content_type.startswith(("image/", "video/", "audio/", "font/"))
+    dense = content_type.startswith(("image/", "video/", "audio/", "font/"))
+    return not dense or content_type.startswith("image/svg+xml")
 
 
 def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from turbohtml import Document, Element, TokenType, parse, tokenize
 
@@ -25,8 +26,8 @@ _Visit = Callable[[str, _Get, Iterable[str], Found], None]
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
 # to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
 _TAGS = (
-    "a", "area", "audio", "base", "embed", "feImage", "form", "frame", "iframe", "image", "img", "input", "link",
-    "meta", "noframes", "object", "script", "source", "style", "track", "use", "video",
+    "a", "applet", "area", "audio", "base", "bgsound", "embed", "feImage", "form", "frame", "iframe", "image", "img",
+    "input", "link", "meta", "noframes", "object", "param", "script", "source", "style", "track", "use", "video",
 )  # fmt: skip
 _ANYWHERE = "[style],[background],[data-bg],[data-background-image]"
 _LATE = ("data-bg", "data-background-image")
@@ -43,6 +44,7 @@ _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
     "frame": (("src", FoundAs.FRAME),),
     "object": (("data", FoundAs.OBJECT),),
     "embed": (("src", FoundAs.EMBED),),
+    "bgsound": (("src", FoundAs.EMBED),),
     "video": (("src", FoundAs.VIDEO), ("poster", FoundAs.VIDEO)),
     "audio": (("src", FoundAs.AUDIO),),
     "source": (("src", FoundAs.SOURCE),),
@@ -78,8 +80,10 @@ _RAW_LEVELS = 2
 
 # Formatting elements left open are copied into every later block (HTML, "reconstruct the active formatting
 # elements"), at most 512 each time: 0.3 MB of `<b id=N><p>` becomes ten million elements and 1.3 GB. Documents that
-# could exceed this number of elements are only cut into tokens, which is slower on ordinary pages.
+# could exceed this number of elements are only cut into tokens, which is slower on ordinary pages, and of these only so
+# many are looked at: about three seconds' worth, in which nothing else of this worker goes on.
 _MOST_COPIES = 2_000_000
+_MOST_TOKENS = 2_000_000
 _MOST_OPEN = 512
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 # The labels of UTF-16 in the Encoding standard, and their codecs here.
@@ -114,7 +118,7 @@ def _may_explode(payload: bytes) -> bool:
     if tags * min(tags, _MOST_OPEN) <= _MOST_COPIES:
         return False
     opened = sum(1 for _ in _FORMATTING.finditer(payload))
-    return tags * min(opened, _MOST_OPEN) > _MOST_COPIES
+    return tags * max(1, min(opened, _MOST_OPEN)) > _MOST_COPIES
 
 
 def _parsed(markup: bytes | str, charset: str | None) -> Document:
@@ -144,8 +148,20 @@ def _visit_tree(document: Document, found: Found, levels: int) -> None:
                 _visit_tree(_parsed(element.text, None), found, levels - 1)
         else:
             visit(tag, element.attr, element.attrs, found)
+            if tag == "iframe" and levels:
+                _visit_text(element.attr("srcdoc") or "", found, levels - 1)
             if tag == "script" and _is_json_ld(element.attr("type")):
                 json_ld_links(element.text, found.add)
+
+
+def _visit_text(markup: str, found: Found, levels: int) -> None:
+    """A document within the document (`srcdoc`), whose tags its own count did not show and whose base is its own."""
+    base = found.base
+    if _may_explode(markup.encode("utf-8", "replace")):
+        _visit_tokens(markup, found, levels)
+    elif markup:
+        _visit_tree(_parsed(markup, None), found, levels)
+    found.base = base
 
 
 def _is_json_ld(media_type: str | None) -> bool:
@@ -158,7 +174,7 @@ def _holds_url(element: Element) -> bool:
 
 def _visit_tokens(text: str, found: Found, levels: int) -> None:
     inside = None
-    for token in tokenize(text):
+    for token in islice(tokenize(text), _MOST_TOKENS):
         kind = token.type
         if kind is TokenType.TEXT:
             if inside == "style":
@@ -170,6 +186,8 @@ def _visit_tokens(text: str, found: Found, levels: int) -> None:
         elif kind is TokenType.START_TAG:
             inside = token.tag or ""
             _visit_with_style(inside, token.attr, [name for name, _ in token.attrs or ()], found)
+            if inside == "iframe" and levels:
+                _visit_text(token.attr("srcdoc") or "", found, levels - 1)
             if inside == "script" and _is_json_ld(token.attr("type")):
                 inside = "json-ld"
         elif kind is TokenType.END_TAG:
@@ -247,6 +265,16 @@ def _visit_input(get: _Get, found: Found) -> None:
         found.add(get("src") or "", FoundAs.IMG)
 
 
+def _visit_param(get: _Get, found: Found) -> None:
+    if (get("name") or "").strip().lower() in {"movie", "src", "filename", "url"}:
+        found.add(get("value") or "", FoundAs.OBJECT)
+
+
+def _visit_applet(get: _Get, found: Found) -> None:
+    for archive in (get("archive") or "").split(","):
+        found.add(archive.strip(), FoundAs.OBJECT)
+
+
 def _visit_svg_anchor(get: _Get, found: Found) -> None:
     if get("href") is None:
         found.add(get("xlink:href") or "", _A)
@@ -259,4 +287,6 @@ _SPECIAL: dict[str, _Special] = {
     "base": _visit_base,
     "form": _visit_form,
     "input": _visit_input,
+    "param": _visit_param,
+    "applet": _visit_applet,
 }

@@ -24,7 +24,8 @@ MOST_SITEMAP = 50 << 20
 """Bytes of a sitemap, decompressed, that are read: the protocol allows no more."""
 
 _XHTML = "application/xhtml+xml"
-_HTML = {"text/html", _XHTML}
+_SVG = "image/svg+xml"
+_HTML = {"text/html", _XHTML, _SVG}
 _XML = {"application/xml", "text/xml"}
 _MANIFEST = "application/manifest+json"
 _JSON = {_MANIFEST, "application/json", "text/json"}
@@ -63,7 +64,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     if found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
         pass
     elif media_type in _HTML or (media_type in _UNSAID and _LOOKS_LIKE_HTML(payload)):
-        html_links(payload, label(content_type), found, xhtml=media_type == _XHTML)
+        html_links(payload, label(content_type), found, xhtml=media_type in {_XHTML, _SVG})
     elif media_type == "text/css":
         css_links(decode(payload, label(content_type)), found.add)
     else:

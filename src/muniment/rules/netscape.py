@@ -21,13 +21,13 @@ def read_cookies(text: str, name: str, set_at: int) -> list[Cookie]:
     `set_at` (Unix µs) is when the file said so.
     """
     cookies = []
-    for number, line in enumerate(text.splitlines(), 1):
-        http_only = line.startswith(_HTTP_ONLY)
-        line = line.removeprefix(_HTTP_ONLY)  # noqa: PLW2901
+    for number, whole in enumerate(text.split("\n"), 1):
+        http_only = whole.startswith(_HTTP_ONLY)
+        line = whole.removesuffix("\r").removeprefix(_HTTP_ONLY)
         if not line.strip() or (line.startswith("#") and not http_only):
             continue
         where = f"line {number} of the cookie file {name}"
-        cookies.append(_cookie(line.split("\t"), where, set_at, http_only=http_only))
+        cookies.append(_cookie(line.split("\t", 6), where, set_at, http_only=http_only))
     return cookies
 
 
@@ -49,8 +49,12 @@ def _cookie(fields: list[str], where: str, set_at: int, *, http_only: bool) -> C
 
 
 def write_cookies(cookies: Iterable[Cookie]) -> str:
-    """The text of a cookie file, in the order of domain, path and name."""
-    ordered = sorted(cookies, key=lambda cookie: (cookie.domain, cookie.path, cookie.name))
+    """The text of a cookie file, in the order of domain, path and name.
+
+    The format cannot hold a tab in a name or a path: such a cookie is left out. One in a value reads back as it was.
+    """
+    held = (cookie for cookie in cookies if "\t" not in cookie.name + cookie.path)
+    ordered = sorted(held, key=lambda cookie: (cookie.domain, cookie.path, cookie.name))
     return "".join(f"{line}\n" for line in (_FIRST_LINE, *map(_line, ordered)))
 
 

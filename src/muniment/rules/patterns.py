@@ -66,6 +66,8 @@ class Patterns:
             ) from None
 
     def _add(self, pattern: str) -> None:
+        if not pattern:
+            raise UsageError("a pattern is empty, and would be found in every URL; an unset variable in the command?")
         try:
             with warnings.catch_warnings(action="ignore", category=FutureWarning):
                 re.compile(pattern.encode().decode())

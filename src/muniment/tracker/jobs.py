@@ -131,6 +131,14 @@ def try_again(db: Database, job_id: int, tries: int) -> int:
         return given.rowcount
 
 
+def reopen(db: Database, job_id: int) -> None:
+    """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
+    with db.transaction() as connection:
+        connection.execute(
+            jobs.update().where(jobs.c.id == job_id).values(state="ACTIVE", outcome="", finished_at=None)
+        )
+
+
 def settings_of(job: Job) -> Settings:
     """The settings in force, secrets left out."""
     return msgspec.json.decode(job.settings, type=Settings)

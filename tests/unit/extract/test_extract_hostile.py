@@ -153,3 +153,19 @@ def test_tokens_and_tree_agree(monkeypatch: pytest.MonkeyPatch, first: str, seco
     by_tree = extract(payload, "text/html", URL)
     monkeypatch.setattr(html_module, "_may_explode", lambda _: True)
     assert extract(payload, "text/html", URL) == by_tree
+
+
+@pytest.mark.parametrize("tag", ["b", "div", "b id=1", "p"])
+def test_a_body_of_nothing_but_tags_takes_seconds_and_not_a_minute(tag: str) -> None:
+    payload = f"<{tag}>".encode() * ((32 << 20) // (len(tag) + 2))
+    started = time.process_time()
+    extract(payload, "text/html", URL)
+    assert time.process_time() - started < 10
+
+
+def test_a_srcdoc_may_not_explode_either() -> None:
+    inner = "".join(f"&lt;b id={n}>&lt;p>" for n in range(60_000))
+    started = time.process_time()
+    found = extract(f'<iframe srcdoc="{inner}&lt;img src=x.png>"></iframe>'.encode(), "text/html", URL)
+    assert found.links == [("x.png", F.IMG)]
+    assert time.process_time() - started < 3

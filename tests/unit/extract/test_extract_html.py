@@ -29,6 +29,10 @@ CASES = [
     ("<input type=IMAGE src=i>", [("i", F.IMG)]),
     ("<input type=text src=i>", []),
     ("<q cite=c></q><a ping=p>", []),
+    ("<bgsound src=b.mid><applet archive='a.jar, b.jar'><param name=Movie value=m.swf><param name=loop value=1>",
+     [("b.mid", F.EMBED), ("a.jar", F.OBJECT), ("b.jar", F.OBJECT), ("m.swf", F.OBJECT)]),
+    ("<iframe src=f srcdoc='<base href=/other/><img src=i><a href=l>'></iframe><img src=j>",
+     [("f", F.IFRAME), ("i", F.IMG), ("l", F.A), ("j", F.IMG)]),
     # link rel
     ("<link rel=stylesheet href=s>", [("s", F.STYLESHEET)]),
     ("<link rel='alternate StyleSheet' href=s>", [("s", F.STYLESHEET)]),
@@ -203,3 +207,13 @@ def test_xhtml_empty_elements_do_not_swallow_what_follows() -> None:
     )
     found = extract(markup, "application/xhtml+xml", URL)
     assert (found.links, found.anchors) == ([("s", F.SCRIPT), ("f", F.IFRAME)], ["a/"])
+
+
+def test_a_drawing_of_its_own_is_read_like_one_in_a_page() -> None:
+    svg = (
+        '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        '<style>@import "s.css";</style><image href="i.png"/><use xlink:href="u.svg#x"/><a href="l.html"/></svg>'
+    )
+    found = extract(svg.encode(), "image/svg+xml", URL)
+    assert found.links == [("s.css", F.CSS_IMPORT), ("i.png", F.IMG), ("u.svg#x", F.IMG)]
+    assert found.anchors == ["l.html"]

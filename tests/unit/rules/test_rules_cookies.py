@@ -136,6 +136,13 @@ def test_a_cookie_file_comes_back_as_it_was():
     assert sorted(read_cookies(text, "f", NOW), key=lambda cookie: cookie.name) == cookies
 
 
+def test_a_tab_in_a_value_comes_back_and_one_in_a_name_is_left_out():
+    held, lost = said("a=b\tc\x85d"), said("a\tb=c")
+    assert held is not None
+    assert lost is not None
+    assert read_cookies(write_cookies([held, lost]), "f", NOW) == [held]
+
+
 @pytest.mark.parametrize(
     "line",
     ["x", "h\tTRUE\t/\tFALSE\t0\thush", "h\tTRUE\t/\tFALSE\tx\ta\thush", "\tTRUE\t/\tFALSE\t0\ta\thush",
