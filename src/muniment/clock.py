@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
-__all__ = ["iso_ms", "iso_us", "monotonic", "new_record_id", "now_ms", "now_us", "record_urn"]
+__all__ = ["iso_ms", "iso_us", "monotonic", "new_record_urn", "now_ms", "now_us", "record_urn"]
 
 monotonic = time.monotonic
 
@@ -24,8 +25,14 @@ def now_ms() -> int:
 def iso_us(us: int) -> str:
     """A WARC-Date: UTC with six digits of fraction (WARC 1.1 §5.4)."""
     seconds, micros = divmod(us, 1_000_000)
+    return f"{_iso_second(seconds)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _iso_second(seconds: int) -> str:
+    # thousands of records have the same second
     t = time.gmtime(seconds)
-    return f"{t[0]:04d}-{t[1]:02d}-{t[2]:02d}T{t[3]:02d}:{t[4]:02d}:{t[5]:02d}.{micros:06d}Z"
+    return f"{t[0]:04d}-{t[1]:02d}-{t[2]:02d}T{t[3]:02d}:{t[4]:02d}:{t[5]:02d}"
 
 
 def iso_ms(ms: int) -> str:
@@ -33,12 +40,13 @@ def iso_ms(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def new_record_id() -> bytes:
-    """Sixteen random bytes that make a version 4 UUID (RFC 9562 §5.4)."""
-    raw = bytearray(os.urandom(16))
-    raw[6] = raw[6] & 0x0F | 0x40
-    raw[8] = raw[8] & 0x3F | 0x80
-    return bytes(raw)
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+def new_record_urn() -> str:
+    """`urn:uuid:…` of a new version 4 UUID (RFC 9562 §5.4), without angle brackets."""
+    h = os.urandom(16).hex()
+    return f"urn:uuid:{h[:8]}-{h[8:12]}-4{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:]}"
 
 
 def record_urn(record_id: bytes) -> str:

@@ -17,7 +17,7 @@ from muniment.archive.journal import Entry, entry_frame, header_frame, journal_p
 from muniment.archive.members import deflate_member, store_member, stores, stream_deflated, stream_stored
 from muniment.archive.records import RECORD_END, Event, WarcInfo
 from muniment.archive.rows import failure_row, record_row
-from muniment.clock import new_record_id, now_us, record_urn
+from muniment.clock import new_record_urn, now_us
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
@@ -139,7 +139,7 @@ class Segment:
         self._journal.close()
 
     def _write_warcinfo(self, info: WarcInfo) -> None:
-        self._warcinfo = _new_urn()
+        self._warcinfo = new_record_urn()
         self._first = deflate_member(records.warcinfo_record(info, self.name, self._warcinfo, now_us()))
         self._begin()
 
@@ -151,7 +151,7 @@ class Segment:
         self, exchange: Exchange, context: PageContext, earlier: Earlier | None, *, unchanged: bool
     ) -> Capture:
         event = Event.of(exchange, self._warcinfo)
-        urn = _new_urn()
+        urn = new_record_urn()
         offset = self._warc.length
         if earlier is not None and _may_revisit(exchange):
             record_type = "revisit"
@@ -161,9 +161,9 @@ class Segment:
             record_type = "response"
             self._write_response(exchange, event, urn)
         place = (self.name, offset, self._warc.length - offset)
-        self._warc.append(deflate_member(records.request_record(event, _new_urn(), urn, exchange.request)))
+        self._warc.append(deflate_member(records.request_record(event, new_record_urn(), urn, exchange.request)))
         block = records.metadata_block(context, exchange.duration_ms)
-        self._warc.append(deflate_member(records.metadata_record(event, _new_urn(), urn, block)))
+        self._warc.append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
         return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
 
     def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:
@@ -204,10 +204,6 @@ class Segment:
         self._fresh.clear()
         if not self._safe:
             self._begin()
-
-
-def _new_urn() -> str:
-    return record_urn(new_record_id())
 
 
 def _may_revisit(exchange: Exchange) -> bool:

@@ -9,12 +9,12 @@ import pytest
 from muniment.archive import records
 from muniment.archive.digests import sha1_label, sha1_of
 from muniment.archive.grammar import parse_header, violations
-from muniment.clock import new_record_id, record_urn
+from muniment.clock import new_record_urn
 from muniment.model.capture import Earlier
 from muniment.testing.exchanges import exchange, page_context
 
-INFO = record_urn(new_record_id())
-URN = record_urn(new_record_id())
+INFO = new_record_urn()
+URN = new_record_urn()
 EVIL = "x\r\nWARC-Type: evil\r\n\r\n\x00\x85\u2028y"
 
 
@@ -67,7 +67,7 @@ def test_plain_http_and_unknown_address_leave_no_fields():
 
 
 def test_revisit_refers_to_the_earlier_capture():
-    earlier = Earlier("https://site.example/first", 5_000_001, new_record_id())
+    earlier = Earlier("https://site.example/first", 5_000_001, bytes(range(16)))
     x = exchange()
     record = records.revisit_header(records.Event.of(x, INFO), URN, earlier, bytes(20), x.head)
     header, block = parts(record + x.head + records.RECORD_END)
