@@ -9,7 +9,7 @@ import pytest
 from muniment.archive import records
 from muniment.archive.digests import sha1_label, sha1_of
 from muniment.archive.grammar import parse_header, violations
-from muniment.clock import new_record_urn
+from muniment.clock import new_record_urn, record_urn
 from muniment.model.capture import Earlier
 from muniment.testing.exchanges import exchange, page_context
 
