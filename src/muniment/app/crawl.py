@@ -147,7 +147,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
     )
     if lost:
         _log.warning(
-            "%d captures that were safe are gone from %s: the disk lost them; see docs/troubleshooting.md", lost, out
+            "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
         )
     orchestrator = Orchestrator(
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock)

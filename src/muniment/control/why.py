@@ -114,7 +114,8 @@ def _out_of_scope(page: PageKnown, settings: Settings) -> str:
     if page.link_hops is None and page.requisite_hops is None:
         return "only pages that are not followed, or too many redirects, lead to it"
     if page.link_hops is not None and settings.level is not None and page.link_hops > settings.level:
-        return f"{page.link_hops} links away, more than --level {settings.level}"
+        links = "1 link" if page.link_hops == 1 else f"{page.link_hops} links"
+        return f"{links} away, more than --level {settings.level}"
     if not page.on_site and not settings.offsite_links:
         return "on another site, with --no-offsite-links"
     if settings.include:

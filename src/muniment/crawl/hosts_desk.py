@@ -189,7 +189,8 @@ class HostsDesk:
             return ""
         first = min(self._paused, key=lambda host_id: self._manners[host_id].until)
         seconds = max(0, self._manners[first].until - now_ms()) // 1000
-        others = f", and {len(self._paused) - 1} other hosts" if len(self._paused) > 1 else ""
+        more = len(self._paused) - 1
+        others = f", and {more} other host{'' if more == 1 else 's'}" if more else ""
         return f"waiting {seconds} s for {self._hosts.name(first)} ({self._paused[first]}){others}"
 
     def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
