@@ -36,7 +36,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.politeness import Sign
-from muniment.rules.robots import RobotsAnswer, settled
+from muniment.rules.robots import DISALLOWED, RobotsAnswer, settled
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
 
@@ -168,7 +168,7 @@ class Worker:
                 return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
             self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
             refuses = robots.refuses(claim.url)
-        return Refused(claim, "robots: robots.txt disallows it", True, 0) if refuses else None
+        return Refused(claim, DISALLOWED, True, 0) if refuses else None
 
     async def _fetch_aside(self, url: str) -> Exchange:
         """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
