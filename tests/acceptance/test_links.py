@@ -150,6 +150,24 @@ class TestUrls:
             expected = "url: 8001 characters are more than 8000, which servers refuse"
             assert (told["verdict"], told["text"]) == ("skipped", expected)
 
+    def test_a_long_url_on_many_pages_is_kept_once_and_in_short(
+        self, muniment: Callable[..., Any], tmp_path: Path
+    ) -> None:
+        out, pages = tmp_path / "out", [f"/p{number}" for number in range(50)]
+        with GatedSite({}) as site:
+            long = f"{site.url}{'y' * 100_000}"
+            endless = f"/{'z' * 1_000_000}"
+            site.pages.update(dict.fromkeys(pages, link(long, endless, *pages)))
+            crawled(site, tmp_path, start="p0")
+            skips = [line for line in (out / "crawl.jsonl").read_text().splitlines() if '"skip"' in line]
+            assert len(skips) == 2
+            assert (out / "crawl.jsonl").stat().st_size < 50_000
+            assert (out / "tracker.sqlite").stat().st_size < 1_000_000
+            assert [line for line in skips if f"{long[:500]}\u2026({len(long)})" in line]
+            told = json.loads(muniment("why", long, "-o", out, "--json").stdout)
+        expected = f"url: {len(long)} characters are more than 8000, which servers refuse"
+        assert (told["url"], told["text"]) == (f"{long[:500]}\u2026({len(long)})", expected)
+
     def test_a_start_url_that_is_too_long_is_refused(self, muniment: Callable[..., Any], tmp_path: Path) -> None:
         told = muniment("crawl", f"http://site.example/{'y' * 8000}", "-o", tmp_path / "out")
         assert (told.code, told.stdout) == (2, "")

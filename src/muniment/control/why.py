@@ -10,7 +10,7 @@ from msgspec import Struct
 from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.errors import UsageError
-from muniment.model.url import normalise, origin_of
+from muniment.model.url import normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
 from muniment.rules.robots_line import RefusingLine, refusing_line
@@ -62,12 +62,13 @@ def why(out: Path, state: Path, text: str) -> Why:
     url = normalise(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL")
+    told = shortened(url)
     db = Database.read_sqlite(state / "tracker.sqlite")
     try:
         job = jobs.find_job(db)
         page = find_page(db, job.job_id, url) if job else None
         if job is None or page is None:
-            return Why(url=url, verdict="never seen", text="no page of this crawl links to it")
+            return Why(url=told, verdict="never seen", text="no page of this crawl links to it")
         settings = jobs.settings_of(job)
         robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
     finally:
@@ -76,9 +77,9 @@ def why(out: Path, state: Path, text: str) -> Why:
     verdict, reason = _verdict(page, places, settings)
     if robots is not None:
         reason += _by_which_line(robots)
-    if page.url != url:
+    if page.url != told:
         reason = f"as {page.url}, which differs in its session id alone: {reason}"
-    return Why(url=url, verdict=verdict, text=reason, page=page, places=places, robots=robots)
+    return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots)
 
 
 def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
