@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 from collections.abc import Callable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel, open_channel
-from muniment.crawl.messages import FromOrchestrator, FromWorker
+from muniment.crawl.messages import FromOrchestrator, FromWorker, Stop
 from muniment.model.page import Claim
 from muniment.procs.launch import Launched
+from muniment.settings import Settings
 
-__all__ = ["Crew", "Member"]
+__all__ = ["Crew", "Member", "most_workers"]
 
 _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
 _JUDGED_AFTER_S = 0.25
+
+
+def most_workers(settings: Settings) -> int:
+    """How many workers a crawl may have."""
+    return settings.workers or os.cpu_count() or 1
 
 
 class Member:
@@ -32,6 +39,8 @@ class Member:
         """Pages it asked for and did not get yet."""
         self.open_file = ""
         self.bye = False
+        self.leaving = False
+        """Told to end while the crawl goes on; it gets no more pages."""
         self.finished = 0
         """Pages it finished."""
         self._cpu_s = 0.0
@@ -104,9 +113,20 @@ class Crew:
         self._ended(member)
 
     @property
+    def staying(self) -> list[Member]:
+        """The workers that were not told to end, the oldest first."""
+        return [member for member in self.members.values() if not member.leaving]
+
+    @property
     def busy(self) -> bool:
         """Whether every worker is CPU-bound, so that one more would help."""
-        return bool(self.members) and all(member.busy for member in self.members.values())
+        return bool(self.members) and all(member.busy for member in self.staying)
+
+    def keep(self, most: int, grace_s: float) -> None:
+        """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
+        for member in self.staying[most:]:
+            member.leaving = True
+            member.send(Stop(grace_s))
 
     async def ended(self, timeout_s: float) -> bool:
         """Wait until every worker has ended; False when some have not in time."""

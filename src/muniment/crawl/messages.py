@@ -216,6 +216,7 @@ class Amended(Struct, frozen=True, array_like=True, tag=True):
     """The crawl was changed: give back what no request was sent for, and go on with these settings."""
 
     settings: Settings
+    workers: int
 
 
 class Stop(Struct, frozen=True, array_like=True, tag=True):

@@ -57,12 +57,11 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._workers = max(1, setup.workers)
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(1, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
-        self._set_pace(settings)
+        self._set_pace(settings, setup.workers)
         self._outlinks = Outlinks()
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
@@ -289,8 +288,8 @@ class Worker:
                     self._lanes.acknowledged(host)
                 self._start_lanes()
                 self._ask_pages()
-            case say.Amended(settings):
-                self._amend(settings)
+            case say.Amended(settings, workers):
+                self._amend(settings, workers)
             case say.Stop(grace_s):
                 self._tasks_stop(grace_s)
             case say.Setup():
@@ -303,14 +302,16 @@ class Worker:
             # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
             self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
-    def _set_pace(self, settings: Settings) -> None:
-        inflight = max(1, -(-settings.inflight // self._workers))
+    def _set_pace(self, settings: Settings, workers: int) -> None:
+        inflight = max(1, -(-settings.inflight // max(1, workers)))
         self._capacity = inflight * _CLAIMED_AHEAD
         self._lanes.set_pace(inflight, settings.delay)
 
-    def _amend(self, settings: Settings) -> None:
+    def _amend(self, settings: Settings, workers: int) -> None:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
-        self._set_pace(settings)
+        self._settings, self._manner = settings, Manner.of(settings)
+        self._set_pace(settings, workers)
+        self._client.set_timeouts(connect=settings.connect_timeout, silence=settings.timeout)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
             timer.cancel()
