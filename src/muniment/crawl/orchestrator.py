@@ -130,6 +130,7 @@ class Orchestrator:
             self._wake.set()
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
+        self._crew.end_silent()
         most = self._steering.setup.workers
         self._crew.keep(most, _GRACE_S)
         backlog = self._schedule.pending > 100

@@ -43,6 +43,7 @@ from muniment.settings import Settings
 __all__ = ["Worker"]
 
 _TICK_S = 0.25
+_ALIVE_EVERY = 4
 _OLD_RULES_EVERY = 240
 """Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
@@ -64,8 +65,9 @@ class Worker:
         self._set_pace(settings, setup.workers)
         self._outlinks = Outlinks()
         self._recorder = Recorder(
-            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
-        )
+            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
+            lambda name: self._channel.send(say.Sealed(name)),
+        )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._ask_robots, self._tell_robots)
             if settings.robots
@@ -100,6 +102,8 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
+                if tick % _ALIVE_EVERY == 0:
+                    self._channel.send(say.Alive())
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
                     self._robots.forget_old(now_ms())
             self._ended.result()
@@ -376,9 +380,6 @@ class Worker:
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
         self._unacknowledged.append([page.claim.host for page in pages])
-
-    def _sealed(self, name: str) -> None:
-        self._channel.send(say.Sealed(name))
 
     def _return_permits(self) -> None:
         """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""
