@@ -66,6 +66,13 @@ class TestSessionIds:
         with GatedSite(pages) as site:
             assert set(crawled(site, tmp_path)) == {"", f"?PHPSESSID={HEX}", f"a?PHPSESSID={HEX}"}
 
+    def test_a_server_that_redirects_to_ever_new_sessions_comes_to_an_end(self, tmp_path: Path) -> None:
+        moved = [Answer("", 302, (("Location", f"/?PHPSESSID={number:032x}"),)) for number in range(9)]
+        later = {f"/?PHPSESSID={number:032x}": moved[number + 1] for number in range(8)}
+        with GatedSite({"/": moved[0], **later}) as site:
+            rows = crawled(site, tmp_path, "--max-redirects", 3)
+            assert len(rows) == site.counts().total() == 4
+
 
 class _Visits(GatedSite):
     """Every answer links to all pages under a session id of its own."""
