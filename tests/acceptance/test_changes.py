@@ -6,14 +6,13 @@ import contextlib
 import json
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawled import complaint, wait_until
+from crawled import EAGER, complaint, wait_until
 
 from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import free_port
@@ -153,11 +152,10 @@ def test_the_number_of_tries_is_changed_for_pages_that_wait(muniment: Callable[.
 @pytest.fixture
 def eager() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """`eager("crawl", …)` → a crawl that adds workers however little they have to do."""
-    code = "from muniment.crawl import crew; crew._BUSY = -1.0; from muniment.cli import main; main()"
     with contextlib.ExitStack() as stack:
 
         def start(*arguments: object) -> subprocess.Popen[bytes]:
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)]))
+            process = stack.enter_context(subprocess.Popen([*EAGER, *map(str, arguments)]))
             stack.callback(process.kill)
             return process
 
