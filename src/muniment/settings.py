@@ -156,7 +156,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX", live=True),
     ] = DelayRange()
     workers: Annotated[
-        int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N")
+        int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N", live=True)
     ] = None
     robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots")] = True
     nofollow: Annotated[
@@ -166,10 +166,20 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     # Failure and limits
     tries: Annotated[
-        int, Option(("--tries",), "All tries of a page: network faults, 408, 425, 429 and 5xx except 501 and 505.", "N")
+        int,
+        Option(
+            ("--tries",),
+            "All tries of a page: network faults, 408, 425, 429 and 5xx except 501 and 505.",
+            "N",
+            live=True,
+        ),
     ] = 3
-    connect_timeout: Annotated[float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S")] = 20.0
-    timeout: Annotated[float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S")] = 60.0
+    connect_timeout: Annotated[
+        float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S", live=True)
+    ] = 20.0
+    timeout: Annotated[
+        float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S", live=True)
+    ] = 60.0
     max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
     max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
     max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N", live=True)] = None

@@ -45,9 +45,17 @@ class Crawled:
         return walk(self.root, self.base)
 
 
-def run_muniment(cwd: Path, *arguments: object) -> None:
+EAGER = (
+    sys.executable,
+    "-c",
+    "from muniment.crawl import crew; crew._BUSY = -1; from muniment.cli import main; main()",
+)
+"""The command line, but for adding workers however little they compute: on a busy machine they get little to do."""
+
+
+def run_muniment(cwd: Path, *arguments: object, eager: bool = False) -> None:
     """Run the command line to its end, which must be a good one."""
-    command = [sys.executable, "-m", "muniment", *map(str, arguments)]
+    command = [*(EAGER if eager else (sys.executable, "-m", "muniment")), *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
 

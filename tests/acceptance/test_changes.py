@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawled import complaint, wait_until
+from crawled import EAGER, complaint, wait_until
 
-from muniment.testing.gated_site import GatedSite
+from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import free_port
 
 APPLIED_WITHIN_S = 2.0
@@ -117,6 +120,99 @@ def test_connections_and_limits_are_changed_while_the_crawl_runs(muniment: Calla
         assert muniment("set", "-o", out, "max-pages=none", "--quiet").code == 0
         assert muniment(*command, "--per-host", 1, "--max-pages", 12).code == 0
     assert set(site.counts().values()) == {1}
+
+
+def test_time_outs_are_changed_for_what_is_under_way(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with GatedSite({"/": ""}, held=["/"]) as site, socket.create_server(("127.0.0.1", 0)) as mute:
+        silent = f"https://127.0.0.1:{mute.getsockname()[1]}/"
+        process = muniment.start("crawl", site.url, silent, "-o", out, *PACE, "--workers", 1)
+        site.wait_for("/")
+        time.sleep(1)
+        assert muniment("set", "-o", out, "timeout=0.5", "connect-timeout=0.7").code == 0
+        wait_until(lambda: len(events(out, "fail")) == 2, "both time-outs", APPLIED_WITHIN_S)
+        assert process.wait(30) == 4
+    reasons = {event["url"]: event["reason"].partition(":")[0] for event in events(out, "fail")}
+    assert reasons == {site.url: "timeout-header", silent: "timeout-connect"}
+
+
+def test_the_number_of_tries_is_changed_for_pages_that_wait(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with GatedSite({"/": INDEX, **dict.fromkeys(GOOD, Answer("", 500)), **dict.fromkeys(BAD, "bad")}) as site:
+        process = muniment.start("crawl", site.url, "-o", out, *SLOW, "--tries", 3, "--workers", 1)
+        wait_until(lambda: asked(site, GOOD) >= 2, "some pages")
+        before = set(site.counts())
+        assert muniment("set", "-o", out, "tries=1", "delay=0", "per-host=8").code == 0
+        assert process.wait(60) == 0
+        later = {path: count for path, count in site.counts().items() if path not in before}
+    # three times each would be 120 for the failing ones; some were asked for while the command began
+    assert sum(later.values()) <= len(later) + 20
+
+
+@pytest.fixture
+def eager() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """`eager("crawl", …)` → a crawl that adds workers however little they have to do."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: object) -> subprocess.Popen[bytes]:
+            process = stack.enter_context(subprocess.Popen([*EAGER, *map(str, arguments)]))
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def test_workers_are_added_and_let_go_while_the_crawl_runs(
+    muniment: Callable[..., Any], eager: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    paths = [f"/p{number}" for number in range(500)]
+    links = "".join(f"<a href='{path}'>x</a>" for path in paths)
+    with GatedSite({"/": links, **dict.fromkeys(paths, Answer("x", after=0.1))}) as site:
+        process = eager("crawl", site.url, "-o", out, *PACE, "--workers", 1, "--per-host", 6)
+        wait_until(lambda: len(site.times) > 50, "some pages")
+        assert [e["state"] for e in events(out, "worker")] == ["started"]
+        assert muniment("set", "-o", out, "workers=2").code == 0
+        wait_until(lambda: [e["number"] for e in events(out, "worker")] == [0, 1], "the second worker")
+        assert muniment("set", "-o", out, "workers=1").code == 0
+        wait_until(lambda: "ended" in [e["state"] for e in events(out, "worker")], "its end")
+        assert process.wait(60) == 0
+        # what it held went back unasked, and what was in flight landed
+        assert set(site.counts().values()) == {1}
+    workers = [(e["number"], e["state"]) for e in events(out, "worker")]
+    assert workers == [(0, "started"), (1, "started"), (1, "ended"), (0, "ended")]
+    assert len(events(out, "capture")) == 501
+    assert muniment("check", out).code == 0
+
+
+def test_a_whole_set_is_added_and_removed_while_the_crawl_runs(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    replies = [f"/post{number}?replytocom=7" for number in range(20)]
+    links = "".join(f'<a href="{path}">x</a>' for pair in zip(GOOD, replies, strict=False) for path in pair)
+    with GatedSite({"/": links, **dict.fromkeys((*GOOD, *replies), "x")}) as site:
+        process = muniment.start("crawl", site.url, "-o", out, *SLOW, "--workers", 1)
+        wait_until(lambda: asked(site, replies) >= 1, "some pages")
+        added = muniment("ignores", "add", "-o", out, "--set", "wordpress")
+        assert (added.code, added.stdout) == (0, "ignores: - -> set wordpress\n"), added.stderr
+        before = asked(site, replies)
+        time.sleep(APPLIED_WITHIN_S)
+        assert asked(site, replies) <= before + 1, "one may have been on its way"
+        listed = json.loads(muniment("ignores", "list", "-o", out, "--json").stdout)
+        assert {"wordpress", "global"} == {one["set"] for one in listed}
+        process.kill()
+        process.wait(10)
+        # the same command keeps it
+        before = asked(site, replies)
+        assert muniment("set", "-o", out, "delay=0", "--quiet").code == 0
+        assert muniment("crawl", site.url, "-o", out, *SLOW, "--workers", 1, "--max-pages", 15).code == 3
+        assert asked(site, replies) == before
+        assert muniment("ignores", "remove", "-o", out, "--set", "wordpress").code == 0
+        assert muniment("crawl", site.url, "-o", out, *SLOW, "--workers", 1).code == 0
+        assert asked(site, replies) == 20
+    assert [(e["from"], e["to"]) for e in events(out, "change") if e["what"] == "ignores"] == [
+        ("", "set wordpress"),
+        ("set wordpress", ""),
+    ]
 
 
 def test_a_crawl_that_does_not_run_is_changed_for_its_next_run(
@@ -230,7 +326,14 @@ WRONG = [
     (("ignores", "add", "("), "no regular expression"),
     (("ignores", "add", "there"), "in force already"),
     (("ignores", "remove", "nothing"), "no ignore pattern 'nothing' is in force"),
-    (("ignores", "add"), "RE"),
+    (("ignores", "add"), "give a pattern RE or --set NAME"),
+    (("ignores", "remove", "x", "--set", "blogger"), "one of the two"),
+    (("ignores", "add", "--set", "x"), "there is no ignore set 'x'; there are global"),
+    (("ignores", "add", "--set", "global"), "the set global is in force already"),
+    (("ignores", "remove", "--set", "blogger"), "the set 'blogger' is not in force; these are: global"),
+    (("set", "workers=0"), "not a number of 1 or more"),
+    (("set", "tries=none"), "'none' is not a number of 1 or more"),
+    (("set", "timeout=0"), "not a number of seconds"),
 ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muniment.testing.gated_site import GatedSite
 from muniment.testing.nginx import free_port
 
 if TYPE_CHECKING:
@@ -29,3 +30,19 @@ def test_a_failed_job_that_is_tried_again_counts_its_pages_once(muniment: Callab
         done = muniment("crawl", url, "-o", tmp_path / "out", "--tries", 1, "--json")
         assert done.code == 4
         assert json.loads(done.stdout)["failed"] == 1
+
+
+def test_one_page_is_no_pages_and_a_mark_of_the_byte_order_is_no_url(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    with GatedSite({"/": "hello"}) as site:
+        (tmp_path / "list.txt").write_text(f"\ufeff{site.url}\n", "utf-8")
+        crawl = ("crawl", "--no-robots", "--no-sitemaps")
+        done = muniment(*crawl, "-i", "list.txt", "-o", "file")
+        assert done.code == 0, done.stderr
+        assert "1 page and 0 requisites captured" in done.stderr
+        assert "1 WARC file," in done.stderr
+        assert muniment(*crawl, "-i", "-", "-o", "input", stdin=f"\ufeff{site.url}\n").code == 0
+    assert muniment("inspect", "file", "--quiet").stdout.startswith("1 capture, 1 complete, 0 revisits;")
+    # the record that says how the file came about counts too
+    assert muniment("check", "file").stdout == "1 file, 4 records, 1 index row: no fault\n"

@@ -66,6 +66,13 @@ class TestSessionIds:
         with GatedSite(pages) as site:
             assert set(crawled(site, tmp_path)) == {"", f"?PHPSESSID={HEX}", f"a?PHPSESSID={HEX}"}
 
+    def test_a_server_that_redirects_to_ever_new_sessions_comes_to_an_end(self, tmp_path: Path) -> None:
+        moved = [Answer("", 302, (("Location", f"/?PHPSESSID={number:032x}"),)) for number in range(9)]
+        later = {f"/?PHPSESSID={number:032x}": moved[number + 1] for number in range(8)}
+        with GatedSite({"/": moved[0], **later}) as site:
+            rows = crawled(site, tmp_path, "--max-redirects", 3)
+            assert len(rows) == site.counts().total() == 4
+
 
 class _Visits(GatedSite):
     """Every answer links to all pages under a session id of its own."""
@@ -149,6 +156,24 @@ class TestUrls:
             told = json.loads(muniment("why", f"{fits}y", "-o", tmp_path / "out", "--json").stdout)
             expected = "url: 8001 characters are more than 8000, which servers refuse"
             assert (told["verdict"], told["text"]) == ("skipped", expected)
+
+    def test_a_long_url_on_many_pages_is_kept_once_and_in_short(
+        self, muniment: Callable[..., Any], tmp_path: Path
+    ) -> None:
+        out, pages = tmp_path / "out", [f"/p{number}" for number in range(50)]
+        with GatedSite({}) as site:
+            long = f"{site.url}{'y' * 100_000}"
+            endless = f"/{'z' * 1_000_000}"
+            site.pages.update(dict.fromkeys(pages, link(long, endless, *pages)))
+            crawled(site, tmp_path, start="p0")
+            skips = [line for line in (out / "crawl.jsonl").read_text().splitlines() if '"skip"' in line]
+            assert len(skips) == 2
+            assert (out / "crawl.jsonl").stat().st_size < 50_000
+            assert (out / "tracker.sqlite").stat().st_size < 1_000_000
+            assert [line for line in skips if f"{long[:500]}\u2026({len(long)})" in line]
+            told = json.loads(muniment("why", long, "-o", out, "--json").stdout)
+        expected = f"url: {len(long)} characters are more than 8000, which servers refuse"
+        assert (told["url"], told["text"]) == (f"{long[:500]}\u2026({len(long)})", expected)
 
     def test_a_start_url_that_is_too_long_is_refused(self, muniment: Callable[..., Any], tmp_path: Path) -> None:
         told = muniment("crawl", f"http://site.example/{'y' * 8000}", "-o", tmp_path / "out")

@@ -18,6 +18,7 @@ from muniment.clock import now_ms
 from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
 from muniment.control.starts import allowed_classes
 from muniment.crawl import messages as say
+from muniment.crawl.crew import most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.info import warc_info
 from muniment.crawl.limits import Limits
@@ -128,14 +129,14 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
         allowed_classes=await allowed_classes(
             request.urls, proxy_rules(settings.proxy), everything=settings.allow_private
         ),
-        workers=settings.workers or os.cpu_count() or 1,
+        workers=most_workers(settings),
         own_hosts=tuple(dict.fromkeys(map(host_of, request.urls))),
         accounts=secrets.accounts,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
     repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, request.urls, now_ms(), request.sets)
-    setup = structs.replace(setup, settings=opened.settings)
+    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
     events.write(
         "start",
@@ -147,7 +148,7 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
     )
     if lost:
         _log.warning(
-            "%d captures that were safe are gone from %s: the disk lost them; see docs/troubleshooting.md", lost, out
+            "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
         )
     orchestrator = Orchestrator(
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock)

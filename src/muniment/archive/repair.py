@@ -118,7 +118,9 @@ def _without_warc(journal: Path) -> Repaired:
     name = journal.name.removesuffix(SUFFIX)
     rows = sum(_is_row(entry) for entry in entries(journal))
     if rows:
-        raise ArchiveError(f"{name}: the file is missing, though its row journal lists {rows} captures")
+        raise ArchiveError(
+            f"{name}: the file is missing, though its row journal lists {rows} capture{'s' * (rows > 1)}"
+        )
     journal.unlink()
     sync_directory(journal.parent)
     return Repaired(name=name, freed=True, rows=0, cut_bytes=0)

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from muniment.archive.check import check as check_directory
+from muniment.cli.display import counted
 from muniment.cli.options import log_option
 from muniment.errors import NotYetError, UsageError
 
@@ -33,6 +34,7 @@ def check(directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
     for fault in found.faults:
         click.echo(f"{fault.file}:{fault.offset}: {fault.code}: {fault.text}")
     if not quiet:
-        verdict = f"{len(found.faults)} faults" if found.faults else "no fault"
-        click.echo(f"{found.files} files, {found.records:,} records, {found.rows:,} index rows: {verdict}")
+        verdict = counted(len(found.faults), "fault") if found.faults else "no fault"
+        sums = ((found.files, "file"), (found.records, "record"), (found.rows, "index row"))
+        click.echo(f"{', '.join(counted(*one) for one in sums)}: {verdict}")
     return 1 if found.faults else 0

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from muniment.crawl.progress import Snapshot, Summary
 
-__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "duration_text", "size_text", "tell_summary"]
+__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "counted", "duration_text", "size_text", "tell_summary"]
 
 _LINE_EVERY_S = 10.0
 
@@ -89,7 +89,7 @@ def _panel(now: Snapshot) -> RenderableType:
         Text(f"{now.pages_per_s:,.0f} pages/s"),
         Text(f"{size_text(now.bytes_per_s)}/s"),
         Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
-        Text(f"{now.workers} worker{'s' if now.workers != 1 else ''}", style="dim"),
+        Text(counted(now.workers, "worker"), style="dim"),
         Text(duration_text(now.elapsed_s), style="dim"),
     )
     rows: list[RenderableType] = [head]
@@ -103,6 +103,11 @@ def _panel(now: Snapshot) -> RenderableType:
         rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
     rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
     return Group(*rows)
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something: `1 page`, `1,200 pages`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def size_text(size: float) -> str:
@@ -132,10 +137,10 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
     lines = [
-        f"{title} after {duration_text(summary.elapsed_s)}: {summary.pages:,} pages and {summary.requisites:,} "
-        f"requisites captured, {summary.failed:,} failed, {summary.skipped:,} skipped, {summary.queued:,} queued; "
-        f"{rate:,.0f}/s",
-        f"{summary.warc_files} WARC file{'s' if summary.warc_files != 1 else ''}, {size_text(summary.warc_bytes)}, "
+        f"{title} after {duration_text(summary.elapsed_s)}: {counted(summary.pages, 'page')} and "
+        f"{counted(summary.requisites, 'requisite')} captured, {summary.failed:,} failed, {summary.skipped:,} skipped, "
+        f"{summary.queued:,} queued; {rate:,.0f}/s",
+        f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.warc_bytes)}, "
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]
     if summary.outcome.exit_code == 0:

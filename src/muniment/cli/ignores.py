@@ -10,7 +10,8 @@ import msgspec
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.set import carry_out
 from muniment.control.ignores import built_in_sets, in_force, matching
-from muniment.model.change import AddIgnore, RemoveIgnore
+from muniment.errors import UsageError
+from muniment.model.change import AddIgnore, AddSet, RemoveIgnore, RemoveSet
 from muniment.rules.ignore_sets import built_in
 from muniment.settings import operator_name
 
@@ -19,6 +20,7 @@ __all__ = ["ignores"]
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _quiet = click.option("--quiet", is_flag=True, help="Print the patterns alone.")
 _silent = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+_pattern = click.argument("pattern", metavar="[RE]", required=False)
 _of_a_crawl = click.option(
     "-o", "--out", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The crawl in this directory."
 )
@@ -89,27 +91,40 @@ def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: b
 
 
 @ignores.command()
-@click.argument("pattern", metavar="RE")
+@_pattern
+@click.option("--set", "name", metavar="NAME", help="Add this whole built-in set.")
 @out_option
 @state_option
 @_json
 @_silent
 @log_option
-def add(pattern: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Ignore one more pattern in a crawl; pages that wait are skipped when it matches."""
-    return carry_out(out, state, AddIgnore(operator_name(), pattern), as_json=as_json, quiet=quiet)
+def add(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Ignore one more pattern, or a whole set, in a crawl; pages that wait are skipped when it matches."""
+    who, one = operator_name(), _either(pattern, name)
+    change = AddIgnore(who, one) if name is None else AddSet(who, one)
+    return carry_out(out, state, change, as_json=as_json, quiet=quiet)
 
 
 @ignores.command()
-@click.argument("pattern", metavar="RE")
+@_pattern
+@click.option("--set", "name", metavar="NAME", help="Remove this whole set.")
 @out_option
 @state_option
 @_json
 @_silent
 @log_option
-def remove(pattern: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Ignore a pattern no longer, as `ignores list -o DIR` spells it; pages that it kept out wait again."""
-    return carry_out(out, state, RemoveIgnore(operator_name(), pattern), as_json=as_json, quiet=quiet)
+def remove(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Ignore a pattern, as `ignores list -o DIR` spells it, or a set no longer; pages that it kept out wait again."""
+    who, one = operator_name(), _either(pattern, name)
+    change = RemoveIgnore(who, one) if name is None else RemoveSet(who, one)
+    return carry_out(out, state, change, as_json=as_json, quiet=quiet)
+
+
+def _either(pattern: str | None, name: str | None) -> str:
+    given = [one for one in (pattern, name) if one is not None]
+    if len(given) != 1:
+        raise UsageError("give a pattern RE or --set NAME, one of the two")
+    return given[0]
 
 
 def _tell(encoded: bytes | None, lines: list[str]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import duration_text, size_text
+from muniment.cli.display import counted, duration_text, size_text
 from muniment.cli.options import log_option
 from muniment.control.inspect import Inspection, inspect_paths
 
@@ -38,7 +38,7 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     console = Console(highlight=False)
     span = max(found.last_ms - found.first_ms, 0) / 1000
     console.print(
-        f"{found.rows:,} captures, {found.complete:,} complete, {found.revisits:,} revisits; "
+        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}; "
         f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; over {duration_text(span)}"
     )
     if quiet:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.display import counted
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
 from muniment.control.why import Why
@@ -40,8 +41,7 @@ def _tell(found: Why) -> None:
     if page is None:
         return
     origin = f"found as {page.found_as} on {page.via}" if page.via else "a start URL"
-    links = f"{page.link_hops} link{'s' if page.link_hops != 1 else ''}"
-    hops = f", {links} from the start" if page.link_hops else ""
+    hops = f", {counted(page.link_hops, 'link')} from the start" if page.link_hops else ""
     click.echo(f"  {origin}{hops}")
     for attempt in page.attempts:
         click.echo(f"  try {attempt.number} at {iso_ms(attempt.started_at)}: {attempt.error or attempt.status}")

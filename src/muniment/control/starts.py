@@ -36,9 +36,11 @@ def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
 
 def _lines(file: str) -> list[str]:
     try:
-        return sys.stdin.read().splitlines() if file == "-" else Path(file).read_text("utf-8", "replace").splitlines()
+        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8", "replace")
     except OSError as error:
         raise UsageError(f"the list {file} cannot be read: {error.strerror}") from None
+    # Windows writes a mark of the byte order there, which is no part of the first URL
+    return text.removeprefix("\ufeff").splitlines()
 
 
 def _start_url(text: str, where: str) -> str:

@@ -10,13 +10,17 @@ from msgspec import Struct
 from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.errors import UsageError
-from muniment.model.url import normalise
+from muniment.model.url import normalise, origin_of, shortened
+from muniment.rules.agents import robots_agent
+from muniment.rules.robots import DISALLOWED, product_token
+from muniment.rules.robots_line import RefusingLine, refusing_line
 from muniment.settings import Settings
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.lookup import PageKnown, find_page
+from muniment.tracker.robots import RobotsBook
 
-__all__ = ["Place", "Why", "why"]
+__all__ = ["Disallowed", "Place", "Why", "why"]
 
 _COLUMNS = ("url", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "error", "record_type")
 
@@ -33,6 +37,14 @@ class Place(Struct, frozen=True):
     error: str
 
 
+class Disallowed(Struct, frozen=True):
+    """A robots.txt that keeps the page out."""
+
+    url: str
+    line: RefusingLine | None
+    """Its line that does, when that can be said for sure."""
+
+
 class Why(Struct, frozen=True, kw_only=True):
     """What became of a URL."""
 
@@ -42,6 +54,7 @@ class Why(Struct, frozen=True, kw_only=True):
     text: str
     page: PageKnown | None = None
     places: tuple[Place, ...] = ()
+    robots: Disallowed | None = None
 
 
 def why(out: Path, state: Path, text: str) -> Why:
@@ -49,20 +62,39 @@ def why(out: Path, state: Path, text: str) -> Why:
     url = normalise(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL")
+    told = shortened(url)
     db = Database.read_sqlite(state / "tracker.sqlite")
     try:
         job = jobs.find_job(db)
         page = find_page(db, job.job_id, url) if job else None
+        if job is None or page is None:
+            return Why(url=told, verdict="never seen", text="no page of this crawl links to it")
+        settings = jobs.settings_of(job)
+        robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
     finally:
         db.close()
-    if job is None or page is None:
-        return Why(url=url, verdict="never seen", text="no page of this crawl links to it")
-    settings = jobs.settings_of(job)
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings)
-    if page.url != url:
+    if robots is not None:
+        reason += _by_which_line(robots)
+    if page.url != told:
         reason = f"as {page.url}, which differs in its session id alone: {reason}"
-    return Why(url=url, verdict=verdict, text=reason, page=page, places=places)
+    return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots)
+
+
+def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
+    """By the text that was kept last."""
+    origin = origin_of(page.url)
+    kept = book.find(origin, 0)
+    agent = product_token(robots_agent(settings.user_agent))
+    return Disallowed(f"{origin}/robots.txt", None if kept is None else refusing_line(kept.text, agent, page.url))
+
+
+def _by_which_line(robots: Disallowed) -> str:
+    line = robots.line
+    if line is None:
+        return f" ({robots.url})"
+    return f": line {line.line} of {robots.url} is `{line.text}`, under `{line.agent_text}` in line {line.agent_line}"
 
 
 def _places(out: Path, url: str) -> list[Place]:
@@ -114,7 +146,8 @@ def _out_of_scope(page: PageKnown, settings: Settings) -> str:
     if page.link_hops is None and page.requisite_hops is None:
         return "only pages that are not followed, or too many redirects, lead to it"
     if page.link_hops is not None and settings.level is not None and page.link_hops > settings.level:
-        return f"{page.link_hops} links away, more than --level {settings.level}"
+        links = "1 link" if page.link_hops == 1 else f"{page.link_hops} links"
+        return f"{links} away, more than --level {settings.level}"
     if not page.on_site and not settings.offsite_links:
         return "on another site, with --no-offsite-links"
     if settings.include:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import subprocess
 from collections.abc import Callable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel, open_channel
-from muniment.crawl.messages import FromOrchestrator, FromWorker
+from muniment.crawl.messages import Alive, FromOrchestrator, FromWorker, Stop
 from muniment.model.page import Claim
 from muniment.procs.launch import Launched
+from muniment.settings import Settings
 
-__all__ = ["Crew", "Member"]
+__all__ = ["Crew", "Member", "most_workers"]
 
 _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
 _JUDGED_AFTER_S = 0.25
+_SILENCE_S = 60.0
+"""How long a worker that holds pages may say nothing; it says something every second."""
+_log = logging.getLogger(__name__)
+
+
+def most_workers(settings: Settings) -> int:
+    """How many workers a crawl may have."""
+    return settings.workers or os.cpu_count() or 1
 
 
 class Member:
@@ -32,6 +43,10 @@ class Member:
         """Pages it asked for and did not get yet."""
         self.open_file = ""
         self.bye = False
+        self.leaving = False
+        """Told to end while the crawl goes on; it gets no more pages."""
+        self.silent_s = 0.0
+        """Seconds for which it has said nothing though it holds pages."""
         self.finished = 0
         """Pages it finished."""
         self._cpu_s = 0.0
@@ -71,8 +86,11 @@ class Crew:
         launch: Callable[[], Launched],
         received: Callable[[Member, FromWorker], None],
         ended: Callable[[Member], None],
+        *,
+        silence_s: float = _SILENCE_S,
     ) -> None:
         self._launch, self._received, self._ended = launch, received, ended
+        self._silence_s, self._looked_at = silence_s, monotonic()
         self.members: dict[int, Member] = {}
         self._numbers = 0
         self._watching: set[asyncio.Task[None]] = set()
@@ -85,12 +103,29 @@ class Crew:
         self.members[member.number] = member
         gone = asyncio.Event()
         member.channel = await open_channel(
-            launched.channel, FromWorker, lambda message: self._received(member, message), gone.set
+            launched.channel, FromWorker, lambda message: self._heard(member, message), gone.set
         )
         watch = asyncio.create_task(self._watch(member, gone))
         self._watching.add(watch)
         watch.add_done_callback(self._watching.discard)
         return member
+
+    def _heard(self, member: Member, message: FromWorker) -> None:
+        member.silent_s = 0.0
+        if not isinstance(message, Alive):
+            self._received(member, message)
+
+    def end_silent(self) -> None:
+        """Kill workers that hold pages and say nothing, stopped or hung; call it regularly."""
+        now = monotonic()
+        # when it was this process that stood still, they may have spoken: that counts for little
+        passed, self._looked_at = min(now - self._looked_at, 1.0), now
+        for member in self.members.values():
+            member.silent_s = member.silent_s + passed if member.held else 0.0
+            if member.silent_s > self._silence_s:
+                _log.warning("worker %d has said nothing for %.0f s and is replaced", member.number, member.silent_s)
+                member.silent_s = 0.0
+                member.kill()
 
     async def _watch(self, member: Member, gone: asyncio.Event) -> None:
         """A worker has ended when its process has: only then are its connections and files its no more."""
@@ -104,9 +139,20 @@ class Crew:
         self._ended(member)
 
     @property
+    def staying(self) -> list[Member]:
+        """The workers that were not told to end, the oldest first."""
+        return [member for member in self.members.values() if not member.leaving]
+
+    @property
     def busy(self) -> bool:
         """Whether every worker is CPU-bound, so that one more would help."""
-        return bool(self.members) and all(member.busy for member in self.members.values())
+        return bool(self.members) and all(member.busy for member in self.staying)
+
+    def keep(self, most: int, grace_s: float) -> None:
+        """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
+        for member in self.staying[most:]:
+            member.leaving = True
+            member.send(Stop(grace_s))
 
     async def ended(self, timeout_s: float) -> bool:
         """Wait until every worker has ended; False when some have not in time."""

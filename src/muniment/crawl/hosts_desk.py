@@ -19,7 +19,7 @@ from muniment.crawl.schedule import Schedule
 from muniment.model.page import FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.agents import robots_agent
-from muniment.rules.politeness import CALM, Manners, Sign, connections, is_proof, is_unreached, judge
+from muniment.rules.politeness import CALM, Manners, Sign, blameless, connections, is_proof, is_unreached, judge
 from muniment.rules.robots import RobotsAnswer, RobotsRules, product_token, settled
 from muniment.tracker.hosts import Hosts, HostWaits
 
@@ -138,10 +138,10 @@ class HostsDesk:
 
     def spare(self, batch: FinishBatch) -> tuple[FinishBatch, list[tuple[int, int]]]:
         """While the network is lost, a page that fails by it goes back as if not tried: (page id, claim id)."""
-        spared = [page for page in batch.pages if is_unreached(page.error)] if self.lost else []
+        spared = [page for page in batch.pages if blameless(page.error)] if self.lost else []
         if not spared:
             return batch, []
-        pages = [page for page in batch.pages if not is_unreached(page.error)]
+        pages = [page for page in batch.pages if not blameless(page.error)]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
 
     def crawl_delays(self, names: Iterable[str]) -> dict[str, int]:
@@ -189,7 +189,8 @@ class HostsDesk:
             return ""
         first = min(self._paused, key=lambda host_id: self._manners[host_id].until)
         seconds = max(0, self._manners[first].until - now_ms()) // 1000
-        others = f", and {len(self._paused) - 1} other hosts" if len(self._paused) > 1 else ""
+        more = len(self._paused) - 1
+        others = f", and {more} other host{'' if more == 1 else 's'}" if more else ""
         return f"waiting {seconds} s for {self._hosts.name(first)} ({self._paused[first]}){others}"
 
     def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:

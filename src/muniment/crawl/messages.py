@@ -23,6 +23,7 @@ from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
 
 __all__ = [
+    "Alive",
     "Amended",
     "AskFile",
     "AskKnown",
@@ -59,6 +60,10 @@ class Hello(Struct, frozen=True, array_like=True, tag=True):
     """A worker is up and wants its setup."""
 
     pid: int
+
+
+class Alive(Struct, frozen=True, array_like=True, tag=True):
+    """The worker's loop turns; said about once a second."""
 
 
 class WantPages(Struct, frozen=True, array_like=True, tag=True):
@@ -216,6 +221,7 @@ class Amended(Struct, frozen=True, array_like=True, tag=True):
     """The crawl was changed: give back what no request was sent for, and go on with these settings."""
 
     settings: Settings
+    workers: int
 
 
 class Stop(Struct, frozen=True, array_like=True, tag=True):
@@ -226,6 +232,7 @@ class Stop(Struct, frozen=True, array_like=True, tag=True):
 
 FromWorker = (
     Hello
+    | Alive
     | WantPages
     | AskKnown
     | AskFile

@@ -130,8 +130,11 @@ class Orchestrator:
             self._wake.set()
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
+        self._crew.end_silent()
+        most = self._steering.setup.workers
+        self._crew.keep(most, _GRACE_S)
         backlog = self._schedule.pending > 100
-        if backlog and self._crew.busy and len(self._crew.members) < self._steering.setup.workers and not self._paused:
+        if backlog and self._crew.busy and len(self._crew.staying) < most and not self._paused:
             await self._crew.hire()
 
     def _settle(self) -> None:
@@ -219,7 +222,7 @@ class Orchestrator:
         for origin, reason in self._hosts.dead.items():
             member.send(say.HostDead(origin, reason))
         self._events.write("worker", number=member.number, pid=member.process.pid, state="started")
-        if self._stopping:
+        if self._stopping or member.leaving:
             member.send(say.Stop(0.0))
 
     def _trouble(self, *, disk_full: bool, text: str) -> None:
@@ -245,10 +248,10 @@ class Orchestrator:
         self._wake.set()
 
     def _replace(self, member: Member) -> None:
-        self._crashes = 0 if member.finished else self._crashes + 1
+        self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
             self._give_up(ProtocolError(f"{_MOST_CRASHES} workers in a row died at once; see the messages above"))
-        elif not self._crew.members:
+        elif not self._crew.staying:
             self._hiring.append(asyncio.create_task(self._crew.hire()))
 
     async def _stop_workers(self) -> None:
@@ -270,7 +273,7 @@ class Orchestrator:
 
     def _serve_one(self, member: Member) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._paused or self._outcome is not None:
+        if self._stopping or self._paused or self._outcome is not None or member.leaving:
             return
         out = (
             sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values())

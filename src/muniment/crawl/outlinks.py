@@ -18,7 +18,7 @@ from msgspec import Struct
 from muniment.archive.records import outlink_line
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
-from muniment.model.url import directory_of, origin_of, resolve, url_key
+from muniment.model.url import MOST_URL, directory_of, origin_of, resolve, shortened, url_key
 from muniment.rules.sessions import page_key
 
 __all__ = ["NOTHING", "Outlinks", "Resolved", "join_plain"]
@@ -41,9 +41,9 @@ class _Target:
     __slots__ = ("entry", "key", "line", "told", "url")
 
     def __init__(self, url: str) -> None:
-        self.url, self.key, self.told = url, page_key(url), False
+        self.url, self.key, self.told = shortened(url), page_key(url), False
         # as most references are: found as <a href>
-        self.entry, self.line = self.key + _BYTE[_A], outlink_line(url, _LABEL[_A])
+        self.entry, self.line = self.key + _BYTE[_A], outlink_line(self.url, _LABEL[_A])
 
 
 class Resolved(Struct, frozen=True):
@@ -83,8 +83,9 @@ class Outlinks:
         if key == page_key(url):
             # to itself with a session id, as servers do with visitors that send no cookie: else it were never captured
             key = url_key(target)
-        line = outlink_line(target, _LABEL[found_as])
-        return target, Resolved(key + _BYTE[found_as], line, ((key, target),))
+        told = shortened(target)
+        line = outlink_line(told, _LABEL[found_as])
+        return target, Resolved(key + _BYTE[found_as], line, ((key, told),))
 
     def resolve(
         self, base: str, links: Iterable[tuple[str, FoundAs]], anchors: Iterable[str] = (), *, follow: bool
@@ -134,7 +135,7 @@ class Outlinks:
         href = cleaned(raw)
         if not href:
             return _NOWHERE
-        if _ODD(raw):
+        if len(raw) > MOST_URL or _ODD(raw):
             return self._learn(base, href)
         bare, fragment, _ = href.partition("#")
         target = (known.get(bare) or self._meant(known, base, bare)) if fragment else self._learn(base, href)
@@ -147,10 +148,12 @@ class Outlinks:
         url = join_plain(directory_of(base), href) or resolve(base, href)
         if url is None:
             return _NOWHERE
-        target = self._by_url.get(url)
+        name = url if len(url) <= MOST_URL else url_key(url).hex()
+        target = self._by_url.get(name)
         if target is None:
-            target = self._by_url[url] = _Target(url)
-            self._remembered += 1
+            target = self._by_url[name] = _Target(url)
+            # long ones count for several: what is remembered is bounded in bytes, too
+            self._remembered += 1 + (len(name) >> 8)
         return target
 
     def _known_of(self, origin: str) -> dict[str, _Target]:

@@ -6,11 +6,11 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
-from muniment.crawl.crew import Crew
+from muniment.crawl.crew import Crew, most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, RemoveIgnore, SetValues
+from muniment.model.change import Change, Changed, RemoveIgnore, RemoveSet, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
@@ -51,15 +51,15 @@ class Steering:
             self._set(settings)
         if amended.ruleset is not None:
             # one more pattern brings nothing back, one less keeps nothing out; an unfinished walk is made whole
-            narrow = PageState.SKIPPED if isinstance(change, RemoveIgnore) else PageState.READY
+            narrow = PageState.SKIPPED if isinstance(change, RemoveIgnore | RemoveSet) else PageState.READY
             self._judging = self._frontier.judging(None if self.judging else narrow)
         if amended.changes:
             for member in self._crew.members.values():
-                member.send(say.Amended(self.setup.settings))
+                member.send(say.Amended(self.setup.settings, self.setup.workers))
         return amended.changes
 
     def _set(self, settings: Settings) -> None:
-        self.setup = structs.replace(self.setup, settings=settings)
+        self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))
         self._limits.change(settings)
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Protocol
@@ -47,6 +48,9 @@ class Turns(Protocol):
     def wait(self, host: str) -> float:
         """Seconds until one may."""
 
+    def permits(self, host: str) -> int:
+        """How many connections this worker may have."""
+
 
 class _Opened:
     """An origin that took an account: its challenge, and how often the nonce was used."""
@@ -63,17 +67,40 @@ class Visitor:
     def __init__(self, client: Client, accounts: Mapping[str, Account], turns: Turns) -> None:
         self._client, self._accounts, self._turns = client, accounts, turns
         self._jar = Jar()
+        self._guests: Counter[str] = Counter()
+        """Requests under way by `visit_when_due`."""
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
 
     async def visit_when_due(self, url: str, host: str) -> Visit:
-        """Like `visit`, but waits until the host may be asked."""
-        while True:
-            await asyncio.sleep(max(0.0, self._turns.wait(host)))
-            visit = await self.visit(url, host)
-            if visit is not None:
-                return visit
+        """Like `visit`, but waits until the host may be asked.
+
+        A host without a permit here (a robots.txt leads to it) is asked over one connection, which is then closed.
+        """
+        self._guests[host] += 1
+        try:
+            while True:
+                await asyncio.sleep(max(0.0, self._turns.wait(host)))
+                if not self._turns.permits(host):
+                    self._client.set_limit(host, 1)
+                visit = await self.visit(url, host)
+                if visit is not None:
+                    return visit
+        finally:
+            self._leave(host)
+
+    def _leave(self, host: str) -> None:
+        self._guests[host] -= 1
+        others = self._guests[host]
+        if not others:
+            del self._guests[host]
+        if not self._turns.permits(host):
+            self._client.set_limit(host, 0)
+            if others:
+                self._client.set_limit(host, 1)
+            else:
+                self._client.unset_limit(host)
 
     async def visit(self, url: str, host: str) -> Visit | None:
         """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.

@@ -36,13 +36,14 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.politeness import Sign
-from muniment.rules.robots import RobotsAnswer, settled
+from muniment.rules.robots import DISALLOWED, RobotsAnswer, settled
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
 
 __all__ = ["Worker"]
 
 _TICK_S = 0.25
+_ALIVE_EVERY = 4
 _OLD_RULES_EVERY = 240
 """Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
@@ -57,16 +58,16 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._workers = max(1, setup.workers)
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(1, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
-        self._set_pace(settings)
+        self._set_pace(settings, setup.workers)
         self._outlinks = Outlinks()
         self._recorder = Recorder(
-            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
-        )
+            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
+            lambda name: self._channel.send(say.Sealed(name)),
+        )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._ask_robots, self._tell_robots)
             if settings.robots
@@ -101,6 +102,8 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
+                if tick % _ALIVE_EVERY == 0:
+                    self._channel.send(say.Alive())
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
                     self._robots.forget_old(now_ms())
             self._ended.result()
@@ -168,7 +171,7 @@ class Worker:
                 return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
             self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
             refuses = robots.refuses(claim.url)
-        return Refused(claim, "robots: robots.txt disallows it", True, 0) if refuses else None
+        return Refused(claim, DISALLOWED, True, 0) if refuses else None
 
     async def _fetch_aside(self, url: str) -> Exchange:
         """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
@@ -289,8 +292,8 @@ class Worker:
                     self._lanes.acknowledged(host)
                 self._start_lanes()
                 self._ask_pages()
-            case say.Amended(settings):
-                self._amend(settings)
+            case say.Amended(settings, workers):
+                self._amend(settings, workers)
             case say.Stop(grace_s):
                 self._tasks_stop(grace_s)
             case say.Setup():
@@ -303,14 +306,16 @@ class Worker:
             # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
             self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
-    def _set_pace(self, settings: Settings) -> None:
-        inflight = max(1, -(-settings.inflight // self._workers))
+    def _set_pace(self, settings: Settings, workers: int) -> None:
+        inflight = max(1, -(-settings.inflight // max(1, workers)))
         self._capacity = inflight * _CLAIMED_AHEAD
         self._lanes.set_pace(inflight, settings.delay)
 
-    def _amend(self, settings: Settings) -> None:
+    def _amend(self, settings: Settings, workers: int) -> None:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
-        self._set_pace(settings)
+        self._settings, self._manner = settings, Manner.of(settings)
+        self._set_pace(settings, workers)
+        self._client.set_timeouts(connect=settings.connect_timeout, silence=settings.timeout)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
             timer.cancel()
@@ -375,9 +380,6 @@ class Worker:
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
         self._unacknowledged.append([page.claim.host for page in pages])
-
-    def _sealed(self, name: str) -> None:
-        self._channel.send(say.Sealed(name))
 
     def _return_permits(self) -> None:
         """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""

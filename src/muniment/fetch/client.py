@@ -77,6 +77,11 @@ class Client:
         """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
         self._pool.set_limit(host, limit)
 
+    def set_timeouts(self, *, connect: float, silence: float) -> None:
+        """Other time-outs (seconds) from now on; the silence of what is under way is measured by them too."""
+        self._connector.set_timeout(connect)
+        self._pool.silence = silence
+
     def unset_limit(self, host: str) -> None:
         """Forget a host's limit, so that nothing is kept for a host that is done with."""
         self._pool.unset_limit(host)

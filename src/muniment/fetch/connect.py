@@ -45,6 +45,8 @@ class Connector:
 
     def __init__(self, config: FetchConfig) -> None:
         self._timeout = config.connect_timeout
+        self._opening: dict[asyncio.Timeout, float] = {}
+        """The limits of what is being opened, and when each began."""
         self._resolver = Resolver(config.allowed_classes, config.nameservers, config.dns_timeout)
         self._insecure = config.insecure
         self._ca_file = config.ca_file
@@ -66,10 +68,21 @@ class Connector:
                 return found
             addresses = found
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._reach(connection, addresses, proxy)
+            async with asyncio.timeout(self._timeout) as limit:
+                self._opening[limit] = asyncio.get_running_loop().time()
+                try:
+                    return await self._reach(connection, addresses, proxy)
+                finally:
+                    del self._opening[limit]
         except (OSError, UnicodeError, RuntimeError) as error:
             return connect_failure(error)
+
+    def set_timeout(self, seconds: float) -> None:
+        """Allow so many seconds for opening, for what is being opened too."""
+        self._timeout = seconds
+        for limit, began in self._opening.items():
+            if not limit.expired():
+                limit.reschedule(began + seconds)
 
     async def _reach(
         self, connection: Connection, addresses: tuple[str, ...], proxy: ProxyDialer | None

@@ -57,7 +57,8 @@ class Pool:
         self._opener = opener
         self._closed = closed
         self._per_host = per_host
-        self._silence = silence
+        self.silence = silence
+        """Seconds after which a busy connection is given up."""
         self._idle = idle
         self._hosts: dict[str, _Host] = {}
         self._connections: set[Connection] = set()
@@ -234,7 +235,7 @@ class Pool:
         for connection in list(self._connections):
             quiet_for = now - connection.active_at
             if connection.busy:
-                if quiet_for > self._silence:
+                if quiet_for > self.silence:
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()

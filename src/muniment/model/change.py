@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["AddIgnore", "Answer", "Change", "Changed", "RemoveIgnore", "SetValues"]
+__all__ = ["AddIgnore", "AddSet", "Answer", "Change", "Changed", "RemoveIgnore", "RemoveSet", "SetValues"]
 
 
 class SetValues(Struct, frozen=True, tag=True):
@@ -29,7 +29,21 @@ class RemoveIgnore(Struct, frozen=True, tag=True):
     pattern: str
 
 
-Change = SetValues | AddIgnore | RemoveIgnore
+class AddSet(Struct, frozen=True, tag=True):
+    """All patterns of a built-in ignore set."""
+
+    who: str
+    name: str
+
+
+class RemoveSet(Struct, frozen=True, tag=True):
+    """A whole ignore set is to go."""
+
+    who: str
+    name: str
+
+
+Change = SetValues | AddIgnore | RemoveIgnore | AddSet | RemoveSet
 
 
 class Changed(Struct, frozen=True):

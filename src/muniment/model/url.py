@@ -8,10 +8,24 @@ from __future__ import annotations
 import ada_url
 import xxhash
 
-__all__ = ["MOST_URL", "directory_of", "host_of", "normalise", "origin_of", "path_of", "resolve", "url_key"]
+__all__ = [
+    "MOST_URL",
+    "directory_of",
+    "full_length",
+    "host_of",
+    "normalise",
+    "origin_of",
+    "path_of",
+    "resolve",
+    "shortened",
+    "url_key",
+]
 
 MOST_URL = 8000
 """Characters of a normalised URL that is asked for: what every server should take (RFC 9110 §4.1), few take more."""
+_KEPT = 500
+_CUT = "\u2026"
+"""Stands in no normalised URL, which is ASCII."""
 
 _HTTP = ("http://", "https://")
 
@@ -47,6 +61,16 @@ def _without_account(url: str) -> str:
     """Accounts in URLs are secrets and no part of a page's identity."""
     start, end = _authority(url)
     return url[:start] + url[url.rfind("@", start, end) + 1 :] if "@" in url[start:end] else url
+
+
+def shortened(url: str) -> str:
+    """The URL, or of one that is too long to be asked for, how it begins and its length: `http://a.example/x…(9000)`."""
+    return url if len(url) <= MOST_URL else f"{url[:_KEPT]}{_CUT}({len(url)})"
+
+
+def full_length(url: str) -> int:
+    """Characters of a URL that may be `shortened`."""
+    return len(url) if url.isascii() else int(url.rpartition(_CUT)[2][1:-1])
 
 
 def url_key(url: str) -> bytes:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from muniment.errors import UsageError
 from muniment.rules.rulesets import IgnoreSet
 
-__all__ = ["GLOBAL", "BuiltInSet", "SetPattern", "built_in", "built_in_names", "chosen", "parse_import"]
+__all__ = ["GLOBAL", "BuiltInSet", "SetPattern", "built_in", "built_in_names", "chosen", "parse_import", "set_of"]
 
 GLOBAL = "global"
 """The set that is on unless `--no-global-ignores` is given."""
@@ -66,7 +66,12 @@ def chosen(names: Sequence[str], *, with_global: bool) -> tuple[IgnoreSet, ...]:
     """The built-in sets of these names, which may be lists with commas, each once; the global one comes first."""
     wanted = [name.strip() for text in names for name in text.split(",") if name.strip()]
     every = dict.fromkeys([*([GLOBAL] if with_global else []), *wanted])
-    return tuple(IgnoreSet(name, tuple(pattern.re for pattern in built_in(name).pattern)) for name in every)
+    return tuple(map(set_of, every))
+
+
+def set_of(name: str) -> IgnoreSet:
+    """The patterns of a built-in set; raises UsageError for one that is not there."""
+    return IgnoreSet(name, tuple(pattern.re for pattern in built_in(name).pattern))
 
 
 class _ArchiveBot(Struct):

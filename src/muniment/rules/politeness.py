@@ -20,6 +20,7 @@ __all__ = [
     "Sign",
     "SignKind",
     "asked_wait_ms",
+    "blameless",
     "challenged",
     "connections",
     "is_proof",
@@ -113,6 +114,11 @@ def sign_of(status: int, code: FailureCode | None) -> SignKind:
 def is_unreached(error: str) -> bool:
     """Whether a page's error (`code: text`) is one that a lost network explains."""
     return error.partition(":")[0] in _LOST
+
+
+def blameless(error: str) -> bool:
+    """Whether a page's error is one that a network which is lost explains, though another cause would be likelier."""
+    return error.partition(":")[0] in _LOST | _SLOW
 
 
 def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:

@@ -7,8 +7,10 @@ from protego import Protego
 
 from muniment.model.failure import Failure
 
-__all__ = ["MOST_BYTES", "VALID_MS", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
+__all__ = ["DISALLOWED", "MOST_BYTES", "VALID_MS", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
 
+DISALLOWED = "robots: robots.txt disallows it"
+"""Why a page is left out that the rules forbid."""
 MOST_BYTES = 512_000
 """Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
 VALID_MS = 24 * 3600 * 1000
@@ -43,9 +45,9 @@ class RobotsRules:
     """The rules of one origin for one agent."""
 
     def __init__(self, answer: RobotsAnswer, agent: str) -> None:
-        # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing
+        # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing, however they would misspell it
         text = answer.text.lower()
-        has_rules = 200 <= answer.status < 300 and ("disallow" in text or "crawl-delay" in text)
+        has_rules = 200 <= answer.status < 300 and any(word in text for word in ("dis", "dias", "crawl"))
         self._parsed = Protego.parse(answer.text) if has_rules else None
         self._agent = agent
         self.fetched_at = answer.fetched_at

@@ -9,7 +9,17 @@ from msgspec import Struct, structs
 from muniment.errors import UsageError
 from muniment.rules.patterns import Patterns, expand
 
-__all__ = ["IgnoreSet", "Rules", "add_ignore", "compile_ignores", "compile_include", "keep_changes", "remove_ignore"]
+__all__ = [
+    "IgnoreSet",
+    "Rules",
+    "add_ignore",
+    "add_set",
+    "compile_ignores",
+    "compile_include",
+    "keep_changes",
+    "remove_ignore",
+    "remove_set",
+]
 
 
 class IgnoreSet(Struct, frozen=True):
@@ -69,6 +79,24 @@ def remove_ignore(rules: Rules, pattern: str) -> Rules:
     return made
 
 
+def add_set(rules: Rules, added: IgnoreSet) -> Rules:
+    """The rules with all patterns of a set, those that were taken out of it before included."""
+    known = _of(rules, added.name)
+    if not _without(added.patterns, known):
+        raise UsageError(f"the set {added.name} is in force already")
+    whole = IgnoreSet(added.name, tuple(dict.fromkeys((*added.patterns, *known))))
+    return structs.replace(rules, sets=(*(one for one in rules.sets if one.name != added.name), whole))
+
+
+def remove_set(rules: Rules, name: str) -> Rules:
+    """The rules without the patterns of a set; raises UsageError when none of it is in force."""
+    if not _of(rules, name):
+        there = ", ".join(one.name for one in rules.sets if one.patterns) or "none"
+        raise UsageError(f"the set {name!r} is not in force; these are: {there}")
+    # its name stays, so that the next command line, which may give it, does not bring it back
+    return structs.replace(rules, sets=tuple(IgnoreSet(name, ()) if one.name == name else one for one in rules.sets))
+
+
 def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:
     """What a resumed run goes by: what was added or removed while the crawl ran stays so.
 
@@ -79,7 +107,9 @@ def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rule
         IgnoreSet(one.name, _three_way(_of(in_force, one.name), _of(given_before, one.name), one.patterns))
         for one in given_now.sets
     )
-    return Rules(given_now.include, ignore, tuple(sets))
+    given = {one.name for one in (*given_before.sets, *given_now.sets)}
+    added = (one for one in in_force.sets if one.name not in given and one.patterns)
+    return Rules(given_now.include, ignore, (*sets, *added))
 
 
 def _three_way(in_force: tuple[str, ...], before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:

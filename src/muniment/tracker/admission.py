@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, select
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
-from muniment.model.url import MOST_URL, host_of
+from muniment.model.url import MOST_URL, full_length, host_of
 from muniment.rules.patterns import Patterns
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
 from muniment.rules.sessions import page_key
@@ -101,8 +101,8 @@ class Ruleset(Struct, frozen=True):
 
     def reason(self, url: str) -> str:
         """Why a page is not to be taken, whatever leads to it; empty when nothing speaks against it."""
-        if len(url) > MOST_URL:
-            return f"url: {len(url)} characters are more than {MOST_URL}, which servers refuse"
+        if (length := full_length(url)) > MOST_URL:
+            return f"url: {length} characters are more than {MOST_URL}, which servers refuse"
         ignored = self.ignore.match(url) if self.ignore else None
         return "" if ignored is None else f"ignore: {ignored}"
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.model.change import AddIgnore, Change, Changed, RemoveIgnore, SetValues
+from muniment.model.change import AddIgnore, AddSet, Change, Changed, RemoveIgnore, RemoveSet, SetValues
 from muniment.rules.changes import change_settings
-from muniment.rules.rulesets import Rules, add_ignore, compile_ignores, compile_include, remove_ignore
+from muniment.rules.ignore_sets import set_of
+from muniment.rules.rulesets import (
+    Rules,
+    add_ignore,
+    add_set,
+    compile_ignores,
+    compile_include,
+    remove_ignore,
+    remove_set,
+)
 from muniment.settings import Settings
 from muniment.tracker import jobs
 from muniment.tracker.admission import Ruleset
@@ -33,15 +42,27 @@ def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset
 
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
+    if isinstance(change, SetValues):
+        return _set(db, job, change.values)
+    version, known = jobs.latest_rules(db, job.job_id)
+    rules, before, after = _changed_rules(known, change)
+    ruleset = ruleset_of(db, job.job_id, version + 1, rules)
+    with db.transaction():
+        jobs.save_rules(db, job.job_id, rules, now)
+    return Amended((Changed("ignores", before, after),), ruleset=ruleset)
+
+
+def _changed_rules(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | RemoveSet) -> tuple[Rules, str, str]:
+    """The rules after a change, and what it is called before and after."""
     match change:
-        case SetValues(_, values):
-            return _set(db, job, values)
         case AddIgnore(_, pattern):
-            version, rules = jobs.latest_rules(db, job.job_id)
-            return _keep(db, job, version, add_ignore(rules, pattern), Changed("ignores", "", pattern), now)
+            return add_ignore(rules, pattern), "", pattern
         case RemoveIgnore(_, pattern):
-            version, rules = jobs.latest_rules(db, job.job_id)
-            return _keep(db, job, version, remove_ignore(rules, pattern), Changed("ignores", pattern, ""), now)
+            return remove_ignore(rules, pattern), pattern, ""
+        case AddSet(_, name):
+            return add_set(rules, set_of(name)), "", f"set {name}"
+        case RemoveSet(_, name):
+            return remove_set(rules, name), f"set {name}", ""
 
 
 def _set(db: Database, job: jobs.Job, values: tuple[tuple[str, str], ...]) -> Amended:
@@ -51,10 +72,3 @@ def _set(db: Database, job: jobs.Job, values: tuple[tuple[str, str], ...]) -> Am
     with db.transaction():
         jobs.save_settings(db, job.job_id, settings)
     return Amended(changes, settings=settings)
-
-
-def _keep(db: Database, job: jobs.Job, version: int, rules: Rules, changed: Changed, now: int) -> Amended:
-    ruleset = ruleset_of(db, job.job_id, version + 1, rules)
-    with db.transaction():
-        jobs.save_rules(db, job.job_id, rules, now)
-    return Amended((changed,), ruleset=ruleset)

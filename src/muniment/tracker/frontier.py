@@ -131,7 +131,7 @@ class Frontier:
         self.robots = RobotsBook(db, job_id)
         self.cookies = CookieBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
-        self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission.tries)
+        self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._last_claim = 0
         self._left_out: list[tuple[int, str, str]] = []
         self.totals = self._load_totals()
@@ -202,6 +202,9 @@ class Frontier:
 
     def _claim(self, row: Row, host: str) -> Claim:
         page_id, url, tried, left, hops, found_as, via, site, _ = row
+        if not tried:
+            # the number of tries may have changed since it was found
+            left = self._admission.tries
         self._last_claim += 1
         return Claim(
             page_id=page_id,
@@ -252,7 +255,8 @@ class Frontier:
         }
 
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
-        host_id, left, standing = held.host_id, 0 if page.done else held.left - 1, held.standing
+        host_id, standing = held.host_id, held.standing
+        left = 0 if page.done else max(1, (self._admission.tries if page.attempt == 1 else held.left) - 1)
         at = 0
         if page.refused:
             return (PageState.SKIPPED.value, held.left, 0, False, 0, page.refused, self._job_id, page.page_id)
@@ -306,12 +310,14 @@ class Frontier:
             self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
 
     def amend(self, change: Change, now: int) -> Amended:
-        """Keep a change of the job; new patterns are in force at once for what comes in and what is claimed."""
+        """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
         job = find_job(self._db)
         assert job is not None
         amended = amend(self._db, job, change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
+        if amended.settings is not None:
+            self._admission.tries = amended.settings.tries
         return amended
 
     def judging(self, only: PageState | None = None) -> Judging:

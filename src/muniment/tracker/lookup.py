@@ -6,7 +6,7 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.model.link import FoundAs
-from muniment.model.url import url_key
+from muniment.model.url import shortened, url_key
 from muniment.rules.scope import FAR
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database
@@ -50,7 +50,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
     """The page of a normalised URL, or None when it was never seen."""
     found = select(pages).where(pages.c.job_id == job_id, pages.c.key.in_([page_key(url), url_key(url)]))
     # a redirect to itself with a session id has a page of its own (rules.sessions)
-    rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != url))
+    rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != shortened(url)))
     if not rows:
         return None
     page = rows[0]

@@ -13,7 +13,7 @@ from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, Finished, PageState
 from muniment.rules.redirects import REDIRECTS, Turn, fetch_again
-from muniment.tracker.admission import unpack_children
+from muniment.tracker.admission import Admission, unpack_children
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.hosts import Hosts
@@ -86,10 +86,17 @@ class Loops:
     """Sends pages again, within the caller's transaction, after the attempts and relations of a batch are written."""
 
     def __init__(
-        self, db: Database, job_id: int, book: CookieBook, hosts: Hosts, repair: Repair, max_redirects: int, tries: int
+        self,
+        db: Database,
+        job_id: int,
+        book: CookieBook,
+        hosts: Hosts,
+        repair: Repair,
+        max_redirects: int,
+        admission: Admission,
     ) -> None:
         self._db, self._job_id, self._book, self._hosts, self._repair = db, job_id, book, hosts, repair
-        self._max_redirects, self._tries = max_redirects, tries
+        self._max_redirects, self._admission = max_redirects, admission
 
     def learn(self, finished: Iterable[Finished], now: int) -> Counter[int]:
         """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number."""
@@ -103,7 +110,7 @@ class Loops:
                 self._db.many(_SAVE, [row])
             target = self._target(key)
             if target is not None and target.done and self._has_another_turn(target, page.page_id, now // 1000):
-                self._repair.send_again(target.page_id, target.counted, self._tries)
+                self._repair.send_again(target.page_id, target.counted, self._admission.tries)
                 pending[target.host_id] += 1
         return pending
 

@@ -37,7 +37,7 @@ class RobotsBook:
         self._db, self._job_id = db, job_id
 
     def find(self, origin: str, now: int) -> RobotsAnswer | None:
-        """The answer of an origin that still holds at `now` (Unix ms)."""
+        """The answer of an origin that still holds at `now` (Unix ms); at 0 any does."""
         rows = self._db.rows(_FIND, (self._job_id, origin, now - VALID_MS))
         return RobotsAnswer(*rows[0]) if rows else None
 

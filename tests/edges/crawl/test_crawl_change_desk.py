@@ -11,10 +11,11 @@ import pytest
 
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.errors import UsageError
-from muniment.model.change import AddIgnore, Answer, Change, Changed, RemoveIgnore, SetValues
+from muniment.model.change import AddIgnore, AddSet, Answer, Change, Changed, RemoveIgnore, RemoveSet, SetValues
 from muniment.procs.control_socket import ask
 
 CHANGES = [SetValues("me", (("delay", "1"),)), AddIgnore("me", "ü\n"), RemoveIgnore("me", "x")]
+CHANGES += [AddSet("me", "phpbb"), RemoveSet("me", "phpbb")]
 
 
 def carry_out(change: Change) -> tuple[Changed, ...]:

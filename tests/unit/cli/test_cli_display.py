@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from muniment.cli.display import LineDisplay, duration_text, size_text, tell_summary
+from muniment.cli.display import LineDisplay, counted, duration_text, size_text, tell_summary
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 
 
@@ -58,6 +59,11 @@ def test_sizes(size, text):
     assert size_text(size) == text
 
 
+@pytest.mark.parametrize(("number", "text"), [(0, "0 pages"), (1, "1 page"), (2, "2 pages"), (1_200, "1,200 pages")])
+def test_one_is_no_plural(number, text):
+    assert counted(number, "page") == text
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.9, "0:59"), (125, "2:05"), (3_723, "1:02:03")])
 def test_durations(seconds, text):
     assert duration_text(seconds) == text
@@ -96,3 +102,11 @@ def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
     assert said.out == ""
     assert said.err.startswith(begins)
     assert says in said.err
+
+
+def test_the_end_of_a_single_page(capsys):
+    one = structs.replace(summary(0, "finished"), pages=1, requisites=1, warc_files=1)
+    tell_summary(one, Path("out"), "https://a.example/")
+    said = capsys.readouterr().err
+    assert "1 page and 1 requisite captured" in said
+    assert "1 WARC file," in said

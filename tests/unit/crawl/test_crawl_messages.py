@@ -21,6 +21,7 @@ from muniment.testing.pages import claim, finish_batch, finished
 
 FROM_WORKER = [
     say.Hello(7),
+    say.Alive(),
     say.WantPages(100),
     say.AskKnown([b"d" * 20, b"e" * 20]),
     say.AskFile(),
@@ -41,7 +42,7 @@ FROM_ORCHESTRATOR = [
     say.Known({b"d" * 20: Earlier("https://a.example/", 1, b"i" * 16)}),
     say.FileName("muniment-00000.warc.gz"),
     say.FinishAck(),
-    say.Amended(Settings(delay=DelayRange(3, 4))),
+    say.Amended(Settings(delay=DelayRange(3, 4)), 2),
     say.Stop(10.0),
 ]
 

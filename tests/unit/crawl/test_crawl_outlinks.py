@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,3 +153,29 @@ def test_memory_is_bounded_and_forgetting_changes_nothing():
     found = resolved(("/0/0", A), base="https://h0.example/", with_memory=memory)
     assert listed(found) == [("https://h0.example/0/0", "a")]
     assert [url for _, url in found.news] == ["https://h0.example/0/0"]
+
+
+def test_a_megabyte_of_a_link_on_many_pages_is_told_once_and_in_short():
+    memory, long = Outlinks(), "/x" * 500_000
+    pages = [resolved((long, A), (f"{long}#f", A), with_memory=memory) for _ in range(20)]
+    told = [one for page in pages for one in page.news]
+    assert told == [(url_key(f"https://a.example{long}"), f"https://a.example{long}"[:500] + "\u2026(1000017)")]
+    assert {len(page.lines) for page in pages} == {len(pages[0].lines)}
+    assert len(pages[0].lines) < 600
+    assert {page.entries for page in pages} == {packed_links([(f"https://a.example{long}", A)])}
+
+
+def test_many_megabytes_of_links_are_not_remembered():
+    memory = Outlinks()
+    tracemalloc.start()
+    for number in range(100):
+        resolved((f"/{number}/{'x' * 1_000_000}", A), with_memory=memory)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1_000_000
+
+
+def test_a_redirect_to_a_url_that_is_too_long_is_told_in_short():
+    target, found = Outlinks().redirect(BASE, "/" + "x" * 9_000, REDIRECT)
+    assert len(target) == 9_018
+    assert found.news == ((url_key(target), target[:500] + "\u2026(9018)"),)

@@ -11,7 +11,10 @@ from muniment.settings import DelayRange, Settings
 
 
 def test_names_are_those_of_the_options():
-    assert changeable() == ["min-free", "per-host", "inflight", "delay", "max-pages", "max-bytes", "max-time"]
+    assert changeable() == [
+        "min-free", "per-host", "inflight", "delay", "workers", "tries", "connect-timeout", "timeout", "max-pages",
+        "max-bytes", "max-time",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,10 @@ def test_names_are_those_of_the_options():
         ("max-bytes", "2KB", "max_bytes", 2000),
         ("max-time", "1.5", "max_time", 1.5),
         ("min-free", "1MiB", "min_free", 1 << 20),
+        ("workers", "3", "workers", 3),
+        ("tries", "1", "tries", 1),
+        ("timeout", "2.5", "timeout", 2.5),
+        ("connect-timeout", "1", "connect_timeout", 1.0),
     ],
 )
 def test_a_value_is_read_as_its_option_reads_it(name, text, field, value):

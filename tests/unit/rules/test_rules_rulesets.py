@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import UsageError
-from muniment.rules.rulesets import IgnoreSet, Rules, add_ignore, compile_ignores, keep_changes, remove_ignore
+from muniment.rules.rulesets import (
+    IgnoreSet,
+    Rules,
+    add_ignore,
+    add_set,
+    compile_ignores,
+    keep_changes,
+    remove_ignore,
+    remove_set,
+)
 
 GIVEN = Rules(("i",), ("a", "b"), (IgnoreSet("s", ("c", "d")), IgnoreSet("t", ("d",))))
 
@@ -38,6 +47,33 @@ def test_a_pattern_is_removed_wherever_it_is():
     assert remove_ignore(GIVEN, "d").sets == (IgnoreSet("s", ("c",)), IgnoreSet("t", ()))
     with pytest.raises(UsageError, match="'e' is in force"):
         remove_ignore(GIVEN, "e")
+
+
+def test_a_set_is_added_whole():
+    new = IgnoreSet("u", ("e", "f"))
+    assert add_set(GIVEN, new).sets == (*GIVEN.sets, new)
+    with pytest.raises(UsageError, match="the set t is in force already"):
+        add_set(GIVEN, GIVEN.sets[1])
+    # what was taken out of it comes back
+    assert add_set(remove_ignore(GIVEN, "d"), GIVEN.sets[1]).sets == (IgnoreSet("s", ("c",)), IgnoreSet("t", ("d",)))
+
+
+def test_a_set_is_removed_whole():
+    left = remove_set(GIVEN, "s")
+    assert [pattern for _, pattern in left.all_ignores()] == ["a", "b", "d"]
+    for gone in ("s", "u"):
+        with pytest.raises(UsageError, match=f"the set '{gone}' is not in force; these are: t"):
+            remove_set(left, gone)
+    assert add_set(left, GIVEN.sets[0]).sets == (GIVEN.sets[1], GIVEN.sets[0])
+
+
+def test_the_same_command_keeps_the_sets_that_came_and_went():
+    new = IgnoreSet("u", ("e", "f"))
+    changed = remove_set(add_set(GIVEN, new), "s")
+    assert [*keep_changes(changed, GIVEN, GIVEN).all_ignores()] == [*changed.all_ignores()]
+    # a command line that gives it, and then does not, takes it away
+    given = Rules(GIVEN.include, GIVEN.ignore, (*GIVEN.sets, new))
+    assert [*keep_changes(given, given, GIVEN).all_ignores()] == [*GIVEN.all_ignores()]
 
 
 def test_the_same_command_keeps_what_was_changed():

@@ -1,0 +1,71 @@
+"""A worker that stands still, here by SIGSTOP, is replaced, and its pages are taken by others."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from muniment.testing.gated_site import Answer, GatedSite
+
+SHORT = """
+from functools import partial
+from muniment.crawl import crew, orchestrator
+orchestrator.Crew = partial(crew.Crew, silence_s=3.0)
+from muniment.cli import main
+main()
+"""
+PATHS = [f"/p{number}" for number in range(60)]
+
+
+def _events(out: Path) -> list[dict[str, Any]]:
+    path = out / "crawl.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _wait_for(true: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("longer_than_allowed", [True, False])
+def test_a_worker_that_stands_still_too_long_is_replaced(
+    muniment: Callable[..., Any], tmp_path: Path, longer_than_allowed: bool
+) -> None:
+    out = tmp_path / "out"
+    links = "".join(f"<a href='{path}'>x</a>" for path in PATHS)
+    with GatedSite({"/": links, **dict.fromkeys(PATHS, Answer("a page", after=0.1))}) as site:
+        crawl = ["crawl", site.url, "-o", str(out), "--no-robots", "--no-sitemaps", "--workers", "1", "--quiet"]
+        with subprocess.Popen([sys.executable, "-c", SHORT, *crawl], stderr=subprocess.PIPE, text=True) as process:
+            try:
+                _wait_for(lambda: len(site.times) > 10, "some pages")
+                [worker] = psutil.Process(process.pid).children()
+                worker.send_signal(signal.SIGSTOP)
+                if not longer_than_allowed:
+                    time.sleep(1)
+                    worker.send_signal(signal.SIGCONT)
+                _, complaints = process.communicate(timeout=60)
+            finally:
+                process.kill()
+        assert process.returncode == 0, complaints
+        assert set(site.counts()) == {"/", *PATHS}
+    workers = [(event["number"], event["state"]) for event in _events(out) if event["event"] == "worker"]
+    if longer_than_allowed:
+        assert "worker 0 has said nothing for 3 s and is replaced" in complaints
+        assert workers == [(0, "started"), (0, "lost"), (1, "started"), (1, "ended")]
+    else:
+        assert workers == [(0, "started"), (0, "ended")]
+    assert {event["url"] for event in _events(out) if event["event"] == "capture"} == {
+        site.url.rstrip("/") + path for path in ("/", *PATHS)
+    }
+    assert muniment("check", out).code == 0
