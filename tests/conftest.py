@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hypothesis
 import psutil
 import pytest
 
@@ -23,9 +24,34 @@ ROOT = Path(__file__).resolve().parent.parent
 SESSION_MARK = "MUNIMENT_TEST_SESSION"
 
 
+hypothesis.settings.register_profile("beside others", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("beside others")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Where Python may not keep what it compiles, a thousand processes would compile SQLAlchemy anew: seconds each.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))  # type: ignore[union-attr]
+
+
 def pytest_sessionstart() -> None:
     # Children inherit it, orphans included, so that a process left behind is known as ours.
     os.environ[SESSION_MARK] = uuid.uuid4().hex
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests are spread over several processes, those that share a costly fixture stay together in one."""
+    for item in items:
+        if group := _shared_by(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shared_by(item: pytest.Item) -> str:
+    """The fixture of package scope, or else the module, that a test has in common with others."""
+    used = {name: made[-1].scope for name, made in item._fixtureinfo.name2fixturedefs.items()}  # type: ignore[attr-defined]
+    of_package = sorted(name for name, scope in used.items() if scope == "package")
+    return of_package[0] if of_package else str(item.path) if "module" in used.values() else ""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,16 +61,6 @@ def no_process_left() -> Iterator[None]:
     while (left := _our_processes()) and time.monotonic() < end:
         time.sleep(0.1)
     assert not left, f"processes left behind: {left}"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where Python may not keep what it compiles, a hundred processes would compile SQLAlchemy anew: seconds each."""
-    with pytest.MonkeyPatch.context() as patch:
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-            patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
-        yield
 
 
 def _our_processes() -> list[str]:

@@ -13,7 +13,7 @@ from crawled import Crawled, run_muniment
 from muniment.testing.nginx import Nginx
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def docs(python_docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     """The Python documentation, crawled from its start page requisites and all."""
     cwd = tmp_path_factory.mktemp("docs")

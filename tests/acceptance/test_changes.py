@@ -12,7 +12,7 @@ import pytest
 from crawled import complaint, wait_until
 
 from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 APPLIED_WITHIN_S = 2.0
 GOOD = [f"/p{number}.html" for number in range(40)]
@@ -235,7 +235,7 @@ WRONG = [
 
 
 def test_sets_that_cannot_be_used_are_refused(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}/"
+    url = f"http://127.0.0.1:{closed_port()}/"
     (tmp_path / "bad.txt").write_text("fine\n(\n")
     assert "there is no ignore set 'x'" in complaint(muniment("crawl", url, "--ignore-sets", "phpbb,x"))
     assert "nowhere.txt cannot be read" in complaint(muniment("crawl", url, "--import-ignores", "nowhere.txt"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 if TYPE_CHECKING:
     from crawled import Crawled
@@ -24,7 +24,7 @@ def test_check_misses_the_index(docs: Crawled, muniment: Callable[..., Any], tmp
 
 
 def test_a_failed_job_that_is_tried_again_counts_its_pages_once(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}/"
+    url = f"http://127.0.0.1:{closed_port()}/"
     for _ in range(2):
         done = muniment("crawl", url, "-o", tmp_path / "out", "--tries", 1, "--json")
         assert done.code == 4
