@@ -12,11 +12,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psutil
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from muniment.testing.nginx import Nginx, free_port
 
@@ -39,19 +42,21 @@ def pytest_sessionstart() -> None:
     os.environ[SESSION_MARK] = uuid.uuid4().hex
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests are spread over several processes, those that share a costly fixture stay together in one."""
-    for item in items:
-        if group := _shared_by(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+class Spread(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each test to the next process that is free; tests of a module with a fixture in common stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if _shares(module) else nodeid
 
 
-def _shared_by(item: pytest.Item) -> str:
-    """The fixture of package scope, or else the module, that a test has in common with others."""
-    used = {name: made[-1].scope for name, made in item._fixtureinfo.name2fixturedefs.items()}  # type: ignore[attr-defined]
-    of_package = sorted(name for name, scope in used.items() if scope == "package")
-    return of_package[0] if of_package else str(item.path) if "module" in used.values() else ""
+@cache
+def _shares(module: str) -> bool:
+    return 'scope="module"' in (ROOT / module).read_text()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
+    return Spread(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -86,7 +86,7 @@ def test_retry_after_may_be_a_date_and_robots_txt_may_say_it(tmp_path: Path) -> 
 @pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_wait_is_kept_over_a_resume(muniment: Callable[..., Any], tmp_path: Path, how: int) -> None:
-    wait = 8
+    wait = 5
     site = heavy_site({"/p20": Answer("slow down", 429, (("Retry-After", str(wait)),))})
     with site:
         first = muniment.start("crawl", site.url, *QUIET, "--workers", 2)
