@@ -50,10 +50,11 @@ class Run:
 
 def wget(url: str, out: Path) -> list[str]:
     # What was fetched is deleted at once, since Muniment keeps no second copy either; wget has no way to extract links
-    # without writing the file. -q: no progress; robots.txt is left alone by both.
+    # without writing the file. -q: no progress; robots.txt is left alone by both. The directory for temporary files is
+    # named as the one it runs in: wget takes no more than 100 characters for it.
     return [
         *("wget", "--recursive", "--level=inf", "--page-requisites", "--quiet", "--execute=robots=off"),
-        *("--delete-after", "--no-hsts", f"--warc-file={out / 'wget'}", "--no-warc-keep-log", f"--warc-tempdir={out}"),
+        *("--delete-after", "--no-hsts", f"--warc-file={out / 'wget'}", "--no-warc-keep-log", "--warc-tempdir=."),
         f"--directory-prefix={out / 'files'}",
         url,
     ]

@@ -12,10 +12,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import psutil
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from muniment.testing.nginx import Nginx, free_port
 
@@ -23,9 +27,36 @@ ROOT = Path(__file__).resolve().parent.parent
 SESSION_MARK = "MUNIMENT_TEST_SESSION"
 
 
+hypothesis.settings.register_profile("beside others", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("beside others")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Where Python may not keep what it compiles, a thousand processes would compile SQLAlchemy anew: seconds each.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))  # type: ignore[union-attr]
+
+
 def pytest_sessionstart() -> None:
     # Children inherit it, orphans included, so that a process left behind is known as ours.
     os.environ[SESSION_MARK] = uuid.uuid4().hex
+
+
+class Spread(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each test to the next process that is free; tests of a module with a fixture in common stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if _shares(module) else nodeid
+
+
+@cache
+def _shares(module: str) -> bool:
+    return 'scope="module"' in (ROOT / module).read_text()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
+    return Spread(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,16 +66,6 @@ def no_process_left() -> Iterator[None]:
     while (left := _our_processes()) and time.monotonic() < end:
         time.sleep(0.1)
     assert not left, f"processes left behind: {left}"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where Python may not keep what it compiles, a hundred processes would compile SQLAlchemy anew: seconds each."""
-    with pytest.MonkeyPatch.context() as patch:
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-            patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
-        yield
 
 
 def _our_processes() -> list[str]:

@@ -1,4 +1,4 @@
-"""The crawl of a real documentation tree, made once for all tests that look at it."""
+"""Programs that look at archives."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crawled import Crawled, run_muniment
-
-from muniment.testing.nginx import Nginx
-
-
-@pytest.fixture(scope="session")
-def docs(python_docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
-    """The Python documentation, crawled from its start page requisites and all."""
-    cwd = tmp_path_factory.mktemp("docs")
-    with Nginx(python_docs) as site:
-        run_muniment(cwd, "crawl", site.url, "--no-offsite-links", "--no-robots", "--no-sitemaps", "--quiet")
-        return Crawled(cwd, site.url, python_docs)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from crawled import EAGER, complaint, wait_until
 
 from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 APPLIED_WITHIN_S = 2.0
 GOOD = [f"/p{number}.html" for number in range(40)]
@@ -84,8 +84,8 @@ def test_the_delay_is_changed_while_every_page_waits_for_its_turn(
     process = muniment.start("crawl", site.url, "-o", out, *PACE, "--delay", 20_000, "--workers", workers)
     wait_until(lambda: "/" in site.counts() and "capture" in (out / "crawl.jsonl").read_text(), "the start page")
     assert asked(site, GOOD) == 0
-    done = muniment("set", "-o", out, "delay=20-30", "--json")
-    assert json.loads(done.stdout) == [{"what": "delay", "before": "20000", "after": "20-30"}]
+    done = muniment("set", "-o", out, "delay=100-120", "--json")
+    assert json.loads(done.stdout) == [{"what": "delay", "before": "20000", "after": "100-120"}]
     wait_until(lambda: asked(site, GOOD) >= 3, "the new delay", APPLIED_WITHIN_S)
     # Slower again: a page of the old pace may be on its way.
     assert muniment("set", "-o", out, "delay=20000").code == 0
@@ -338,7 +338,7 @@ WRONG = [
 
 
 def test_sets_that_cannot_be_used_are_refused(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}/"
+    url = f"http://127.0.0.1:{closed_port()}/"
     (tmp_path / "bad.txt").write_text("fine\n(\n")
     assert "there is no ignore set 'x'" in complaint(muniment("crawl", url, "--ignore-sets", "phpbb,x"))
     assert "nowhere.txt cannot be read" in complaint(muniment("crawl", url, "--import-ignores", "nowhere.txt"))

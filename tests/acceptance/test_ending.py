@@ -18,7 +18,7 @@ from crawled import complaint, wait_until
 from warc_reading import captures, records
 
 from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 PAGES = [f"/p{number}.html" for number in range(30)]
 INDEX = "".join(f'<a href="{path}">{path}</a>' for path in PAGES)
@@ -96,6 +96,7 @@ def test_a_signal_ends_a_crawl_cleanly_and_the_same_command_resumes(
     assert muniment("check", out).code == 0
 
 
+@pytest.mark.alone
 def test_a_second_ctrl_c_ends_at_once_and_the_same_command_resumes(
     muniment: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -188,7 +189,7 @@ def test_max_time_ends_the_run(muniment: Callable[..., Any], tmp_path: Path) -> 
 
 
 def test_nothing_captured_is_exit_4(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    done = muniment("crawl", f"http://127.0.0.1:{free_port()}/", "-o", tmp_path / "out", *PACE)
+    done = muniment("crawl", f"http://127.0.0.1:{closed_port()}/", "-o", tmp_path / "out", *PACE)
     assert done.code == 4
     [row] = captures(tmp_path / "out")
     assert (row["status"], row["error"].partition(": ")[0], row["warc_file"]) == (0, "refused", "")
@@ -238,7 +239,9 @@ def test_json_is_all_that_is_printed(muniment: Callable[..., Any], tmp_path: Pat
 
 def test_quiet_prints_nothing_and_events_are_kept(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with a_site(links=f'{INDEX}<a href="/ignored.html">no</a><a href="http://127.0.0.1:{free_port()}/">no</a>') as site:
+    with a_site(
+        links=f'{INDEX}<a href="/ignored.html">no</a><a href="http://127.0.0.1:{closed_port()}/">no</a>'
+    ) as site:
         done = muniment("crawl", site.url, "-o", out, *PACE, "--quiet", "--ignore", "ignored")
         assert (done.code, done.stdout, done.stderr) == (0, "", "")
     told = events(out)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from crawled import run_muniment
 
 from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import free_port
-
-if TYPE_CHECKING:
-    from crawled import Crawled
+from muniment.testing.nginx import closed_port
 
 
-def test_check_misses_the_index(docs: Crawled, muniment: Callable[..., Any], tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(docs.out, copy)
-    (copy / "captures.parquet").unlink()
-    checked = muniment("check", copy)
+def test_check_misses_the_index(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "a page"}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--quiet")
+    (tmp_path / "out" / "captures.parquet").unlink()
+    checked = muniment("check", "out")
     assert checked.code == 1
     assert "the index is missing" in checked.stdout
 
 
 def test_a_failed_job_that_is_tried_again_counts_its_pages_once(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}/"
+    url = f"http://127.0.0.1:{closed_port()}/"
     for _ in range(2):
         done = muniment("crawl", url, "-o", tmp_path / "out", "--tries", 1, "--json")
         assert done.code == 4

@@ -8,10 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import Nginx, free_port
+from muniment.testing.nginx import Nginx, closed_port
 
 GOOD, SLOW, DEAD, PAGES = 160, 20, 20, 200
 MORE = 1.15
@@ -20,6 +21,7 @@ TURNS = 3
 """What else the machine does makes a turn longer and none shorter: the best of each kind are compared."""
 
 
+@pytest.mark.alone
 def test_slow_and_dead_hosts_do_not_hold_up_the_others(muniment: Any, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -32,7 +34,7 @@ def test_slow_and_dead_hosts_do_not_hold_up_the_others(muniment: Any, tmp_path: 
     slow = {"/robots.txt": Answer("", 404, after=4.0), "/": slow_page}
     slow |= {f"/p{number}.html": slow_page for number in range(PAGES)}
     with Nginx(root, addresses=addresses) as nginx, ExitStack() as stack:
-        closed = free_port("127.0.3.1")
+        closed = closed_port("127.0.3.1")
         sites = [GatedSite(slow, address=f"127.0.2.{number}") for number in range(1, SLOW + 1)]
         slow_urls = [stack.enter_context(site).url for site in sites]
         dead_urls = [f"http://127.0.3.{number}:{closed}/" for number in range(1, DEAD // 2 + 1)]

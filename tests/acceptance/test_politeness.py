@@ -17,7 +17,7 @@ from crawled import run_muniment, wait_until
 from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 QUIET = ("-o", "out", "--quiet", "--no-sitemaps", "--tries", 3)
 ON_THE_WIRE_S = 0.25
@@ -56,6 +56,7 @@ def captured(out: Path) -> set[str]:
     return {row["url"] for row in captures(out) if row["status"] == 200}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_nothing_is_asked_before_retry_after_has_passed(tmp_path: Path, workers: int) -> None:
     wait = 3
@@ -92,9 +93,10 @@ def test_retry_after_may_be_a_date_and_robots_txt_may_say_it(tmp_path: Path) -> 
         assert site.times[0] < due[0] <= site.times[1]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_wait_is_kept_over_a_resume(muniment: Callable[..., Any], tmp_path: Path, how: int) -> None:
-    wait = 8
+    wait = 5
     site = heavy_site({"/p20": Answer("slow down", 429, (("Retry-After", str(wait)),))})
     with site:
         first = muniment.start("crawl", site.url, *QUIET, "--workers", 2)
@@ -109,6 +111,7 @@ def test_a_wait_is_kept_over_a_resume(muniment: Callable[..., Any], tmp_path: Pa
     assert len(captured(tmp_path / "out")) == PAGES + 1
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("workers", [1, 2])
 def test_requests_are_a_delay_apart_and_a_resume_does_not_hurry(
     muniment: Callable[..., Any], tmp_path: Path, workers: int
@@ -127,6 +130,7 @@ def test_requests_are_a_delay_apart_and_a_resume_does_not_hurry(
     assert len(captured(tmp_path / "out")) >= 13
 
 
+@pytest.mark.alone
 def test_crawl_delay_is_kept(tmp_path: Path) -> None:
     paths = [f"/p{number}" for number in range(8)]
     robots = "User-agent: other\nCrawl-delay: 200\n\nUser-agent: muniment\nCrawl-delay: 0.5\n"
@@ -137,6 +141,7 @@ def test_crawl_delay_is_kept(tmp_path: Path) -> None:
     assert min(gaps) > 0.5 - ON_ARRIVAL_S, gaps
 
 
+@pytest.mark.alone
 def test_a_storm_pauses_the_host_and_says_so(muniment: Callable[..., Any], tmp_path: Path) -> None:
     no = Answer("no", 403)
     paths = [f"/p{number}" for number in range(60)]
@@ -186,7 +191,7 @@ def test_a_robots_txt_elsewhere_takes_one_connection_and_leaves_it(
 
 
 def test_a_dead_host_is_given_up_after_proof(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    gone, nameless = f"http://127.0.0.9:{free_port()}", "http://no-such-host.invalid"
+    gone, nameless = f"http://127.0.0.9:{closed_port()}", "http://no-such-host.invalid"
     dead = [f"{host}/p{number}" for host in (gone, nameless) for number in range(40)]
     with GatedSite({"/": links(dead)}) as site:
         began = time.monotonic()

@@ -12,20 +12,27 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
+from crawled import Crawled, run_muniment
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warc_reading import Record, microseconds, record_at, sha1_base32
 from warcio.archiveiterator import ArchiveIterator
 
 from muniment.testing.nginx import Nginx
 
-if TYPE_CHECKING:
-    from crawled import Crawled
-
 CAPTURES = ("response", "revisit")
+
+
+@pytest.fixture(scope="module")
+def docs(python_docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """The Python documentation, crawled from its start page requisites and all."""
+    cwd = tmp_path_factory.mktemp("docs")
+    with Nginx(python_docs) as site:
+        run_muniment(cwd, "crawl", site.url, "--no-offsite-links", "--no-robots", "--no-sitemaps", "--quiet")
+        return Crawled(cwd, site.url, python_docs)
 
 
 def exchanges(docs: Crawled) -> dict[str, dict[str, Record]]:

@@ -11,13 +11,13 @@ from crawled import run_muniment
 from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import free_port
+from muniment.testing.nginx import closed_port
 
 BUSY = Answer("come back later", 503)
 
 
 def test_tries_are_rows_and_the_last_one_decides(muniment: Callable[..., Any], tmp_path: Path) -> None:
-    dead = f"http://127.0.0.1:{free_port()}/"
+    dead = f"http://127.0.0.1:{closed_port()}/"
     pages = {
         "/": f"<a href=flaky>1</a><a href=busy>2</a><a href=never>3</a><a href={dead}>4</a>",
         "/flaky": [BUSY, BUSY, Answer("<a href=/behind>here</a>")],

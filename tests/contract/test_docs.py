@@ -70,8 +70,6 @@ def test_commands_of_readme_and_quickstart(muniment: Any, site: Nginx, tmp_path:
     lines = _lines(ROOT / "README.md", DOCS / "quickstart.md")
     for line in lines:
         assert line.startswith((*OURS, *NOT_RUN_HERE)), f"nobody runs {line!r}"
-    # Many processes: the first compiles the modules for all, wherever the suite may not write bytecode.
-    muniment.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(tmp_path / "bytecode"))
     ours = [line for line in dict.fromkeys(lines) if line.startswith(OURS)]
     for line in ours:
         _run(muniment, line, site.url)

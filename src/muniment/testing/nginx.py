@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-__all__ = ["LoggedRequest", "Nginx", "NginxError", "free_port"]
+__all__ = ["LoggedRequest", "Nginx", "NginxError", "closed_port", "free_port"]
 
 _START_TRIES = 5
 _START_SECONDS = 10.0
@@ -89,6 +89,16 @@ def free_port(address: str = "127.0.0.1") -> int:
         probe.bind((address, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def closed_port(address: str = "127.0.0.1") -> int:
+    """A port of the loopback address that refuses connections and is given to nobody while this process lives."""
+    holder = socket.socket()
+    holder.bind((address, 0))
+    port: int = holder.getsockname()[1]
+    # Bound and never closed: the kernel refuses for it, as long as it does not listen.
+    holder.detach()
+    return port
 
 
 class Nginx:

@@ -169,8 +169,3 @@ def failure_code(exchange: Exchange) -> str:
     assert exchange.status == 0
     assert exchange.body.length == 0
     return exchange.failure.code
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 import uvloop
-from fetch_servers import closed_port, name_server
 from fetch_servers import failure_code as code
+from fetch_servers import name_server
 
 from muniment.errors import UsageError
 from muniment.fetch import Client
 from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange
+from muniment.testing.nginx import closed_port
 from muniment.testing.raw_server import Certificate, Close, RawServer, Script, Send, make_certificate
 
 Fetch = Callable[..., Exchange]

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fetch_servers import closed_port, http_connect, name_server, proxy, socks4, socks5
 from fetch_servers import failure_code as code
+from fetch_servers import http_connect, name_server, proxy, socks4, socks5
 
 from muniment.errors import UsageError
 from muniment.model.exchange import Exchange
+from muniment.testing.nginx import closed_port
 from muniment.testing.raw_server import Certificate, RawServer, Script, Send
 
 Fetch = Callable[..., Exchange]

@@ -45,7 +45,7 @@ def test_never_raises_on_any_url(payload: bytes, url: str) -> None:
     extract(payload, "text/html", url)
 
 
-_MEGABYTES = 5_000_000
+_MEGABYTES = 2_000_000
 _CSS = [
     "url(", "@import", "@import ", "/*", "*/", "\\", '"', 'url("', "url('x' ", "@import url(", "@import/*", "u", "@",
     "url(\\", "@import '", "/* */@import", "url( ", "@import  ", "\\75", "@namespace", "'\n", "url('\n",
@@ -57,7 +57,7 @@ def test_css_time_is_linear(piece: str) -> None:
     payload = (piece * (_MEGABYTES // len(piece))).encode()
     started = time.process_time()
     extract(payload, "text/css", URL)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 4
 
 
 _TAGS = [
@@ -88,7 +88,7 @@ def test_xml_time_is_linear(piece: str, found_as: F) -> None:
     started = time.process_time()
     for head in ("", "<urlset>", "<rss>"):
         extract((head + body).encode(), "application/xml", URL, found_as)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 4
 
 
 _OTHER_SOUP = st.lists(
