@@ -14,7 +14,7 @@ from msgspec import structs
 
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import REVISIT_ABOVE, Segment
-from muniment.crawl.harvest import Harvested, Refused, finished, refused
+from muniment.crawl.harvest import Harvested, Page, Refused, finished, refused
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
@@ -29,7 +29,6 @@ _PAGES_A_TURN = 4
 
 AskFile = Callable[[], Awaitable[str]]
 AskKnown = Callable[[list[bytes]], Awaitable[dict[bytes, Earlier]]]
-Page = Harvested | Refused
 Report = Callable[[list[Page], list[Finished]], None]
 _ROBOTS = PageContext(
     via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""

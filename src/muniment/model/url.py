@@ -8,7 +8,18 @@ from __future__ import annotations
 import ada_url
 import xxhash
 
-__all__ = ["MOST_URL", "directory_of", "host_of", "normalise", "origin_of", "path_of", "resolve", "url_key"]
+__all__ = [
+    "MOST_URL",
+    "directory_of",
+    "host_of",
+    "is_web",
+    "normalise",
+    "normalise_any",
+    "origin_of",
+    "path_of",
+    "resolve",
+    "url_key",
+]
 
 MOST_URL = 8000
 """Characters of a normalised URL that is asked for: what every server should take (RFC 9110 §4.1), few take more."""
@@ -23,6 +34,20 @@ def normalise(text: str) -> str | None:
     except (ValueError, UnicodeError):
         return None
     return _web(url)
+
+
+def normalise_any(text: str) -> str | None:
+    """The normal form of an absolute URL of any scheme without fragment, or None when it is no URL."""
+    try:
+        url: str = ada_url.normalize_url(text)
+    except (ValueError, UnicodeError):
+        return None
+    return _web(url) or url.partition("#")[0]
+
+
+def is_web(url: str) -> bool:
+    """Whether a URL in normal form is http or https."""
+    return url.startswith(_HTTP)
 
 
 def resolve(base: str, href: str) -> str | None:

@@ -8,16 +8,16 @@ import pytest
 from muniment.cli import main
 from muniment.cli.options import read_settings, setting_options
 from muniment.errors import NotYetError
-from muniment.settings import DelayRange, Settings, options
+from muniment.settings import Command, DelayRange, Settings, defaults, options
 
 
-def settings_of(*arguments: str) -> Settings:
+def settings_of(*arguments: str, of: Command = "crawl") -> Settings:
     got = []
 
     @click.command()
-    @setting_options
+    @setting_options(of)
     def command(**given):
-        got.append(read_settings(given))
+        got.append(read_settings(of, given))
 
     command.main(list(arguments), standalone_mode=False)
     return got[0]
@@ -35,7 +35,8 @@ def complaint(capsys, *arguments: str) -> str:
 
 
 def test_nothing_given_is_the_defaults():
-    assert settings_of() == Settings()
+    assert settings_of() == Settings() == defaults("crawl")
+    assert settings_of(of="fetch") == defaults("fetch")
 
 
 @pytest.mark.parametrize(
