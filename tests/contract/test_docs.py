@@ -219,7 +219,7 @@ def test_options_of_crawl_equal_the_settings() -> None:
 def test_options_of_fetch_equal_the_settings() -> None:
     """Documented are those that crawl lacks and those with another default; the rest is told to be the same."""
     rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment fetch") if row[0] != "option"}
-    crawls, spelled = dict((name, default) for name, _, default, _ in options("crawl")), _spelled(fetch)
+    crawls, spelled = {name: default for name, _, default, _ in options("crawl")}, _spelled(fetch)
     own = [one for one in options("fetch") if one[0] not in crawls or crawls[one[0]] != one[2]]
     assert set(rows) == {spelled[name] for name, _, _, _ in own} | {"--retry-failed"}
     for name, kind, default, option in own:

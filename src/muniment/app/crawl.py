@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from muniment import __version__
 from muniment.clock import now_ms
 from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
-from muniment.control.seed_list import seed_source
+from muniment.control.seed_list import named_list, spooled_list
 from muniment.control.starts import allowed_classes
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
@@ -69,6 +69,7 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
     """
     settings = request.settings
     secrets = read_secrets(settings.cookies, settings.auth_file)
+    source = named_list(settings)
     out = output_directory(settings)
     make_directory(out)
     lock = lock_directory(out)
@@ -80,7 +81,8 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             make_directory(state)
             state_lock = lock_directory(state, TRACKER_LOCK)
         db = Database.open_sqlite(state / "tracker.sqlite")
-        source = seed_source(settings, out) if settings.seed else None
+        if settings.seed == "-":
+            source = spooled_list(settings, out)
         starts = Starts(request.urls, source.digest if source else b"")
         job = jobs.find_job(db)
         if job is None:

@@ -11,21 +11,27 @@ from muniment.errors import UsageError
 from muniment.seeds.source import Source, digest_of, open_source
 from muniment.settings import Settings
 
-__all__ = ["SPOOLED", "seed_source"]
+__all__ = ["SPOOLED", "named_list", "spooled_list"]
 
 SPOOLED = "seed-list"
 """What came on standard input, in the output directory."""
 _PIECE = 1 << 20
 
 
-def seed_source(settings: Settings, out: Path) -> Source:
-    """The list of a fetch; `-` is spooled into the directory, which the caller has locked. Raises UsageError."""
+def named_list(settings: Settings) -> Source | None:
+    """The list of a fetch, before anything is written; None for standard input and in a crawl. Raises UsageError."""
     if settings.shard >= settings.shards:
         raise UsageError(
             f"there is no --shard {settings.shard} of --shards {settings.shards}: count from 0 to {settings.shards - 1}"
         )
-    path = _spool(out) if settings.seed == "-" else Path(settings.seed)
-    return open_source(settings.seed, settings.seed_format, path)
+    if settings.seed in ("", "-"):
+        return None
+    return open_source(settings.seed, settings.seed_format, Path(settings.seed))
+
+
+def spooled_list(settings: Settings, out: Path) -> Source:
+    """The list that comes on standard input, kept in the directory, which the caller has locked. Raises UsageError."""
+    return open_source(settings.seed, settings.seed_format, _spool(out))
 
 
 def _spool(out: Path) -> Path:
