@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from muniment.crawl.events import EventLog
-from muniment.model.seed import BadLine, SeedBatch
+from muniment.model.link import FoundAs
+from muniment.model.seed import BadLine, SeedBatch, SeedLine
 from muniment.model.url import url_key
 from muniment.rules.shards import in_shard
 from muniment.seeds.read import batches
@@ -66,8 +67,11 @@ class Feeder:
     def _mine(self, batch: SeedBatch) -> SeedBatch:
         if self._shards == 1:
             return batch
-        mine = [line for line in batch.lines if in_shard(url_key(line.url), self._shard, self._shards)]
-        return structs.replace(batch, lines=mine)
+        return structs.replace(batch, lines=[line for line in batch.lines if self._is_mine(line)])
+
+    def _is_mine(self, line: SeedLine) -> bool:
+        # a sitemap is a part of the list, which every shard reads
+        return line.found_as is FoundAs.SITEMAP or in_shard(url_key(line.url), self._shard, self._shards)
 
     def _tell(self, bad: list[BadLine]) -> None:
         self.named += bad[: _NAMED - len(self.named)]
