@@ -15,13 +15,15 @@ from muniment.extract.found import Found
 from muniment.extract.headers import header_links, header_wishes
 from muniment.extract.links import MOST_SITEMAP, Extracted, extract
 from muniment.fetch.client import unreached
-from muniment.model.capture import PageContext
+from muniment.model.capture import Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
+from muniment.model.prior import Prior
 from muniment.model.url import resolve, url_key
 from muniment.rules.agents import robots_agent
+from muniment.rules.conditions import conditions, earlier_capture, is_unchanged
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.retry import retryable, wait_ms
 from muniment.rules.robots import product_token
@@ -34,6 +36,7 @@ __all__ = [
     "Manner",
     "Page",
     "Refused",
+    "conditions_for",
     "failed",
     "finished",
     "harvest",
@@ -67,6 +70,10 @@ class Harvested(Struct, frozen=True):
     """Exchanges of the same try that led to this one: the challenge that an account met."""
     cookies_sent: bytes = b""
     """Digest of the cookies that the page was asked for with."""
+    unchanged: bool = False
+    """It is what its seed line knows."""
+    earlier: Earlier | None = None
+    """What it need not be stored again for: the capture that its seed line knows."""
 
 
 class Refused(Struct, frozen=True):
@@ -96,6 +103,8 @@ class Manner(Struct, frozen=True):
     """Redirects are followed."""
     shard: tuple[int, int] = (0, 1)
     """Which part of how many a sitemap's URLs are taken for."""
+    store_unchanged: bool = False
+    """Nothing is asked for on conditions, and what the seed's digest matches is stored again."""
 
     @classmethod
     def of(cls, settings: Settings) -> Manner:
@@ -109,7 +118,13 @@ class Manner(Struct, frozen=True):
             listed=bool(settings.seed),
             redirects=settings.redirects == "on",
             shard=(settings.shard, settings.shards),
+            store_unchanged=settings.store_unchanged,
         )
+
+
+def conditions_for(claim: Claim, manner: Manner) -> tuple[tuple[str, str], ...]:
+    """The headers by which a page is sent only if it is not what its seed line knows."""
+    return () if claim.prior is None or manner.store_unchanged else conditions(claim.prior)
 
 
 def harvest(
@@ -148,7 +163,17 @@ def harvest(
         redirect_to=target,
         outlinks=found.lines,
     )
-    return Harvested(claim, exchange, context, found, done, wait)
+    page = Harvested(claim, exchange, context, found, done, wait)
+    return page if claim.prior is None else _compared(page, claim.prior, manner)
+
+
+def _compared(page: Harvested, prior: Prior, manner: Manner) -> Harvested:
+    """The page beside what its seed line knows."""
+    unchanged = is_unchanged(prior, page.exchange, asked=not manner.store_unchanged)
+    if not unchanged:
+        return page
+    earlier = None if manner.store_unchanged else earlier_capture(prior, page.claim.url)
+    return structs.replace(page, unchanged=True, earlier=earlier)
 
 
 def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: Manner) -> Harvested:

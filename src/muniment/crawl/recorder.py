@@ -153,7 +153,9 @@ def _write(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> 
         return finished(page, payload=b"", record_id=b"")
     may_be_known = _may_be_known(page)
     sha1 = exchange.body.payload_sha1 if may_be_known else b""
-    capture = segment.write(exchange, page.context, earlier.get(sha1))
+    # a record of this directory is found again without the archive that the seed line tells of
+    known = earlier.get(sha1) or page.earlier
+    capture = segment.write(exchange, page.context, known, unchanged=page.unchanged)
     fresh = sha1 if capture.record_type == "response" else b""
     return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
 
