@@ -36,7 +36,6 @@ __all__ = [
     "Manner",
     "Page",
     "Refused",
-    "conditions_for",
     "failed",
     "finished",
     "harvest",
@@ -121,10 +120,9 @@ class Manner(Struct, frozen=True):
             store_unchanged=settings.store_unchanged,
         )
 
-
-def conditions_for(claim: Claim, manner: Manner) -> tuple[tuple[str, str], ...]:
-    """The headers by which a page is sent only if it is not what its seed line knows."""
-    return () if claim.prior is None or manner.store_unchanged else conditions(claim.prior)
+    def conditions(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """The headers by which a page is sent only if it is not what its seed line knows."""
+        return () if claim.prior is None or self.store_unchanged else conditions(claim.prior)
 
 
 def harvest(

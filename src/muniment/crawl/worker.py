@@ -20,17 +20,7 @@ from muniment.archive.records import WarcInfo
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.harvest import (
-    Harvested,
-    Manner,
-    Page,
-    Refused,
-    conditions_for,
-    failed,
-    harvest,
-    retry_wait,
-    turned_away,
-)
+from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, retry_wait, turned_away
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
@@ -143,7 +133,7 @@ class Worker:
             return turned_away(claim, reason, self._outlinks, self._manner)
         if self._robots is not None and (kept := await self._kept_out(claim, self._robots)) is not None:
             return kept
-        visit = await self._visitor.visit(claim.url, claim.host, conditions_for(claim, self._manner))
+        visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
         if visit is None:
             return None
         exchange = visit.exchange

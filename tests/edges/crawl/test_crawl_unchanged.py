@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 from muniment.archive.check import check
 from muniment.archive.journal import entries
 from muniment.archive.records import WarcInfo
-from muniment.crawl.harvest import Manner, conditions_for, harvest
+from muniment.crawl.harvest import Manner, harvest
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
@@ -60,7 +60,7 @@ class Archive:
         )
         for url, prior in pages:
             page = claim(url, prior=prior)
-            visit = await visitor.visit(url, page.host, conditions_for(page, manner))
+            visit = await visitor.visit(url, page.host, manner.conditions(page))
             assert visit is not None
             recorder.add(harvest(page, visit.exchange, Outlinks(), manner))
         recorder.close()

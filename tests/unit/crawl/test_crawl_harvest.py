@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.archive.records import outlink_line
-from muniment.crawl.harvest import Manner, Refused, conditions_for, finished, harvest, refused
+from muniment.crawl.harvest import Manner, Refused, finished, harvest, refused
 from muniment.crawl.outlinks import Outlinks
 from muniment.model.capture import Earlier
 from muniment.model.failure import Failure
@@ -52,7 +52,7 @@ def test_what_its_seed_line_knows_need_not_be_stored(store):
     page = harvest(known, exchange(URL, BODY), Outlinks(), Manner(3, store_unchanged=store))
     assert page.unchanged
     assert page.earlier == (None if store else Earlier(URL, 5))
-    assert bool(conditions_for(known, Manner(3, store_unchanged=store))) is not store
+    assert bool(Manner(3, store_unchanged=store).conditions(known)) is not store
     other = harvest(known, exchange(URL, b"other"), Outlinks(), Manner(3, store_unchanged=store))
     assert (other.unchanged, other.earlier) == (False, None)
 
