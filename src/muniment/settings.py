@@ -127,7 +127,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "on"
     store_unchanged: Annotated[
         bool,
-        Option(("--store-unchanged",), "Store bodies that the list's digest matches, too.", later=True, only="fetch"),
+        Option(("--store-unchanged",), "Store bodies again that are what the list knows.", only="fetch"),
     ] = False
     reorder: Annotated[
         Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", later=True, only="fetch")

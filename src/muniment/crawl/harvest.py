@@ -23,7 +23,7 @@ from muniment.model.page import Claim, Finished
 from muniment.model.prior import Prior
 from muniment.model.url import resolve, url_key
 from muniment.rules.agents import robots_agent
-from muniment.rules.conditions import conditions, earlier_capture, is_unchanged
+from muniment.rules.conditions import conditions, is_unchanged
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.retry import retryable, wait_ms
 from muniment.rules.robots import product_token
@@ -167,10 +167,9 @@ def harvest(
 
 def _compared(page: Harvested, prior: Prior, manner: Manner) -> Harvested:
     """The page beside what its seed line knows."""
-    unchanged = is_unchanged(prior, page.exchange, asked=not manner.store_unchanged)
-    if not unchanged:
+    if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
         return page
-    earlier = None if manner.store_unchanged else earlier_capture(prior, page.claim.url)
+    earlier = None if manner.store_unchanged else Earlier(page.claim.url, prior.captured_at)
     return structs.replace(page, unchanged=True, earlier=earlier)
 
 

@@ -17,7 +17,10 @@ Parsed = tuple[SeedLine | None, str]
 
 _NOTHING: Parsed = (None, "")
 _NO_PRIOR = Prior()
+_NULL = msgspec.Raw(b"null")
 _KNOWN = ("digest", "etag", "last_modified")
+_END_OF_DATES = 253_402_300_800_000_000
+"""The year 10000 in Unix microseconds: a WARC-Date has four digits for the year."""
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _any_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.encode
@@ -44,7 +47,7 @@ def json_line(number: int, raw: bytes) -> Parsed:
     try:
         fields = _raw_fields(raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw)
         url = _any_text(fields.pop("url"))
-        known = {name: _text(fields.pop(name)) for name in _KNOWN if name in fields}
+        known = {name: _text(raw) for name in _KNOWN if bytes(raw := fields.pop(name, _NULL)) != b"null"}
         meta = {name: _text(value) for name, value in fields.items()} if fields else None
     except KeyError:
         return None, "no field url"
@@ -54,7 +57,7 @@ def json_line(number: int, raw: bytes) -> Parsed:
 
 
 def _text(value: msgspec.Raw) -> str:
-    """A string as it is, nothing for null among what is known, all else as its JSON text."""
+    """A string as it is, all else as its JSON text."""
     raw = bytes(value)
     return _any_text(raw) if raw.startswith(b'"') else msgspec.json.format(raw, indent=-1).decode()
 
@@ -81,8 +84,12 @@ def _captured_at(row: dict[str, Any]) -> int | None:
     """When the bytes that the row speaks of were recorded, µs; a revisit's date is not that."""
     if row.get("record_type") not in (None, "response"):
         return None
-    started, fetched = row.get("started_at"), row.get("fetched_at")
-    return int(started) if started else int(fetched) * 1000 if fetched else None
+    for column, unit in (("started_at", 1), ("fetched_at", 1000)):
+        at = row.get(column)
+        # a table of somebody else's may mean anything by its columns
+        if type(at) is int and 0 < at * unit < _END_OF_DATES:
+            return at * unit
+    return None
 
 
 def _dated(prior: Prior, at: int) -> Prior:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from muniment.model.capture import Earlier
 from muniment.model.exchange import Exchange
 from muniment.model.prior import Prior
 
-__all__ = ["conditions", "earlier_capture", "is_unchanged"]
+__all__ = ["conditions", "is_unchanged"]
 
 # What a seed list holds was typed or stored by somebody: only what the grammar allows is sent, so that no value begins
 # another header. `*` stands outside of it, and would make every answer a 304. Spaces are sent by real servers.
@@ -16,8 +15,6 @@ _TAG = r'(?:W/)?"[ !#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
 _DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
 _LONGEST = 1000
-_END_OF_DATES = 253_402_300_800_000_000
-"""The year 10000 in Unix microseconds: a WARC-Date has four digits for the year."""
 
 
 def conditions(prior: Prior) -> tuple[tuple[str, str], ...]:
@@ -39,9 +36,3 @@ def is_unchanged(prior: Prior, exchange: Exchange, *, asked: bool) -> bool:
         return asked and bool(conditions(prior))
     body = exchange.body
     return bool(prior.digest and body.payload_length) and body.payload_sha1.hex() == prior.digest
-
-
-def earlier_capture(prior: Prior, url: str) -> Earlier:
-    """The capture that an unchanged answer refers to, as far as it is known."""
-    at = prior.captured_at
-    return Earlier(url, at if at is not None and 0 < at < _END_OF_DATES else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -140,3 +141,15 @@ def test_what_is_worth_comparing_with(changed, prior):
 @pytest.mark.parametrize("url", [None, "", 5])
 def test_a_row_without_url_is_bad(url):
     assert table_row(1, {"url": url}) == (None, "no text in column url")
+
+
+def test_null_is_nothing_that_is_known():
+    assert json_line(1, encoded(digest=None, etag=None, last_modified=None)) == (SeedLine(1, URL), "")
+
+
+@pytest.mark.parametrize(
+    "at", [0, -1, 5.5, float("nan"), "2026", datetime.now(tz=UTC), True, 1_700_000_000_000_000_000]
+)
+def test_a_moment_that_no_record_can_name_is_not_known(at):
+    line, wrong = table_row(1, {"url": URL, "etag": '"x"', "fetched_at": at})
+    assert (line, wrong) == (SeedLine(1, URL, prior=Prior(etag='"x"')), "")

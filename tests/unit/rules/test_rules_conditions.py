@@ -1,7 +1,6 @@
 """Conditional requests: what may be sent, and which answers are what an earlier capture was."""
 
 import hashlib
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from muniment.model.failure import Failure
 from muniment.model.prior import Prior
-from muniment.rules.conditions import conditions, earlier_capture, is_unchanged
+from muniment.rules.conditions import conditions, is_unchanged
 from muniment.testing.exchanges import MemoryBody, chunk, exchange
 
 BODY = b"<p>words</p>"
@@ -85,14 +84,3 @@ def test_a_cut_body_is_never_unchanged():
 
 def test_an_empty_body_has_no_digest_to_match():
     assert not is_unchanged(Prior(digest=hashlib.sha1(b"").hexdigest()), exchange(body=b""), asked=False)
-
-
-@pytest.mark.parametrize("at", [None, 0, -1, 10**18, 10**30])
-def test_a_moment_that_no_record_can_name_is_not_known(at):
-    assert earlier_capture(Prior(captured_at=at), "https://a.example/").captured_at is None
-
-
-def test_a_known_moment_is_kept():
-    at = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp()) * 1_000_000 + 3
-    earlier = earlier_capture(Prior(captured_at=at), "https://a.example/")
-    assert (earlier.url, earlier.captured_at, earlier.record_id) == ("https://a.example/", at, b"")
