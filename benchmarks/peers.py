@@ -228,7 +228,11 @@ def table(peers: dict[str, Peer], rounds: list[dict[str, Run]]) -> str:
         runs = [one[name] for one in rounds if name in one]
         if not runs:
             continue
-        ratios = [one["muniment"].rate / one[name].rate for one in rounds if {"muniment", name} <= set(one)]
+        ratios = [
+            one["muniment"].rate / one[name].rate
+            for one in rounds
+            if name != "muniment" and {"muniment", name} <= set(one)
+        ]
         lines.append(
             f"| {peer.what} | {statistics.median(run.rate for run in runs):.0f} "
             f"| {statistics.median(run.cpu_per_1000 for run in runs):.3f} "
