@@ -1,4 +1,4 @@
-"""Every setting of a crawl: its name, default, help and when it may change. The only reader of environment and files.
+"""Every setting of a job: its name, defaults, help and when it may change. The only reader of environment and files.
 
 One table serves the command line, the tracker's job row, the workers and `docs/options.md` (a contract test holds the
 docs to it). A field is an option exactly when it is annotated with `Option`.
@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 from urllib.parse import urlsplit
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
 from muniment.errors import UsageError
@@ -23,9 +23,11 @@ from muniment.errors import UsageError
 __all__ = [
     "DEFAULT_USER_AGENT",
     "DIRECT",
+    "Command",
     "DelayRange",
     "Option",
     "Settings",
+    "defaults",
     "is_secret",
     "operator_name",
     "options",
@@ -41,6 +43,7 @@ __all__ = [
 DEFAULT_USER_AGENT = f"muniment/{__version__} (+https://muniment.invalid/)"
 
 OnResume = Literal["fixed", "free"]
+Command = Literal["crawl", "fetch"]
 
 
 class Option(Struct, frozen=True):
@@ -57,7 +60,10 @@ class Option(Struct, frozen=True):
     """`muniment set` may change it while the crawl runs."""
     later: bool = False
     """Parsed, but answered with "not yet" when given."""
-    hidden: bool = False
+    only: Command | None = None
+    """The one command that takes it; both without."""
+    fetch: Any = UNSET
+    """The default in `fetch`, where it is another."""
 
 
 class DelayRange(Struct, frozen=True):
@@ -68,7 +74,10 @@ class DelayRange(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The settings of one job, as `crawl` takes them; the defaults are the contract's."""
+    """The settings of one job; the defaults are the contract's for `crawl`, see `defaults`."""
+
+    seed: str = ""
+    """The seed list of a `fetch`, as given: a path, `-` or the URL of a sitemap. Empty in a crawl."""
 
     # Output
     out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR")] = "muniment-out"
@@ -93,15 +102,47 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     # Start URLs
     input: Annotated[
-        str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE")
+        str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE", only="crawl")
     ] = None
+
+    # The seed list
+    seed_format: Annotated[
+        Literal["lines", "jsonl", "parquet", "sitemap"] | None,
+        Option(
+            ("--from",),
+            "What the list is (default: by its name).",
+            "lines|jsonl|parquet|sitemap",
+            on_resume="fixed",
+            only="fetch",
+        ),
+    ] = None
+    shard: Annotated[
+        int, Option(("--shard",), "Fetch this part of the list, counted from 0.", "I", on_resume="fixed", only="fetch")
+    ] = 0
+    shards: Annotated[
+        int, Option(("--shards",), "Divide the list into N parts.", "N", on_resume="fixed", only="fetch")
+    ] = 1
+    redirects: Annotated[
+        Literal["on", "off"], Option(("--redirects",), "Follow redirects.", "on|off", on_resume="fixed", only="fetch")
+    ] = "on"
+    store_unchanged: Annotated[
+        bool,
+        Option(("--store-unchanged",), "Store bodies again that are what the list knows.", only="fetch"),
+    ] = False
+    reorder: Annotated[
+        Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", later=True, only="fetch")
+    ] = "on"
 
     # Scope
     page_only: Annotated[
-        bool, Option(("--page-only",), "Only the start URLs and what they need to be shown.", on_resume="fixed")
+        bool,
+        Option(
+            ("--page-only",), "Only the start URLs and what they need to be shown.", on_resume="fixed", only="crawl"
+        ),
     ] = False
     level: Annotated[
-        int | None, Option(("--level",), "Follow links at most N hops (default: no limit).", "N", on_resume="fixed")
+        int | None,
+        Option(("--level",), "Follow links at most N hops (default: no limit).", "N", on_resume="fixed", only="crawl"),
     ] = None
     offsite_links: Annotated[
         bool,
@@ -110,10 +151,11 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Capture pages of other sites that are one link away.",
             off="--no-offsite-links",
             on_resume="fixed",
+            only="crawl",
         ),
     ] = True
     no_parent: Annotated[
-        bool, Option(("--no-parent",), "Keep to the directory of the start URL.", on_resume="fixed")
+        bool, Option(("--no-parent",), "Keep to the directory of the start URL.", on_resume="fixed", only="crawl")
     ] = False
     include: Annotated[
         tuple[str, ...],
@@ -122,17 +164,22 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Take only pages whose URL matches; may be repeated. Requisites are exempt.",
             "RE",
             on_resume="fixed",
+            only="crawl",
         ),
     ] = ()
     ignore: Annotated[
-        tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE")
+        tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE", only="crawl")
     ] = ()
     ignore_sets: Annotated[
-        tuple[str, ...], Option(("--ignore-sets",), "Use these built-in sets too; see `muniment ignores list`.", "A,B")
+        tuple[str, ...],
+        Option(("--ignore-sets",), "Use these built-in sets too; see `muniment ignores list`.", "A,B", only="crawl"),
     ] = ()
-    no_global_ignores: Annotated[bool, Option(("--no-global-ignores",), "Leave the built-in global set out.")] = False
+    no_global_ignores: Annotated[
+        bool, Option(("--no-global-ignores",), "Leave the built-in global set out.", only="crawl")
+    ] = False
     import_ignores: Annotated[
-        tuple[str, ...], Option(("--import-ignores",), "Read patterns from a file of ArchiveBot or grab-site.", "FILE")
+        tuple[str, ...],
+        Option(("--import-ignores",), "Read patterns from a file of ArchiveBot or grab-site.", "FILE", only="crawl"),
     ] = ()
     sitemaps: Annotated[
         bool,
@@ -141,12 +188,17 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Read sitemaps: those that robots.txt names, and /sitemap.xml.",
             off="--no-sitemaps",
             on_resume="fixed",
+            only="crawl",
         ),
     ] = True
 
     # Pace
-    per_host: Annotated[int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N", live=True)] = 6
-    inflight: Annotated[int, Option(("--inflight",), "Requests in flight over all hosts.", "N", live=True)] = 256
+    per_host: Annotated[
+        int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N", live=True, fetch=8)
+    ] = 6
+    inflight: Annotated[
+        int, Option(("--inflight",), "Requests in flight over all hosts.", "N", live=True, fetch=2000)
+    ] = 256
     min_inflight: Annotated[int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)] = (
         32
     )
@@ -158,7 +210,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N", live=True)
     ] = None
-    robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots")] = True
+    robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots", fetch=False)] = True
     nofollow: Annotated[
         bool, Option(("--nofollow",), "Do not follow the links of pages that say nofollow to robots.")
     ] = False
@@ -175,10 +227,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         ),
     ] = 3
     connect_timeout: Annotated[
-        float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S", live=True)
+        float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S", live=True, fetch=5.0)
     ] = 20.0
     timeout: Annotated[
-        float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S", live=True)
+        float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S", live=True, fetch=20.0)
     ] = 60.0
     max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
     max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
@@ -230,13 +282,19 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
 
 
-def options() -> Iterator[tuple[str, Any, Any, Option]]:
-    """Every option as (field name, type, default, Option), in the order of the table."""
+def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
+    """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
     hints = get_type_hints(Settings, include_extras=True)
     for field in structs.fields(Settings):
-        kind, option = get_args(hints[field.name])[0], get_args(hints[field.name])[-1]
-        if isinstance(option, Option):
-            yield field.name, kind, field.default, option
+        kind, *_, option = get_args(hints[field.name]) or (str, None)
+        if isinstance(option, Option) and (command is None or option.only in (None, command)):
+            other = command == "fetch" and option.fetch is not UNSET
+            yield field.name, kind, option.fetch if other else field.default, option
+
+
+def defaults(command: Command) -> Settings:
+    """The settings of a command that was given no options."""
+    return Settings(**{name: default for name, _, default, _ in options(command)})
 
 
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)

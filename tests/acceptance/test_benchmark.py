@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +23,39 @@ def test_benchmark_captures_every_file_of_a_small_site(tool: str, tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert f"| 1 | {tool} |" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
+
+
+def test_peers_fetch_every_file_of_a_small_list(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        BENCHMARKS / "peers.py",
+        "--pages",
+        "40",
+        "--rounds",
+        "1",
+        "--tools",
+        "muniment,wget,ami",
+    ]
+    command += ["--work", tmp_path, "--site", tmp_path / "site", "--port", str(free_port())]
+    # Without Go one peer cannot be had: it is named, and the others are measured.
+    path = {"PATH": str(folder_without_go(tmp_path))}
+    done = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "| muniment " in done.stdout
+    assert "| GNU Wget " in done.stdout
+    assert done.stdout.rstrip().endswith("left out: ami: there is no Go on this machine")
+    assert "missing" not in done.stderr
+
+
+def folder_without_go(tmp_path: Path) -> Path:
+    """The few programs that the benchmark needs."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("wget", "taskset", "nginx", "setpriv"):
+        found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+        assert found is not None
+        (programs / name).symlink_to(found)
+    return programs
 
 
 def test_site_is_the_same_every_time(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ CRAWL_OPTIONS = """
     --database=postgresql://x  --nofollow  --noarchive  --json  --quiet  --log-level=debug
 """
 FETCH_OPTIONS = """
-    --from=jsonl  --shard=1  --shards=2  --retry-failed  --redirects=on  --redirects=off  --store-unchanged
+    --from=jsonl  --shard=1  --shards=4  --retry-failed  --redirects=on  --redirects=off  --store-unchanged
     --reorder=on  --reorder=off  --per-host=3  --inflight=9  --out=x  --tries=2  --max-redirects=3
 """
 
@@ -55,11 +55,16 @@ def test_every_option_of_the_contract_parses_in_crawl(
 
 
 @pytest.mark.parametrize("option", FETCH_OPTIONS.split())
-def test_every_option_of_the_contract_parses_in_fetch(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "not carried out yet" in in_process(capsys, "fetch", "seed.txt", *option.split("=", 1))
+def test_every_option_of_the_contract_parses_in_fetch(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = in_process(capsys, "fetch", "no-such-list", "--shards=3", *option.split("=", 1))
+    # The list is opened last, so a complaint about it says that the option was taken.
+    assert "no-such-list cannot be read" in told or "is not carried out yet" in told
 
 
-@pytest.mark.parametrize("command", ["fetch seed", "process list"])
+@pytest.mark.parametrize("command", ["process list"])
 def test_commands_of_later_versions_say_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "not carried out yet" in in_process(capsys, *command.split())
 
@@ -104,6 +109,16 @@ def test_all_that_works_works_together(muniment: Callable[..., Any], tmp_path: P
         (["check", "no-such-directory"], "no-such-directory"),
         (["why", URL, "-o", "no-such-directory"], "no-such-directory"),
         (["why", URL, "-o", "."], "tracker"),
+        (["fetch"], "SEED"),
+        (["fetch", "no-such-list"], "no-such-list cannot be read: No such file"),
+        (["fetch", "."], "cannot be read: Is a directory"),
+        (["fetch", "empty"], "the list empty is empty"),
+        (["fetch", "empty", "--from", "parquet"], "cannot be read as Parquet"),
+        (["fetch", "empty", "--from", "table"], "table"),
+        (["fetch", "list", "--from", "sitemap"], "is no sitemap"),
+        (["fetch", "list", "--shard", "2", "--shards", "2"], "count from 0 to 1"),
+        (["fetch", "list", "--redirects", "some"], "some"),
+        (["fetch", "https://example.com/list", "--from", "lines"], "as a sitemap only"),
         (["nonsense"], "nonsense"),
     ],
 )
@@ -115,6 +130,8 @@ def test_each_complaint_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("empty").write_text("")
+    Path("list").write_text(URL)
     assert words in in_process(capsys, *arguments)
     assert not list(tmp_path.rglob("*.warc.gz*"))
 

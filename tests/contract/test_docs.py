@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -20,7 +21,7 @@ import pytest
 from muniment.archive.index import SCHEMA
 from muniment.cli import _COMMANDS
 from muniment.cli.check import check
-from muniment.cli.crawl import crawl
+from muniment.cli.crawl import crawl, fetch
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
 from muniment.cli.set import set_
@@ -71,6 +72,7 @@ def test_commands_of_readme_and_quickstart(muniment: Any, site: Nginx, tmp_path:
     for line in lines:
         assert line.startswith((*OURS, *NOT_RUN_HERE)), f"nobody runs {line!r}"
     ours = [line for line in dict.fromkeys(lines) if line.startswith(OURS)]
+    _write_lists(tmp_path, site.url)
     for line in ours:
         _run(muniment, line, site.url)
     for line in ours:
@@ -81,6 +83,33 @@ def test_commands_of_readme_and_quickstart(muniment: Any, site: Nginx, tmp_path:
     there = {re.sub("-(wal|shm)$", "", path.name) for path in (tmp_path / "example").iterdir()}
     assert there == {"muniment-00000.warc.gz", "captures.parquet", "crawl.jsonl", "tracker.sqlite"}
     assert there <= _promised_files()
+
+
+def _write_lists(where: Path, url: str) -> None:
+    """The lists that examples name."""
+    (where / "urls.txt").write_text(f"# a comment\n\n{url}\n{url}about.html\nno-url\n{url}docs/a.html\n")
+    line = {"url": url, "source": "sitemap", "depth": 1}
+    (where / "pages.jsonl").write_text(json.dumps(line) + "\n")
+
+
+def test_commands_and_sql_of_fetch(muniment: Any, site: Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_lists(tmp_path, site.url)
+    listed = "".join(f"<url><loc>{site.url}{name}</loc></url>" for name in ("", "about.html"))
+    (site.root / "sitemap.xml").write_text(f"<urlset>{listed}</urlset>")
+    for line in _lines(DOCS / "fetch.md"):
+        _run(muniment, line, site.url)
+    monkeypatch.chdir(tmp_path)
+    fields, count = [duckdb.sql(block).fetchall() for block in _blocks(DOCS / "fetch.md", "sql")]
+    assert fields == [(site.url, "sitemap")]
+    assert count == [(3,)]
+    found = duckdb.sql("SELECT meta_json, seed_url FROM 'with-fields/captures.parquet'").fetchall()
+    assert found == [('{"source":"sitemap","depth":"1"}', site.url)]
+    mapped = duckdb.sql("SELECT url, found_as FROM 'mapped/captures.parquet' ORDER BY url").fetchall()
+    assert mapped == [
+        (site.url, "sitemap-url"), (site.url + "about.html", "sitemap-url"), (site.url + "sitemap.xml", "sitemap")
+    ]  # fmt: skip
+    again = duckdb.sql("SELECT url FROM 'again/captures.parquet' ORDER BY url").fetchall()
+    assert again == [(site.url,), (site.url + "about.html",), (site.url + "docs/a.html",)]
 
 
 def _run(muniment: Any, line: str, url: str) -> str:
@@ -175,14 +204,32 @@ def test_options_of_crawl_equal_the_settings() -> None:
     spelled = _spelled(crawl)
     assert set(rows) == set(spelled.values())
     documented = [row[0] for row in rows.values() if len(row) == 4]
-    in_order = [f"`{spelled[name]}`" for name, _, _, _ in options()]
+    in_order = [f"`{spelled[name]}`" for name, _, _, _ in options("crawl")]
     assert documented == in_order
-    for name, kind, default, option in options():
+    for name, kind, default, option in options("crawl"):
         _, shown, meaning, on_resume = rows[spelled[name]]
         assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
         assert meaning.startswith("Not yet") == option.later, name
         assert (on_resume == "no") == (option.on_resume == "fixed"), name
         assert on_resume in {"yes", "no", "–"}, name
+
+
+def test_options_of_fetch_equal_the_settings() -> None:
+    """Documented are those that crawl lacks and those with another default; the rest is told to be the same."""
+    rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment fetch") if row[0] != "option"}
+    crawls, spelled = {name: default for name, _, default, _ in options("crawl")}, _spelled(fetch)
+    own = [one for one in options("fetch") if one[0] not in crawls or crawls[one[0]] != one[2]]
+    assert set(rows) == {spelled[name] for name, _, _, _ in own} | {"--retry-failed"}
+    for name, kind, default, option in own:
+        _, shown, meaning, on_resume = rows[spelled[name]]
+        assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
+        assert meaning.startswith("Not yet") == option.later, name
+        assert (on_resume == "no") == (option.on_resume == "fixed"), name
+    text = (DOCS / "options.md").read_text()
+    [lacks] = re.findall(r"It has no (.*?)\.\n", text, re.DOTALL)
+    assert re.findall(r"`([^`]+)`", lacks) == [
+        option.flags[0] for _, _, _, option in options("crawl") if option.only == "crawl"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ FLOORS = (
     {"settings"},
     {"model"},
     {"rules", "extract"},
-    {"tracker", "fetch", "browser", "archive", "live", "procs"},
+    {"tracker", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
     {"web", "irc"},

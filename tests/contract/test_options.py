@@ -6,16 +6,16 @@ import ast
 
 import click
 import pytest
+from msgspec import structs
 from source_tree import folder, trees
 
 from muniment.cli.check import check
-from muniment.cli.crawl import crawl
+from muniment.cli.crawl import crawl, fetch
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect
-from muniment.cli.later import fetch
 from muniment.cli.set import set_
 from muniment.cli.why import why
-from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, options
+from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, defaults, options
 
 # The contract's table: flags, the setting, its default for `crawl`.
 CONTRACT = {
@@ -64,11 +64,20 @@ CONTRACT = {
     "--nofollow": ("nofollow", False),
     "--noarchive": ("noarchive", False),
 }
+FETCH = {
+    "--from": ("seed_format", None),
+    "--shard": ("shard", 0),
+    "--shards": ("shards", 1),
+    "--redirects": ("redirects", "on"),
+    "--store-unchanged": ("store_unchanged", False),
+    "--reorder": ("reorder", "on"),
+}
+FETCH_DEFAULTS = {"per_host": 8, "inflight": 2000, "robots": False, "connect_timeout": 5.0, "timeout": 20.0}
 ONLY_CRAWL = {
     "-i --input", "--page-only", "--level", "--no-offsite-links", "--no-parent", "--include", "--ignore",
     "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps",
 }  # fmt: skip
-ONLY_FETCH = {"--from", "--shard", "--shards", "--retry-failed", "--redirects", "--store-unchanged", "--reorder"}
+ONLY_FETCH = {*FETCH, "--retry-failed"}
 
 
 def spelled(command: click.Command) -> set[str]:
@@ -84,7 +93,21 @@ def test_crawl_takes_the_option_with_its_default(flags):
 
 
 def test_there_is_no_setting_beside_the_contract():
-    assert {name for name, _ in CONTRACT.values()} == set(Settings.__struct_fields__)
+    options = {name for name, _ in (*CONTRACT.values(), *FETCH.values())}
+    assert {*options, "seed"} == set(Settings.__struct_fields__)
+
+
+def test_fetch_has_defaults_of_its_own():
+    before = structs.asdict(Settings())
+    after = structs.asdict(defaults("fetch"))
+    assert {name: value for name, value in after.items() if value != before[name]} == FETCH_DEFAULTS
+    assert {name: before[name] for name, _ in FETCH.values()} == dict(FETCH.values())
+
+
+@pytest.mark.parametrize("flags", [*ONLY_CRAWL, *ONLY_FETCH])
+def test_each_command_has_its_own_options_only(flags):
+    other = fetch if flags in ONLY_CRAWL else crawl
+    assert not set(flags.split()) & spelled(other)
 
 
 @pytest.mark.parametrize("flags", sorted({*CONTRACT, *ONLY_FETCH} - ONLY_CRAWL))

@@ -1,4 +1,4 @@
-"""A crawl on this machine: directory, lock, tracker, archive and orchestrator, built in the order that is safe."""
+"""A crawl or a fetch on this machine: directory, lock, tracker, archive and orchestrator, built in a safe order."""
 
 from __future__ import annotations
 
@@ -16,26 +16,31 @@ from msgspec import Struct, structs
 from muniment import __version__
 from muniment.clock import now_ms
 from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
+from muniment.control.seed_list import named_list, spooled_list
 from muniment.control.starts import allowed_classes
 from muniment.crawl import messages as say
 from muniment.crawl.crew import most_workers
 from muniment.crawl.events import EventLog
+from muniment.crawl.feeder import Feeder
 from muniment.crawl.info import warc_info
 from muniment.crawl.limits import Limits
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import UsageError
-from muniment.model.url import host_of
+from muniment.model.seed import SeedPlace
+from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, launch_worker
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.rules.rulesets import IgnoreSet
+from muniment.seeds.read import batches
+from muniment.seeds.source import Source
 from muniment.settings import Settings, operator_name
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
-from muniment.tracker.opening import Opened, open_job
+from muniment.tracker.opening import Opened, Starts, open_job
 
 __all__ = ["Request", "output_directory", "run_crawl"]
 
@@ -49,20 +54,23 @@ class Request(Struct, frozen=True):
 
     settings: Settings
     urls: tuple[str, ...]
-    """Start URLs, normalised."""
+    """Start URLs, normalised; none in a fetch, which has a list (`settings.seed`)."""
     command_line: str
     """For the warcinfo record, secrets masked."""
     sets: tuple[IgnoreSet, ...] = ()
     """Built-in and imported ignore patterns."""
+    retry_failed: bool = False
+    """Pages that failed for good are tried again."""
 
 
 def run_crawl(request: Request, watch: Watch) -> Summary | None:
-    """Run or resume a crawl; None when it had finished before. Raises MunimentError.
+    """Run or resume a job; None when it had finished before. Raises MunimentError.
 
     `watch` gets a snapshot four times a second.
     """
     settings = request.settings
     secrets = read_secrets(settings.cookies, settings.auth_file)
+    source = named_list(settings)
     out = output_directory(settings)
     make_directory(out)
     lock = lock_directory(out)
@@ -74,14 +82,17 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             make_directory(state)
             state_lock = lock_directory(state, TRACKER_LOCK)
         db = Database.open_sqlite(state / "tracker.sqlite")
+        if settings.seed == "-":
+            source = spooled_list(settings, out)
+        starts = Starts(request.urls, source.digest if source else b"")
         job = jobs.find_job(db)
         if job is None:
             _check_empty(out, state)
         else:
-            _check_same(out, job, request)
-            if job.over:
+            _check_same(out, job, settings, starts)
+            if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
-        return uvloop.run(_run(out.absolute(), lock, db, request, secrets, watch))
+        return uvloop.run(_run(out.absolute(), lock, db, request, starts, source, secrets, watch))
     finally:
         if db is not None:
             db.close()
@@ -102,40 +113,47 @@ def _check_empty(out: Path, state: Path) -> None:
         )
 
 
-def _check_same(out: Path, job: jobs.Job, request: Request) -> None:
+def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) -> None:
     before = jobs.settings_of(job)
-    if request.settings.state and output_directory(before) != out:
-        raise UsageError(
-            f"{request.settings.state} is the tracker of {output_directory(before)}; choose another --state"
-        )
-    if job.start_digest != jobs.start_digest(request.urls):
-        raise UsageError(f"{out} holds a crawl of other start URLs; choose another directory with -o")
-    changed = changed_fixed(before, request.settings)
+    if settings.state and output_directory(before) != out:
+        raise UsageError(f"{settings.state} is the tracker of {output_directory(before)}; choose another --state")
+    if job.start_digest != starts.digest:
+        holds = "the fetch of another list" if before.seed else "a crawl of other start URLs"
+        raise UsageError(f"{out} holds {holds}; choose another directory with -o")
+    changed = changed_fixed(before, settings)
     if changed:
         raise UsageError(
             f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o"
         )
 
 
-async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Secrets, watch: Watch) -> Summary:
+async def _run(
+    out: Path,
+    lock: int,
+    db: Database,
+    request: Request,
+    starts: Starts,
+    source: Source | None,
+    secrets: Secrets,
+    watch: Watch,
+) -> Summary:
     settings = request.settings
     events = EventLog(lock)
+    urls = request.urls if source is None else _first_urls(source)
     setup = say.Setup(
         number=0,
         out=str(out),
         settings=settings,
         operator=operator_name(),
         command_line=request.command_line,
-        allowed_classes=await allowed_classes(
-            request.urls, proxy_rules(settings.proxy), everything=settings.allow_private
-        ),
+        allowed_classes=await allowed_classes(urls, proxy_rules(settings.proxy), everything=settings.allow_private),
         workers=most_workers(settings),
-        own_hosts=tuple(dict.fromkeys(map(host_of, request.urls))),
+        own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
         accounts=secrets.accounts,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
     repaired, lost = shelf.open()
-    opened = open_job(db, out.name, settings, request.urls, now_ms(), request.sets)
+    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
     events.write(
@@ -150,8 +168,9 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
         _log.warning(
             "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
         )
+    feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
     orchestrator = Orchestrator(
-        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock)
+        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock), feeder
     )
     watching = asyncio.create_task(_watch(orchestrator, watch))
     try:
@@ -160,7 +179,16 @@ async def _run(out: Path, lock: int, db: Database, request: Request, secrets: Se
     finally:
         watching.cancel()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    return _conclude(db, opened, orchestrator, shelf, events, outcome)
+    summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
+    return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+
+
+def _first_urls(source: Source) -> list[str]:
+    """The web addresses at the beginning of a list; raises UsageError when it holds nothing at all."""
+    batch = next(batches(source, SeedPlace()), None)
+    if batch is None:
+        raise UsageError(f"the list {source.name} is empty")
+    return [line.url for line in batch.lines if is_web(line.url)]
 
 
 async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:

@@ -163,6 +163,8 @@ class FileChecker:
             record_type=header.get("warc-type"),
             record_id=header.get("warc-record-id").strip("<>"),
         )
+        if header.get("warc-profile").endswith("/server-not-modified") and block.status != 304:
+            self._fault(offset, "http", f"a {block.status} answer stands as one that says not modified")
         for row_offset, text in self._rows.compare(found):
             self._fault(row_offset, "row", text)
 

@@ -18,7 +18,7 @@ __all__ = ["FileRows", "Found", "rows_of_file"]
 
 _COLUMNS = (
     "warc_file", "warc_offset", "warc_length", "url", "started_at", "status", "digest", "body_length",
-    "record_type", "record_id",
+    "record_type", "record_id", "unchanged",
 )  # fmt: skip
 
 
@@ -49,6 +49,7 @@ class _Row(Struct, frozen=True):
     body_length: int
     record_type: str
     record_id: str
+    unchanged: bool
 
 
 class FileRows:
@@ -125,6 +126,8 @@ def _sorted_rows(table: pa.Table) -> Iterator[_Row]:
 def _differences(row: _Row, found: Found) -> Iterator[tuple[int, str]]:
     digest = "" if row.status == 304 or not row.body_length else found.digest
     length = row.body_length if found.record_type == "revisit" or row.status == 304 else found.payload_length
+    # a 304 is a revisit when it was asked for, and a response otherwise
+    unchanged = found.record_type == "revisit" if row.status == 304 else row.unchanged
     pairs = (
         ("warc_length", row.length, found.length),
         ("url", row.url, found.url),
@@ -132,6 +135,7 @@ def _differences(row: _Row, found: Found) -> Iterator[tuple[int, str]]:
         ("status", row.status, found.status),
         ("digest", _label(row.digest), digest),
         ("body_length", row.body_length, length),
+        ("unchanged", row.unchanged, unchanged),
         ("record_type", row.record_type, found.record_type),
         ("record_id", row.record_id.removeprefix("urn:uuid:"), found.record_id.removeprefix("urn:uuid:")),
     )

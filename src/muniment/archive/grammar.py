@@ -108,13 +108,13 @@ def violations(header: RecordHeader) -> Iterator[tuple[str, str]]:
         for name in sorted(repeated):
             yield "header", f"{name} is repeated"
     kind = header.get("warc-type")
-    for name in _required(kind, header.get("content-length")):
+    for name in _required(header, kind):
         if name not in names:
             yield "field", f"{kind or 'record'} without {name}"
     yield from _values(header, kind)
 
 
-def _required(kind: str, length: str) -> Iterator[str]:
+def _required(header: RecordHeader, kind: str) -> Iterator[str]:
     yield from _ALWAYS
     if kind in _CAPTURED:
         yield "warc-target-uri"
@@ -122,7 +122,9 @@ def _required(kind: str, length: str) -> Iterator[str]:
         yield "warc-warcinfo-id"
     if kind == "revisit":
         yield "warc-profile"
-    if length not in {"", "0"}:
+    if header.get("warc-profile").endswith("/identical-payload-digest"):
+        yield "warc-payload-digest"
+    if header.get("content-length") not in {"", "0"}:
         yield "content-type"
 
 

@@ -32,7 +32,7 @@ RECORD_END = b"\r\n\r\n"
 """What follows every block (WARC 1.1 §4)."""
 
 _CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 _CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
 
 
@@ -100,15 +100,20 @@ def response_header(
     )
 
 
-def revisit_header(event: Event, record_id: str, earlier: Earlier, payload_sha1: bytes, head: bytes) -> bytes:
-    """A revisit record's header (profile identical-payload-digest, §6.7.2); its block is the response's own `head`."""
+def revisit_header(event: Event, record_id: str, earlier: Earlier, payload_sha1: bytes | None, head: bytes) -> bytes:
+    """A revisit record's header (§6.7); its block is the response's own `head`.
+
+    Its profile is identical-payload-digest, or server-not-modified where there is no payload, as in a 304.
+    """
+    if payload_sha1 is None:
+        profile, payload = "server-not-modified", ""
+    else:
+        profile = "identical-payload-digest"
+        payload = f"WARC-Truncated: length\r\nWARC-Payload-Digest: {sha1_label(payload_sha1)}\r\n"
     return _encode(
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Profile: {_IDENTICAL}\r\nWARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n"
-        f"WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\nWARC-Refers-To-Date: {iso_us(earlier.captured_at)}\r\n"
-        f"{event.connection}WARC-Truncated: length\r\nWARC-Payload-Digest: {sha1_label(payload_sha1)}\r\n"
-        f"{_block_digest(head)}"
+        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier)}{event.connection}{payload}{_block_digest(head)}"
         f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
     )
 
@@ -161,6 +166,15 @@ def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
         ("WARC-Cipher-Suite", cipher),
     )
     return "".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value)
+
+
+def _refers_to(earlier: Earlier) -> str:
+    """What is known of the earlier record; its URL alone would name any capture of it, so it goes with the date."""
+    record = f"WARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n" if earlier.record_id else ""
+    if earlier.captured_at is None:
+        return record
+    date = iso_us(earlier.captured_at)
+    return f"{record}WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\nWARC-Refers-To-Date: {date}\r\n"
 
 
 def _block_digest(block: bytes) -> str:

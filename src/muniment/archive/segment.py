@@ -80,9 +80,9 @@ class Segment:
     ) -> Capture:
         """Add the records of one exchange and its row; buffered, safe only after `sync`.
 
-        `earlier` is an earlier capture of the same payload, already synced: the exchange becomes a revisit of it,
-        unless it is truncated, failed or no larger than `REVISIT_ABOVE`. An exchange without a header block leaves a
-        row only.
+        `earlier` is an earlier capture of the same payload: the exchange becomes a revisit of it, unless it is
+        truncated or failed, or, not being `unchanged` from what the seed list knows, no larger than `REVISIT_ABOVE`.
+        An exchange without a header block leaves a row only.
         """
         if not exchange.head:
             failure = exchange.failure or Failure("protocol", "no response header")
@@ -153,9 +153,9 @@ class Segment:
         event = Event.of(exchange, self._warcinfo)
         urn = new_record_urn()
         offset = self._warc.length
-        if earlier is not None and _may_revisit(exchange):
+        if earlier is not None and _may_revisit(exchange, unchanged=unchanged):
             record_type = "revisit"
-            header = records.revisit_header(event, urn, earlier, exchange.body.payload_sha1, exchange.head)
+            header = records.revisit_header(event, urn, earlier, _payload_sha1(exchange), exchange.head)
             self._warc.append(deflate_member(b"".join((header, exchange.head, RECORD_END))))
         else:
             record_type = "response"
@@ -172,12 +172,11 @@ class Segment:
         large = body.length > _IN_MEMORY
         pieces = [] if large else list(body.wire())
         block_sha1 = sha1_of(exchange.head, body.wire() if large else pieces)
-        payload_sha1 = None if exchange.status == 304 else body.payload_sha1
         header = records.response_header(
             event,
             urn,
             truncated=exchange.truncated,
-            payload_sha1=payload_sha1,
+            payload_sha1=_payload_sha1(exchange),
             block_sha1=block_sha1,
             length=len(exchange.head) + body.length,
         )
@@ -206,10 +205,15 @@ class Segment:
             self._begin()
 
 
-def _may_revisit(exchange: Exchange) -> bool:
-    if exchange.truncated or exchange.failure is not None or exchange.status == 304:
+def _may_revisit(exchange: Exchange, *, unchanged: bool) -> bool:
+    if exchange.truncated or exchange.failure is not None:
         return False
-    return exchange.body.payload_length > REVISIT_ABOVE
+    return unchanged or (exchange.status != 304 and exchange.body.payload_length > REVISIT_ABOVE)
+
+
+def _payload_sha1(exchange: Exchange) -> bytes | None:
+    """The payload's digest; None for a 304, which has no payload."""
+    return None if exchange.status == 304 else exchange.body.payload_sha1
 
 
 def _whole(header: bytes, exchange: Exchange) -> Iterator[bytes]:

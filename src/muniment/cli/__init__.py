@@ -16,7 +16,7 @@ __all__ = ["entry", "main"]
 
 _COMMANDS = {
     "crawl": ("muniment.cli.crawl", "crawl"),
-    "fetch": ("muniment.cli.later", "fetch"),
+    "fetch": ("muniment.cli.crawl", "fetch"),
     "inspect": ("muniment.cli.inspect", "inspect"),
     "check": ("muniment.cli.check", "check"),
     "why": ("muniment.cli.why", "why"),

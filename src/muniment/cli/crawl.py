@@ -1,4 +1,4 @@
-"""`muniment crawl`."""
+"""`muniment crawl` and `muniment fetch`: what they share is all but where the URLs come from."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec import structs
 
 from muniment.app.crawl import Request, output_directory, run_crawl
 from muniment.cli.display import LineDisplay, LiveDisplay, SilentDisplay, tell_summary
@@ -16,12 +17,12 @@ from muniment.control.ignores import chosen_sets
 from muniment.control.starts import start_urls
 from muniment.settings import redact
 
-__all__ = ["crawl"]
+__all__ = ["crawl", "fetch"]
 
 
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
-@setting_options
+@setting_options("crawl")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @log_option
@@ -30,9 +31,30 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> in
 
     The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
     """
-    settings = read_settings(given)
+    settings = read_settings("crawl", given)
     request = Request(settings, start_urls(urls, settings.input), command_line(), chosen_sets(settings))
-    out = output_directory(settings)
+    return _run(request, as_json=as_json, quiet=quiet)
+
+
+@click.command()
+@click.argument("seed", metavar="SEED")
+@setting_options("fetch")
+@click.option("--retry-failed", is_flag=True, help="Try again what failed, also when the fetch had finished.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@log_option
+def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
+    """Archive every URL of a list into WARC files with a Parquet index.
+
+    SEED is a file of URLs, one a line (- is standard input), of JSON objects, a Parquet file with a column url, or a
+    sitemap, also by its URL. The same command on the same directory resumes.
+    """
+    settings = structs.replace(read_settings("fetch", given), seed=seed)
+    return _run(Request(settings, (), command_line(), (), retry_failed), as_json=as_json, quiet=quiet)
+
+
+def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
+    out = output_directory(request.settings)
     display = SilentDisplay() if quiet or as_json else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
     with display:
         summary = run_crawl(request, display.show)
@@ -45,7 +67,7 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> in
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
     elif not quiet:
-        tell_summary(summary, out, request.urls[0])
+        tell_summary(summary, out, request.urls[0] if request.urls else "")
     return summary.outcome.exit_code
 
 

@@ -131,8 +131,10 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
-        why = f"muniment why {shlex.quote(start)} -o {place}"
+        why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
         console.print(f"Nothing could be captured. Why: {why}", markup=False)
+        for line in _list_lines(summary):
+            console.print(line, markup=False)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
@@ -143,9 +145,22 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.warc_bytes)}, "
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]
+    lines += _list_lines(summary)
     if summary.outcome.exit_code == 0:
         lines.append(f"Next: muniment inspect {place}   muniment check {place}")
     else:
         lines.append("To resume, give the same command again.")
     for line in lines:
         console.print(line, markup=False)
+
+
+def _list_lines(summary: Summary) -> list[str]:
+    """What a seed list held, its first bad lines with their numbers."""
+    read = summary.list_read
+    if read is None:
+        return []
+    counts = f"{read.lines:,} lines, {read.duplicates:,} duplicates, {read.bad:,} bad"
+    lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
+    lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
+    more = read.bad - len(summary.bad_lines)
+    return [*lines, f"  and {more:,} more bad ones; crawl.jsonl names them"] if more > 0 else lines

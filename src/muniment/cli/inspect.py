@@ -38,7 +38,8 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     console = Console(highlight=False)
     span = max(found.last_ms - found.first_ms, 0) / 1000
     console.print(
-        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}; "
+        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}, "
+        f"{found.unchanged:,} unchanged; "
         f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; over {duration_text(span)}"
     )
     if quiet:

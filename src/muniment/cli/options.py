@@ -14,9 +14,11 @@ from msgspec import structs
 
 from muniment.errors import NotYetError, UsageError
 from muniment.settings import (
+    Command,
     DelayRange,
     Option,
     Settings,
+    defaults,
     options,
     parse_delay,
     parse_header,
@@ -67,11 +69,15 @@ out_option = click.option("-o", "--out", required=True, type=_directory, help="O
 state_option = click.option("--state", type=_directory, help="Where the tracker lies, if not there.")
 
 
-def setting_options(function: _F) -> _F:
-    """Give a command every option of the settings table."""
-    for name, kind, default, option in reversed(list(options())):
-        function = _click_option(name, kind, default, option)(function)
-    return function
+def setting_options(command: Command) -> Callable[[_F], _F]:
+    """Give a command its options of the settings table."""
+
+    def give(function: _F) -> _F:
+        for name, kind, default, option in reversed(list(options(command))):
+            function = _click_option(name, kind, default, option)(function)
+        return function
+
+    return give
 
 
 def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callable[[_F], _F]:
@@ -95,7 +101,7 @@ def _type(kind: Any, option: Option) -> Any:
     if kind is int and option.metavar == _BYTES:
         return _Parsed("size", parse_size)
     if kind is int:
-        return click.IntRange(min=0 if option.flags[0] == "--level" else 1)
+        return click.IntRange(min=0 if option.flags[0] in {"--level", "--shard"} else 1)
     if kind is float:
         return _Parsed("seconds", parse_seconds)
     if get_origin(kind) is Literal:
@@ -109,10 +115,10 @@ def _shown(default: Any) -> str:
     return f" [default: {default}]"
 
 
-def read_settings(given: dict[str, Any]) -> Settings:
+def read_settings(command: Command, given: dict[str, Any]) -> Settings:
     """The settings of a command line; raises NotYetError for options that a later version carries out."""
     values = {}
-    for name, _, default, option in options():
+    for name, _, default, option in options(command):
         value = given.get(name)
         if value is None or value == ():
             continue
@@ -120,4 +126,4 @@ def read_settings(given: dict[str, Any]) -> Settings:
         if option.later and value is not False and (value is True or value != default):
             raise NotYetError(f"{option.flags[0]} is not carried out yet by this version")
         values[name] = value
-    return structs.replace(Settings(), **values)
+    return structs.replace(defaults(command), **values)

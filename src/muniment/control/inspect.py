@@ -30,6 +30,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     rows: int
     complete: int
     revisits: int
+    unchanged: int
+    """Captures that are what the seed list knows of them; most are among the revisits."""
     payload_bytes: int
     stored_bytes: int
     first_ms: int
@@ -76,8 +78,9 @@ def _inspect(db: duckdb.DuckDBPyConnection, sample: int, hosts: int) -> Inspecti
     def pairs(sql: str) -> tuple[tuple[object, ...], ...]:
         return tuple(db.execute(sql).fetchall())
 
-    total, complete, revisits, payload, stored, first, last = db.execute(
+    total, complete, revisits, unchanged, payload, stored, first, last = db.execute(
         "SELECT count(*), count(*) FILTER (error = ''), count(*) FILTER (record_type = 'revisit'), "
+        "count(*) FILTER (unchanged), "
         "coalesce(sum(body_length), 0)::BIGINT, coalesce(sum(warc_length), 0)::BIGINT, "
         "coalesce(min(fetched_at), 0), coalesce(max(fetched_at), 0) FROM c"
     ).fetchall()[0]
@@ -85,6 +88,7 @@ def _inspect(db: duckdb.DuckDBPyConnection, sample: int, hosts: int) -> Inspecti
         rows=total,
         complete=complete,
         revisits=revisits,
+        unchanged=unchanged,
         payload_bytes=payload,
         stored_bytes=stored,
         first_ms=first,

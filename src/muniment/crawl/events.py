@@ -11,6 +11,7 @@ import msgspec
 from muniment.clock import iso_ms, now_ms
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.change import Changed
+from muniment.model.page import Finished
 
 __all__ = ["EventLog"]
 
@@ -35,6 +36,11 @@ class EventLog:
         ts = iso_ms(now_ms())
         self.write_many([{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in pages])
 
+    def finished(self, pages: list[tuple[str, Finished]]) -> None:
+        """An event for each try that has ended: URL and what became of it."""
+        ts = iso_ms(now_ms())
+        self.write_many([_finished(ts, url, page) for url, page in pages])
+
     def changed(self, who: str, changes: tuple[Changed, ...]) -> None:
         """An event for each thing that somebody changed."""
         ts = iso_ms(now_ms())
@@ -57,3 +63,18 @@ class EventLog:
             full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             kind = DiskFullError if full else ArchiveError
             raise kind(f"the event log cannot be written: {error.strerror}") from error
+
+
+def _finished(ts: str, url: str, page: Finished) -> dict[str, Any]:
+    if page.refused:
+        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
+    if page.error:
+        return {
+            "ts": ts,
+            "event": "fail",
+            "url": url,
+            "reason": page.error,
+            "attempt": page.attempt,
+            "final": page.done,
+        }
+    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from muniment.clock import now_ms
 from muniment.crawl.outlinks import NOTHING, Outlinks, Resolved
@@ -13,19 +14,35 @@ from muniment.extract.coding import decode
 from muniment.extract.found import Found
 from muniment.extract.headers import header_links, header_wishes
 from muniment.extract.links import MOST_SITEMAP, Extracted, extract
-from muniment.model.capture import PageContext
+from muniment.fetch.client import unreached
+from muniment.model.capture import Earlier, PageContext
 from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
-from muniment.model.url import resolve
+from muniment.model.prior import Prior
+from muniment.model.url import resolve, url_key
 from muniment.rules.agents import robots_agent
+from muniment.rules.conditions import conditions, is_unchanged
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.retry import retryable, wait_ms
 from muniment.rules.robots import product_token
+from muniment.rules.shards import in_shard
 from muniment.rules.wishes import wishes_for
 from muniment.settings import Settings
 
-__all__ = ["Harvested", "Manner", "Refused", "finished", "harvest", "refused", "retry_wait"]
+__all__ = [
+    "Harvested",
+    "Manner",
+    "Page",
+    "Refused",
+    "failed",
+    "finished",
+    "harvest",
+    "refused",
+    "retry_wait",
+    "turned_away",
+]
 
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
@@ -35,6 +52,7 @@ _SAYING = frozenset({"link", "refresh", "x-robots-tag"})
 _WAYS = tuple(FoundAs)
 _LABELS = tuple(found_as.label for found_as in FoundAs)
 _SITEMAP = FoundAs.SITEMAP
+_LISTED = frozenset({FoundAs.SITEMAP, FoundAs.SITEMAP_URL})
 _READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
@@ -51,6 +69,10 @@ class Harvested(Struct, frozen=True):
     """Exchanges of the same try that led to this one: the challenge that an account met."""
     cookies_sent: bytes = b""
     """Digest of the cookies that the page was asked for with."""
+    unchanged: bool = False
+    """It is what its seed line knows."""
+    earlier: Earlier | None = None
+    """What it need not be stored again for: the capture that its seed line knows."""
 
 
 class Refused(Struct, frozen=True):
@@ -63,6 +85,9 @@ class Refused(Struct, frozen=True):
     found: Resolved = NOTHING
 
 
+Page = Harvested | Refused
+
+
 class Manner(Struct, frozen=True):
     """The settings that decide how an answer is read."""
 
@@ -71,13 +96,33 @@ class Manner(Struct, frozen=True):
     """The product name by which pages address this robot."""
     heard: frozenset[str] = frozenset()
     """Which words to robots are obeyed."""
+    listed: bool = False
+    """A fetch: no links are followed, and every page gets its row."""
+    redirects: bool = True
+    """Redirects are followed."""
+    shard: tuple[int, int] = (0, 1)
+    """Which part of how many a sitemap's URLs are taken for."""
+    store_unchanged: bool = False
+    """Nothing is asked for on conditions, and what the seed's digest matches is stored again."""
 
     @classmethod
     def of(cls, settings: Settings) -> Manner:
         """The manner that a job's settings ask for."""
         obeyed = {"nofollow": settings.nofollow, "noarchive": settings.noarchive}
         heard = frozenset(word for word, on in obeyed.items() if on)
-        return cls(settings.tries, product_token(robots_agent(settings.user_agent)), heard)
+        return cls(
+            settings.tries,
+            product_token(robots_agent(settings.user_agent)),
+            heard,
+            listed=bool(settings.seed),
+            redirects=settings.redirects == "on",
+            shard=(settings.shard, settings.shards),
+            store_unchanged=settings.store_unchanged,
+        )
+
+    def conditions(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """The headers by which a page is sent only if it is not what its seed line knows."""
+        return () if claim.prior is None or self.store_unchanged else conditions(claim.prior)
 
 
 def harvest(
@@ -93,24 +138,58 @@ def harvest(
     said = [header for header in exchange.headers if header[0] in _SAYING]
     # the links of an answer that will be asked for again are taken from the last one
     target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
-    document = _extracted(claim, exchange) if done and not target else None
+    reads = done and not target and (not manner.listed or claim.found_as == _SITEMAP or bool(manner.heard))
+    document = _extracted(claim, exchange) if reads else None
     wishes = _wishes(said, document, manner) if manner.heard else manner.heard
-    if done and not target:
+    if manner.listed:
+        found = _of_list(claim, document, outlinks, manner) if not target else found if manner.redirects else NOTHING
+    elif done and not target:
         found = _links(claim, said, document, outlinks, beside, wishes)
     if "noarchive" in wishes:
         exchange.body.close()
-        return Refused(claim, "noarchive: the page asks robots not to keep it", done, wait, found)
+        reason = "the page asks robots not to keep it"
+        if manner.listed:
+            return failed(claim, Failure("robots", reason), outlinks, manner)
+        return Refused(claim, f"noarchive: {reason}", done, wait, found)
     context = PageContext(
         via=claim.via,
         depth=claim.depth,
         found_as=_LABELS[claim.found_as],
         attempt=claim.attempt,
-        seed_url="",
-        meta_json="",
+        seed_url=claim.seed_url,
+        meta_json=claim.meta_json,
         redirect_to=target,
         outlinks=found.lines,
     )
-    return Harvested(claim, exchange, context, found, done, wait)
+    page = Harvested(claim, exchange, context, found, done, wait)
+    return page if claim.prior is None else _compared(page, claim.prior, manner)
+
+
+def _compared(page: Harvested, prior: Prior, manner: Manner) -> Harvested:
+    """The page beside what its seed line knows."""
+    if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
+        return page
+    earlier = None if manner.store_unchanged else Earlier(page.claim.url, prior.captured_at)
+    return structs.replace(page, unchanged=True, earlier=earlier)
+
+
+def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: Manner) -> Harvested:
+    """A page for which nothing was asked."""
+    page = harvest(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
+    assert isinstance(page, Harvested)
+    return page
+
+
+def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: Manner) -> Page:
+    """A page that is not to be asked for at all, as `code: text`.
+
+    It fails, and has its row, in a fetch and when its host died after it had been tried.
+    """
+    code, _, text = reason.partition(": ")
+    if not manner.listed and (code != "dead-host" or claim.attempt == 1):
+        return Refused(claim, reason, True, 0)
+    failure = Failure(msgspec.convert(code, FailureCode), text)
+    return failed(structs.replace(claim, last_try=True), failure, outlinks, manner)
 
 
 def retry_wait(claim: Claim, tries: int) -> int:
@@ -174,6 +253,22 @@ def _links(
         return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
     base = document.base if document.base.startswith(("http://", "https://")) else claim.url
     return outlinks.resolve(base, links, document.anchors, follow=follow)
+
+
+def _of_list(claim: Claim, document: Extracted | None, outlinks: Outlinks, manner: Manner) -> Resolved:
+    """In a fetch, what a sitemap lists; of all other pages nothing."""
+    if document is None or claim.found_as != _SITEMAP:
+        return NOTHING
+    listed = [link for link in document.links if link[1] in _LISTED]
+    shard, shards = manner.shard
+    if shards > 1:
+        urls = [(resolve(claim.url, href), found_as) for href, found_as in listed]
+        listed = [
+            (url, found_as)
+            for url, found_as in urls
+            if url and (found_as is _SITEMAP or in_shard(url_key(url), shard, shards))
+        ]
+    return outlinks.resolve(claim.url, listed, follow=True)
 
 
 def _may_hold_links(content_type: str) -> bool:

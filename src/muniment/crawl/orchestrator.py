@@ -14,11 +14,12 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.clock import monotonic, now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
+from muniment.crawl.feeder import Feeder
 from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
@@ -28,7 +29,6 @@ from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
 from muniment.model.cookie import Cookie
-from muniment.model.page import Finished
 from muniment.rules.cookies import domains_of
 from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
@@ -45,11 +45,19 @@ class Orchestrator:
     """One run of one job on this machine."""
 
     def __init__(
-        self, frontier: Frontier, shelf: Shelf, events: EventLog, setup: say.Setup, limits: Limits, launch: Any
+        self,
+        frontier: Frontier,
+        shelf: Shelf,
+        events: EventLog,
+        setup: say.Setup,
+        limits: Limits,
+        launch: Any,
+        feeder: Feeder | None = None,
     ) -> None:
+        """`feeder` brings the pages of a list."""
         settings = setup.settings
         self._frontier, self._shelf, self._events = frontier, shelf, events
-        self._limits = limits
+        self._limits, self._feeder = limits, feeder
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high)
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._robots = RobotsDesk(frontier.robots, self._tell_robots)
@@ -108,7 +116,8 @@ class Orchestrator:
         if self._outcome is not None:
             return self._outcome
         held = any(member.held for member in self._crew.members.values())
-        if not (held or self._schedule.pending or self._frontier.repairing or self._steering.judging):
+        feeding = self._feeder is not None and self._feeder.waiting
+        if not (held or self._schedule.pending or feeding or self._frontier.repairing or self._steering.judging):
             return Outcome(0 if self._frontier.totals.starts_captured else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None
@@ -125,6 +134,7 @@ class Orchestrator:
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
+        await self._feed()
         if self._steering.judging:
             self._add_pending(self._steering.judge(), {})
             self._wake.set()
@@ -136,6 +146,15 @@ class Orchestrator:
         backlog = self._schedule.pending > 100
         if backlog and self._crew.busy and len(self._crew.staying) < most and not self._paused:
             await self._crew.hire()
+
+    async def _feed(self) -> None:
+        """Take in some of the list."""
+        if self._feeder is None or not self._feeder.waiting or self._paused:
+            return
+        self._add_pending(self._feeder.step(self._schedule.pending), {})
+        if self._feeder.hurried(self._schedule.pending):
+            self._wake.set()
+            await asyncio.sleep(0)
 
     def _settle(self) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
@@ -353,13 +372,12 @@ class Orchestrator:
         self._add_pending(dict(back), {})
 
     def _announce(self, member: Member, report: FinishReport) -> None:
-        ts = iso_ms(now_ms())
-        events = []
+        told = []
         for page in report.accepted:
             claim, _ = member.held[page.page_id]
             self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
-            events.append(_event(ts, page, claim.url))
-        self._events.write_many(events)
+            told.append((claim.url, page))
+        self._events.finished(told)
         self._events.skipped(report.skipped)
 
     def snapshot(self) -> Snapshot:
@@ -381,18 +399,3 @@ class Orchestrator:
             last_urls=self.progress.last_urls(),
             note=self.progress.note or self._hosts.note(),
         )
-
-
-def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:
-    if page.refused:
-        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
-    if page.error:
-        return {
-            "ts": ts,
-            "event": "fail",
-            "url": url,
-            "reason": page.error,
-            "attempt": page.attempt,
-            "final": page.done,
-        }
-    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

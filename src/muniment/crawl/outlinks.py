@@ -9,7 +9,7 @@ the two together) at five times the cost.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import cast
 
@@ -40,8 +40,8 @@ class _Target:
 
     __slots__ = ("entry", "key", "line", "told", "url")
 
-    def __init__(self, url: str) -> None:
-        self.url, self.key, self.told = shortened(url), page_key(url), False
+    def __init__(self, url: str, key: bytes) -> None:
+        self.url, self.key, self.told = shortened(url), key, False
         # as most references are: found as <a href>
         self.entry, self.line = self.key + _BYTE[_A], outlink_line(self.url, _LABEL[_A])
 
@@ -58,7 +58,7 @@ class Resolved(Struct, frozen=True):
 
 
 NOTHING = Resolved(b"", b"", ())
-_NOWHERE = _Target("")
+_NOWHERE = _Target("", b"")
 """What a reference that is no http or https URL means."""
 
 
@@ -68,7 +68,9 @@ class Outlinks:
     A URL's text goes along once, with the first page that leads to it; later pages send its key alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: Callable[[str], bytes] = page_key) -> None:
+        """`key` is by what a page of a URL is known."""
+        self._key = key
         self._by_origin: dict[str, dict[str, _Target]] = {}
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
@@ -79,8 +81,8 @@ class Outlinks:
         target = resolve(url, href) if href else None
         if target is None:
             return "", NOTHING
-        key = page_key(target)
-        if key == page_key(url):
+        key = self._key(target)
+        if key == self._key(url):
             # to itself with a session id, as servers do with visitors that send no cookie: else it were never captured
             key = url_key(target)
         told = shortened(target)
@@ -151,7 +153,7 @@ class Outlinks:
         name = url if len(url) <= MOST_URL else url_key(url).hex()
         target = self._by_url.get(name)
         if target is None:
-            target = self._by_url[name] = _Target(url)
+            target = self._by_url[name] = _Target(url, self._key(url))
             # long ones count for several: what is remembered is bounded in bytes, too
             self._remembered += 1 + (len(name) >> 8)
         return target

@@ -7,6 +7,8 @@ from collections import Counter, deque
 from msgspec import Struct
 
 from muniment.clock import monotonic
+from muniment.model.seed import BadLine
+from muniment.tracker.seeds import ListRead
 
 __all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
 
@@ -60,6 +62,10 @@ class Summary(Struct, frozen=True):
     warc_bytes: int
     statuses: tuple[tuple[int, int], ...]
     """(status, pages) of this run."""
+    list_read: ListRead | None = None
+    """Of a fetch: how far its list was read."""
+    bad_lines: tuple[BadLine, ...] = ()
+    """The first bad lines of the list that this run read."""
 
 
 class Progress:

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import REVISIT_ABOVE, Segment
-from muniment.crawl.harvest import Harvested, Refused, finished, refused
+from muniment.crawl.harvest import Harvested, Page, Refused, finished, refused
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
@@ -29,7 +29,6 @@ _PAGES_A_TURN = 4
 
 AskFile = Callable[[], Awaitable[str]]
 AskKnown = Callable[[list[bytes]], Awaitable[dict[bytes, Earlier]]]
-Page = Harvested | Refused
 Report = Callable[[list[Page], list[Finished]], None]
 _ROBOTS = PageContext(
     via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
@@ -154,7 +153,9 @@ def _write(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> 
         return finished(page, payload=b"", record_id=b"")
     may_be_known = _may_be_known(page)
     sha1 = exchange.body.payload_sha1 if may_be_known else b""
-    capture = segment.write(exchange, page.context, earlier.get(sha1))
+    # a record of this directory is found again without the archive that the seed line tells of
+    known = earlier.get(sha1) or page.earlier
+    capture = segment.write(exchange, page.context, known, unchanged=page.unchanged)
     fresh = sha1 if capture.record_type == "response" else b""
     return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
 

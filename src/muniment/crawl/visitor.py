@@ -102,26 +102,29 @@ class Visitor:
             else:
                 self._client.unset_limit(host)
 
-    async def visit(self, url: str, host: str) -> Visit | None:
+    async def visit(self, url: str, host: str, conditions: Headers = ()) -> Visit | None:
         """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.
 
-        None when the host may not be asked at this moment.
+        `conditions` are headers that go along with every request. None when the host may not be asked at this moment.
         """
         cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
         account = self._accounts.get(host) if self._accounts else None
-        sent: Headers = (("Cookie", cookies),) if cookies else ()
-        if account is None:
-            exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
-            if exchange is None:
-                return None
-            self._learn(exchange)
-            return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
-        return await self._visit_with(account, url, host, sent)
+        if account is not None:
+            return await self._visit_with(account, url, host, cookies, conditions)
+        sent = (*_cookie(cookies), *conditions) if conditions else _cookie(cookies)
+        exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
+        if exchange is None:
+            return None
+        self._learn(exchange)
+        return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
 
-    async def _visit_with(self, account: Account, url: str, host: str, sent: Headers) -> Visit | None:
+    async def _visit_with(
+        self, account: Account, url: str, host: str, cookies: str, conditions: Headers
+    ) -> Visit | None:
         origin, start = origin_of(url), partial(self._turns.start, host)
         known = self._opened.get(origin)
-        first = await self._client.fetch_if(url, start, (*sent, *_authorized(known, account, url)))
+        sent = (*_cookie(cookies), *conditions, *_authorized(known, account, url))
+        first = await self._client.fetch_if(url, start, sent)
         if first is None:
             return None
         self._learn(first)
@@ -133,8 +136,8 @@ class Visitor:
                 self._opened.clear()
             opened = self._opened[origin] = _Opened(challenge)
             cookies = self._jar.header(url, now_us() // 1_000_000)
-            sent = (("Cookie", cookies),) if cookies else ()
-            last = await self._ask_again(url, host, (*sent, *_authorized(opened, account, url)))
+            sent = (*_cookie(cookies), *conditions, *_authorized(opened, account, url))
+            last = await self._ask_again(url, host, sent)
             self._learn(last)
             before = (first,)
             again = _challenge(last)
@@ -142,7 +145,7 @@ class Visitor:
                 # asked once more, it would be refused once more, and some servers lock the account
                 self._refused.add((origin, challenge.realm))
                 del self._opened[origin]
-        return Visit(last, before, digest_of(sent[0][1]) if sent else b"")
+        return Visit(last, before, digest_of(cookies))
 
     async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
         while True:
@@ -173,6 +176,10 @@ class Visitor:
             cookie = parse_set_cookie(field, exchange.url, now_us())
             if cookie is not None and self._jar.keep(cookie) is not None:
                 self._news.append(cookie)
+
+
+def _cookie(cookies: str) -> Headers:
+    return (("Cookie", cookies),) if cookies else ()
 
 
 def _challenge(exchange: Exchange) -> Challenge | None:

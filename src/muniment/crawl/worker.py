@@ -20,23 +20,23 @@ from muniment.archive.records import WarcInfo
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.harvest import Harvested, Manner, Refused, harvest, retry_wait
+from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, retry_wait, turned_away
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
-from muniment.crawl.recorder import Page, Recorder
+from muniment.crawl.recorder import Recorder
 from muniment.crawl.robots import Robots
 from muniment.crawl.signs import page_sign, robots_sign
 from muniment.crawl.visitor import Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
-from muniment.fetch.client import Client, unreached
+from muniment.fetch.client import Client
 from muniment.model.capture import Earlier
 from muniment.model.exchange import Exchange
-from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
-from muniment.model.url import host_of, origin_of
+from muniment.model.url import host_of, origin_of, url_key
 from muniment.rules.politeness import Sign
 from muniment.rules.robots import DISALLOWED, RobotsAnswer, settled
+from muniment.rules.sessions import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
 
@@ -63,7 +63,7 @@ class Worker:
         self._lanes = Lanes(1, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
         self._set_pace(settings, setup.workers)
-        self._outlinks = Outlinks()
+        self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
             lambda name: self._channel.send(say.Sealed(name)),
@@ -130,11 +130,13 @@ class Worker:
 
     async def _fetch(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked at this moment."""
+        if claim.barred:
+            return turned_away(claim, claim.barred, self._outlinks, self._manner)
         if self._dead and (reason := self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host)):
-            return self._given_up(claim, reason)
+            return turned_away(claim, reason, self._outlinks, self._manner)
         if self._robots is not None and (kept := await self._kept_out(claim, self._robots)) is not None:
             return kept
-        visit = await self._visitor.visit(claim.url, claim.host)
+        visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
         if visit is None:
             return None
         exchange = visit.exchange
@@ -165,13 +167,15 @@ class Worker:
             answer = await robots.learn(claim.url)
             if answer.failure is not None:
                 # the host cannot be reached, so neither can the page: it fails as it would have
-                return harvest(claim, unreached(claim.url, answer.failure), self._outlinks, self._manner)
+                return failed(claim, answer.failure, self._outlinks, self._manner)
             if not settled(answer):
                 reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
-                return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
+                if not claim.last_try:
+                    return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
+                return turned_away(claim, reason, self._outlinks, self._manner)
             self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
             refuses = robots.refuses(claim.url)
-        return Refused(claim, DISALLOWED, True, 0) if refuses else None
+        return turned_away(claim, DISALLOWED, self._outlinks, self._manner) if refuses else None
 
     async def _fetch_aside(self, url: str) -> Exchange:
         """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
@@ -183,13 +187,6 @@ class Worker:
         if (sign := robots_sign(exchange)) is not None:
             self._say(host, sign)
         return exchange
-
-    def _given_up(self, claim: Claim, reason: str) -> Page:
-        """A page of a dead origin: one that was tried gets its row."""
-        code, _, text = reason.partition(": ")
-        if code == "dead-host" and claim.attempt > 1:
-            return harvest(claim, unreached(claim.url, Failure("dead-host", text)), self._outlinks, self._manner)
-        return Refused(claim, reason, True, 0)
 
     def _say(self, host: str, sign: Sign) -> None:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""

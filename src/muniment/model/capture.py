@@ -48,13 +48,13 @@ class Capture(Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Earlier(Struct, frozen=True):
-    """An earlier capture of the same payload, already synced in this directory: what a revisit refers to."""
+    """An earlier capture of the same payload: what a revisit refers to."""
 
     url: str
-    captured_at: int
-    """The WARC-Date of the earlier record, µs."""
-    record_id: bytes
-    """Its sixteen bytes."""
+    captured_at: int | None
+    """The WARC-Date of the earlier record, µs; None when the seed list does not know it."""
+    record_id: bytes = b""
+    """Its sixteen bytes, already synced in this directory; empty for a record that lies elsewhere."""
 
 
 class PageContext(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
+from muniment.model.prior import Prior
 
 __all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState"]
 
@@ -42,6 +43,14 @@ class Claim(Struct, frozen=True, array_like=True):
     """URL of the page that led here first; empty for a start page."""
     follow: bool
     """Send all outlinks; otherwise requisites and redirects only."""
+    seed_url: str = ""
+    """In a fetch: the URL of the seed line that it is fetched for."""
+    meta_json: str = ""
+    """In a fetch: what else that line says."""
+    barred: str = ""
+    """Why nothing is asked for, as `limit: …`: the page fails at once and gets its row."""
+    prior: Prior | None = None
+    """What the seed line knows of an earlier capture of this URL."""
 
 
 class Finished(Struct, frozen=True, array_like=True):

@@ -13,7 +13,9 @@ __all__ = [
     "directory_of",
     "full_length",
     "host_of",
+    "is_web",
     "normalise",
+    "normalise_any",
     "origin_of",
     "path_of",
     "resolve",
@@ -37,6 +39,20 @@ def normalise(text: str) -> str | None:
     except (ValueError, UnicodeError):
         return None
     return _web(url)
+
+
+def normalise_any(text: str) -> str | None:
+    """The normal form of an absolute URL of any scheme without fragment, or None when it is no URL."""
+    try:
+        url: str = ada_url.normalize_url(text)
+    except (ValueError, UnicodeError):
+        return None
+    return _web(url) or url.partition("#")[0]
+
+
+def is_web(url: str) -> bool:
+    """Whether a URL in normal form is http or https."""
+    return url.startswith(_HTTP)
 
 
 def resolve(base: str, href: str) -> str | None:

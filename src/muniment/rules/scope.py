@@ -52,6 +52,8 @@ class Scope(Struct, frozen=True):
     page_only: bool
     offsite_links: bool
     max_redirects: int
+    listed: bool = False
+    """A fetch: the pages of a list and where they redirect, nothing else."""
 
     def as_page(self, standing: Standing) -> bool:
         """Whether link hops alone admit the page."""
@@ -69,7 +71,7 @@ class Scope(Struct, frozen=True):
 
     def follows(self, on_site: bool) -> bool:
         """Whether a page's links may ever be followed, so that they are worth telling."""
-        return on_site and not self.page_only
+        return on_site and not self.page_only and not self.listed
 
     def offers(self, standing: Standing) -> Offers:
         """What the page offers the pages it leads to."""
@@ -77,14 +79,15 @@ class Scope(Struct, frozen=True):
         link = min(standing.link_hops + 1, FAR - 1) if page and self.follows(standing.on_site) else FAR
         requisite = 1 if page else min(standing.requisite_hops + 1, FAR)
         redirect = (FAR, FAR)
-        if standing.redirects < self.max_redirects:
+        # in a fetch, the one beyond the limit is a page too: one that fails with its reason
+        if standing.redirects < self.max_redirects + self.listed:
             redirect = (standing.link_hops if page else FAR, standing.requisite_hops)
         by_kind = {
             Kind.LINK: (link, FAR),
             Kind.REQUISITE: (FAR, requisite),
             Kind.FRAME: (link, requisite),
             Kind.REDIRECT: redirect,
-            Kind.LISTED: (FAR if self.page_only else 1, FAR),
+            Kind.LISTED: (0 if self.listed else FAR if self.page_only else 1, FAR),
         }
         return Offers(
             nearest_link=min(link, redirect[0]),

@@ -13,7 +13,7 @@ __all__ = ["reads_sitemaps", "sitemap_places"]
 
 def reads_sitemaps(settings: Settings) -> bool:
     """Whether a job reads sitemaps: not where nothing that they list could be taken."""
-    return settings.sitemaps and not settings.page_only and settings.level != 0
+    return settings.sitemaps and not (settings.seed or settings.page_only) and settings.level != 0
 
 
 def sitemap_places(start: str, named: Iterable[str] | None, *, no_parent: bool) -> list[tuple[str, FoundAs]]:

@@ -8,6 +8,7 @@ from muniment.extract import Extracted
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.prior import Prior
 from muniment.model.url import host_of, url_key
 
 __all__ = ["Links", "anchors_of", "claim", "finish_batch", "finished", "packed_links"]
@@ -34,9 +35,10 @@ def claim(
     found_as: FoundAs = FoundAs.START,
     via: str = "",
     follow: bool = True,
+    prior: Prior | None = None,
 ) -> Claim:
     """A claim as the tracker hands it out, by default of a start page."""
-    return Claim(page_id, claim_id, url, host_of(url), attempt, last_try, depth, found_as, via, follow)
+    return Claim(page_id, claim_id, url, host_of(url), attempt, last_try, depth, found_as, via, follow, prior=prior)
 
 
 def packed_links(links: Links) -> bytes:

@@ -18,21 +18,21 @@ from sqlalchemy import bindparam, select
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
-from muniment.model.url import MOST_URL, full_length, host_of
+from muniment.model.url import MOST_URL, full_length, host_of, is_web, url_key
 from muniment.rules.patterns import Patterns
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
 from muniment.rules.sessions import page_key
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Database, Lookup, Prepared
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.seen import SeenCache, pack, page_of
 from muniment.tracker.tables import pages, relations, repairs
 
-__all__ = ["Admission", "Offer", "Parent", "Ruleset", "unpack_children"]
+__all__ = ["Admission", "Listed", "Offer", "Parent", "Ruleset", "unpack_children"]
 
 _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
-    "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "on_site", "included", "in_scope", "ruleset",
-    "reason",
+    "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope",
+    "ruleset", "reason",
 )  # fmt: skip
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 _BY_KEY = Prepared(
@@ -41,6 +41,9 @@ _BY_KEY = Prepared(
     ),
     "job",
     "k",
+)
+_BY_KEYS = Lookup(
+    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops), pages.c.job_id, pages.c.key
 )
 _DRAFT = Prepared(
     select(
@@ -99,9 +102,12 @@ class Ruleset(Struct, frozen=True):
     include: Patterns
     ignore: Patterns
 
-    def reason(self, url: str) -> str:
-        """Why a page is not to be taken, whatever leads to it; empty when nothing speaks against it."""
-        if (length := full_length(url)) > MOST_URL:
+    def reason(self, url: str, *, listed: bool = False) -> str:
+        """Why a page is not to be taken, whatever leads to it; empty when nothing speaks against it.
+
+        In a fetch (`listed`) too long a URL is a page that fails.
+        """
+        if not listed and (length := full_length(url)) > MOST_URL:
             return f"url: {length} characters are more than {MOST_URL}, which servers refuse"
         ignored = self.ignore.match(url) if self.ignore else None
         return "" if ignored is None else f"ignore: {ignored}"
@@ -113,6 +119,19 @@ class Parent(Struct, frozen=True):
     page_id: int
     standing: Standing
     outlinks: bytes
+    seed_id: int | None = None
+    """In a fetch, the page of the seed line that it is fetched for, when that is another."""
+
+
+class Listed(Struct, frozen=True):
+    """What became of a list of URLs."""
+
+    pending: Counter[int]
+    """Pages newly pending, per host number."""
+    pages: list[int]
+    """The page of each URL, in order."""
+    known: int
+    """The highest page id before: pages above it are new."""
 
 
 class Offer:
@@ -132,6 +151,7 @@ class _New(Struct):
     url: str
     found_as: int
     via_id: int | None
+    seed_id: int | None
 
 
 def unpack_children(packed: bytes) -> array[int]:
@@ -155,6 +175,8 @@ class Admission:
     def __init__(self, db: Database, job_id: int, scope: Scope, ruleset: Ruleset, hosts: Hosts, tries: int) -> None:
         self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
         self.ruleset = ruleset
+        # a list may name the pages of two sessions, and gets them both
+        self._key = url_key if scope.listed else page_key
         self.tries = tries
         """Tries of a page that becomes pending."""
         self._offers: dict[Standing, Offers] = {}
@@ -182,18 +204,34 @@ class Admission:
             offers = self._offers[standing] = self._scope.offers(standing)
         return offers
 
-    def add_starts(self, urls: Iterable[str], nice: int = 0) -> Counter[int]:
+    def add_starts(self, urls: Iterable[str]) -> Counter[int]:
         """Take in start URLs; returns how many pages became pending per host number."""
+        return self.add_listed([(url, FoundAs.START) for url in urls]).pending
+
+    def add_listed(self, urls: list[tuple[str, FoundAs]]) -> Listed:
+        """Take in URLs that nothing leads to."""
+        known = self.last_id
+        keys = [self._key(url) for url, _ in urls]
+        self._look_up(keys)
         fresh: list[_New] = []
         wanted: dict[int, Offer] = {}
-        for url in urls:
-            key = page_key(url)
-            word = self._word(key)
+        found = []
+        for key, (url, found_as) in zip(keys, urls, strict=True):
+            word = self._seen.words([key])[0]
             if word is None:
-                word = self._introduce(fresh, key, url, FoundAs.START, None)
-            offer = wanted.setdefault(page_of(word), Offer())
-            offer.link = 0
-        return self._apply(fresh, wanted, nice)
+                word = self._introduce(fresh, key, url, found_as, None)
+            page_id = page_of(word)
+            found.append(page_id)
+            wanted.setdefault(page_id, Offer()).link = 0
+        return Listed(self._apply(fresh, wanted), found, known)
+
+    def _look_up(self, keys: list[bytes]) -> None:
+        """Have the cache know which of many keys are known."""
+        if self._seen.complete:
+            return
+        asked = [key for key, word in zip(keys, self._seen.words(keys), strict=True) if word is None]
+        for key, *word in self._db.lookup(_BY_KEYS, self._job_id, asked):
+            self._seen.put(key, pack(*word))
 
     def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
@@ -214,7 +252,7 @@ class Admission:
                 children = _pack_children([word >> 32 << 8 | kind for word, kind in zip(words_of, kinds, strict=True)])
                 rows.append((self._job_id, parent.page_id, children))
         self._db.many(_RELATE, rows)
-        return self._apply(fresh, wanted, 0)
+        return self._apply(fresh, wanted)
 
     def tell_again(self, page_id: int) -> None:
         """Have the repair look at a page: its children are to be told again, or its links were never told."""
@@ -235,7 +273,7 @@ class Admission:
 
     def apply(self, wanted: dict[int, Offer]) -> Counter[int]:
         """Write what pages gained; returns pages newly pending per host number."""
-        return self._apply([], wanted, 0)
+        return self._apply([], wanted)
 
     def _complete(
         self,
@@ -254,7 +292,7 @@ class Admission:
                 url = texts.get(keys[at])
                 if url is None:
                     raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
-                found = self._introduce(fresh, keys[at], url, kinds[at], parent.page_id)
+                found = self._introduce(fresh, keys[at], url, kinds[at], parent)
             words[at] = found
             at = _index(words, None, at + 1)
         return words  # type: ignore[return-value]
@@ -268,10 +306,15 @@ class Admission:
                 self._seen.put(key, word)
         return word
 
-    def _introduce(self, fresh: list[_New], key: bytes, url: str, found_as: int, via_id: int | None) -> int:
+    def _introduce(self, fresh: list[_New], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
         self.last_id += 1
         word = pack(self.last_id, FAR, FAR)
-        fresh.append(_New(self.last_id, key, url, found_as, via_id))
+        via_id = seed_id = None
+        if parent is not None:
+            via_id = parent.page_id
+            if self._scope.listed and found_as == FoundAs.REDIRECT:
+                seed_id = parent.seed_id or via_id
+        fresh.append(_New(self.last_id, key, url, found_as, via_id, seed_id))
         self._seen.put(key, word)
         return word
 
@@ -296,9 +339,9 @@ class Admission:
         offer.link = min(offer.link, link)
         offer.requisite = min(offer.requisite, requisite)
 
-    def _apply(self, fresh: list[_New], wanted: dict[int, Offer], nice: int) -> Counter[int]:
+    def _apply(self, fresh: list[_New], wanted: dict[int, Offer]) -> Counter[int]:
         pending: Counter[int] = Counter()
-        self._db.many(_INSERT, [self._row(page, wanted.pop(page.page_id, None), nice, pending) for page in fresh])
+        self._db.many(_INSERT, [self._row(page, wanted.pop(page.page_id, None), pending) for page in fresh])
         nearer, dirty = [], []
         for page_id, offer in wanted.items():
             change = self._improve(page_id, offer, pending)
@@ -311,13 +354,13 @@ class Admission:
         self.dirtied = self.dirtied or bool(dirty)
         return pending
 
-    def _row(self, page: _New, offer: Offer | None, nice: int, pending: Counter[int]) -> tuple[object, ...]:
+    def _row(self, page: _New, offer: Offer | None, pending: Counter[int]) -> tuple[object, ...]:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
-        host = self._hosts.get(host_of(page.url))
+        host = self._hosts.get(host_of(page.url) if is_web(page.url) else "")
         site = on_site(page.url, host.site_paths)
         rules = self.ruleset
         included = not rules.include or rules.include.match(page.url) is not None
-        reason = rules.reason(page.url)
+        reason = rules.reason(page.url, listed=self._scope.listed)
         scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
         if offer is not None:
             self._seen.put(page.key, pack(page.page_id, link, requisite))
@@ -327,8 +370,9 @@ class Admission:
         if reason:
             self._skipped.append((page.url, reason))
         return (
-            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self.tries, nice, 0,
-            link, requisite, redirects, page.found_as, page.via_id, site, included, scope, rules.version, reason,
+            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self.tries, 0, 0,
+            link, requisite, redirects, page.found_as, page.via_id, page.seed_id, site, included, scope,
+            rules.version, reason,
         )  # fmt: skip
 
     def _improve(self, page_id: int, offer: Offer, pending: Counter[int]) -> tuple[tuple[object, ...], bool] | None:

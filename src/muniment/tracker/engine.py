@@ -26,7 +26,7 @@ from muniment.tracker.tables import metadata
 
 __all__ = ["SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
 
-SCHEMA_REVISION = "0004"
+SCHEMA_REVISION = "0006"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 Row = tuple[Any, ...]

@@ -14,9 +14,10 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
-from muniment.rules.scope import FAR, Scope, Standing
+from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
+from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
@@ -31,20 +32,6 @@ from muniment.tracker.tables import PENDING, attempts, jobs, pages
 
 __all__ = ["FinishReport", "Frontier", "Totals"]
 
-_parent = pages.alias("parent")
-_CLAIM = Prepared(
-    select(
-        pages.c.id, pages.c.url, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops, pages.c.found_as,
-        _parent.c.url, pages.c.on_site, pages.c.ruleset,
-    )
-    .select_from(pages)
-    .outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
-    .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
-    .where(pages.c.ready_at <= bindparam("now"))
-    .order_by(pages.c.nice, pages.c.id)
-    .limit(bindparam("most")),
-    "job", "host", "now", "most",
-)  # fmt: skip
 _CLAIMED = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
@@ -54,7 +41,7 @@ _CLAIMED = Prepared(
 _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
-        pages.c.included, pages.c.redirects, pages.c.attempts_remaining,
+        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id,
     ),
     pages.c.job_id,
     pages.c.id,
@@ -107,6 +94,11 @@ class _Held(Struct, frozen=True):
     host_id: int
     standing: Standing
     left: int
+    seed_id: int | None
+
+    def parent(self, page: Finished) -> Parent:
+        """The page with its outlinks."""
+        return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
 
 
 class Totals(Struct):
@@ -132,7 +124,7 @@ class Frontier:
         self.cookies = CookieBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._last_claim = 0
+        self._claims = Claims(db, job_id, scope)
         self._left_out: list[tuple[int, str, str]] = []
         self.totals = self._load_totals()
 
@@ -176,10 +168,10 @@ class Frontier:
         with self._db.transaction():
             for host_id, most in wanted:
                 name = self.hosts.name(host_id)
-                for row in self._db.rows(_CLAIM, (self._job_id, host_id, now, most)):
-                    if row[-1] != self._admission.ruleset.version and self._leave_out(host_id, row, skipped):
+                for row in self._claims.due(host_id, now, most):
+                    if row[2] != self._admission.ruleset.version and self._leave_out(host_id, row, skipped):
                         continue
-                    claims.append(self._claim(row, name))
+                    claims.append(self._claims.claim(row, name, self._admission.tries))
             self._db.many(_CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims])
             self._db.many(JUDGED, skipped)
         return claims
@@ -200,25 +192,6 @@ class Frontier:
         left_out, self._left_out = self._left_out, []
         return left_out
 
-    def _claim(self, row: Row, host: str) -> Claim:
-        page_id, url, tried, left, hops, found_as, via, site, _ = row
-        if not tried:
-            # the number of tries may have changed since it was found
-            left = self._admission.tries
-        self._last_claim += 1
-        return Claim(
-            page_id=page_id,
-            claim_id=self._last_claim,
-            url=url,
-            host=host,
-            attempt=tried + 1,
-            last_try=left <= 1,
-            depth=-1 if hops == FAR else hops,
-            found_as=found_as,
-            via=via or "",
-            follow=self._scope.follows(bool(site)),
-        )
-
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         with self._db.transaction():
@@ -232,8 +205,9 @@ class Frontier:
             # First, so that a page which another one of this batch brings nearer is known to have told its children.
             self._db.many(_FINISH, [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted])
             waiting = dict(pending)
-            pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
-            parents = [Parent(p.page_id, held[p.page_id].standing, p.outlinks) for p in accepted if p.outlinks]
+            if not self._scope.listed:
+                pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
+            parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
             pending += self._repair.work()
             self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
@@ -250,8 +224,8 @@ class Frontier:
     def _held(self, page_ids: list[int]) -> dict[int, _Held]:
         rows = self._db.lookup(_HELD, self._job_id, page_ids)
         return {
-            page_id: _Held(claim_id, host_id, Standing(link, requisite, bool(site), bool(included), redirects), left)
-            for page_id, claim_id, host_id, link, requisite, site, included, redirects, left in rows
+            page_id: _Held(claim_id, host_id, Standing(link, requisite, bool(site), bool(included), redirects), *rest)
+            for page_id, claim_id, host_id, link, requisite, site, included, redirects, *rest in rows
         }
 
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:

@@ -13,11 +13,12 @@ from sqlalchemy import func, select
 from muniment.rules.rulesets import Rules
 from muniment.settings import Settings
 from muniment.tracker.engine import Database
-from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs
+from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs, seed_lists
 
 __all__ = [
     "Given",
     "Job",
+    "any_failed",
     "create_job",
     "find_job",
     "given_of",
@@ -33,6 +34,7 @@ __all__ = [
     "start_digest",
     "start_urls",
     "try_again",
+    "try_failed_again",
 ]
 
 
@@ -103,8 +105,8 @@ def set_outcome(db: Database, job_id: int, outcome: str) -> None:
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
-    ACTIVE: pages are pending, or children are still to be told of shorter paths. DRAINING: none pending, some claimed.
-    FINISHED: neither (design 4.12). An aborted job stays so.
+    ACTIVE: pages are pending, children are still to be told of shorter paths, or its list is not read to the end.
+    DRAINING: none pending, some claimed. FINISHED: neither (design 4.12). An aborted job stays so.
     """
     with db.transaction() as connection:
         if connection.execute(select(jobs.c.state).where(jobs.c.id == job_id)).scalar_one() == "ABORTED":
@@ -113,7 +115,9 @@ def settle(db: Database, job_id: int, now: int) -> str:
         pending = connection.execute(select(pages.c.id).where(here, PENDING).limit(1)).first()
         repairing = connection.execute(select(repairs.c.page_id).where(repairs.c.job_id == job_id).limit(1)).first()
         claimed = connection.execute(select(pages.c.id).where(here, CLAIMED).limit(1)).first()
-        state = "ACTIVE" if pending or repairing else "DRAINING" if claimed else "FINISHED"
+        unread = select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id, seed_lists.c.ended.is_(False))
+        reading = connection.execute(unread).first()
+        state = "ACTIVE" if pending or repairing or reading else "DRAINING" if claimed else "FINISHED"
         ended = now if state == "FINISHED" else None
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(state=state, finished_at=ended))
     return state
@@ -137,6 +141,25 @@ def reopen(db: Database, job_id: int) -> None:
         connection.execute(
             jobs.update().where(jobs.c.id == job_id).values(state="ACTIVE", outcome="", finished_at=None)
         )
+
+
+def any_failed(db: Database, job_id: int) -> bool:
+    """Whether pages failed for good."""
+    counted = select(jobs.c.pages_failed).where(jobs.c.id == job_id)
+    return bool(db.connection.execute(counted).scalar_one())
+
+
+def try_failed_again(db: Database, job_id: int, tries: int) -> int:
+    """Give the pages that failed for good their tries back; returns how many there are."""
+    with db.transaction() as connection:
+        failed = pages.c.counted == 3
+        given = connection.execute(
+            pages.update()
+            .where(pages.c.job_id == job_id, failed)
+            .values(attempts_remaining=tries, ready_at=0, counted=0)
+        )
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        return given.rowcount
 
 
 def settings_of(job: Job) -> Settings:
@@ -192,7 +215,9 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
 
 
 def start_urls(db: Database, job_id: int) -> Sequence[str]:
-    """The start URLs of a job, in order."""
+    """The start URLs of a job, in order; a list's are none: patterns are not expanded by millions of them."""
+    if db.connection.execute(select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id)).first():
+        return ()
     # they are the first pages of a job: looking no further keeps this from reading all others
     found = select(pages.c.url, pages.c.via_id).where(pages.c.job_id == job_id).order_by(pages.c.id)
     with db.connection.execute(found) as rows:

@@ -17,9 +17,10 @@ from muniment.tracker.engine import Database
 from muniment.tracker.frontier import Frontier
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.rejudge import rejudge
+from muniment.tracker.seeds import SeedBook, begin_list
 from muniment.tracker.sites import Sites
 
-__all__ = ["Opened", "open_job"]
+__all__ = ["Opened", "Starts", "open_job"]
 
 
 class Opened(Struct, frozen=True):
@@ -32,16 +33,38 @@ class Opened(Struct, frozen=True):
     resumed: bool
     given_back: int
     """Pages that a killed run held and that wait again."""
+    seeds: SeedBook | None = None
+    """The list of a fetch."""
+
+
+class Starts(Struct, frozen=True):
+    """What a job begins with: start URLs, or a list that is read while it runs."""
+
+    urls: Sequence[str] = ()
+    """Normalised."""
+    list_digest: bytes = b""
+
+    @property
+    def digest(self) -> bytes:
+        """What a resumed run compares."""
+        return self.list_digest or jobs.start_digest(self.urls)
 
 
 def open_job(
-    db: Database, name: str, settings: Settings, urls: Sequence[str], now: int, sets: tuple[IgnoreSet, ...] = ()
+    db: Database,
+    name: str,
+    settings: Settings,
+    starts: Starts,
+    now: int,
+    sets: tuple[IgnoreSet, ...] = (),
+    *,
+    retry_failed: bool = False,
 ) -> Opened:
-    """Make or resume the one job of an embedded tracker; `urls` are normalised start URLs."""
+    """Make or resume the one job of an embedded tracker; with `retry_failed`, pages that failed get new tries."""
     job = jobs.find_job(db)
     given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     if job is None:
-        return _create(db, name, settings, given, urls, now)
+        return _create(db, name, settings, given, starts, now)
     before = jobs.given_of(db, job)
     version, known = jobs.latest_rules(db, job.job_id)
     rules = keep_changes(known, before.rules, given.rules)
@@ -50,7 +73,9 @@ def open_job(
     if job.outcome == "failed":
         # before the sums of the job are read
         jobs.try_again(db, job.job_id, settings.tries)
-    frontier, _, _ = _build(db, job.job_id, settings, ruleset)
+    if retry_failed:
+        jobs.try_failed_again(db, job.job_id, settings.tries)
+    frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
     with db.transaction():
         if rules != known:
@@ -59,7 +84,7 @@ def open_job(
         jobs.save_given(db, job.job_id, given)
     if job.judged != ruleset.version:
         rejudge(db, job.job_id, ruleset)
-    return Opened(job, frontier, settings, True, given_back)
+    return Opened(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
 
 
 def _without_secrets(settings: Settings) -> Settings:
@@ -67,20 +92,29 @@ def _without_secrets(settings: Settings) -> Settings:
     return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
 
 
-def _create(db: Database, name: str, settings: Settings, given: jobs.Given, urls: Sequence[str], now: int) -> Opened:
+def _create(db: Database, name: str, settings: Settings, given: jobs.Given, starts: Starts, now: int) -> Opened:
+    urls = starts.urls
     ruleset = Ruleset(1, compile_include(given.rules, urls), compile_ignores(given.rules, urls))
     with db.transaction():
-        job = jobs.create_job(db, name, given, jobs.start_digest(urls), now)
+        job = jobs.create_job(db, name, given, starts.digest, now)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
         for url in urls:
             sites.add(url)
         admission.add_starts(urls)
-    return Opened(job, frontier, settings, False, 0)
+        if settings.seed:
+            begin_list(db, job.job_id)
+    return Opened(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
+
+
+def _seeds(db: Database, job_id: int, settings: Settings, admission: Admission) -> SeedBook | None:
+    return SeedBook(db, job_id, admission) if settings.seed else None
 
 
 def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> tuple[Frontier, Admission, Sites]:
-    scope = Scope(settings.level, settings.page_only, settings.offsite_links, settings.max_redirects)
+    scope = Scope(
+        settings.level, settings.page_only, settings.offsite_links, settings.max_redirects, listed=bool(settings.seed)
+    )
     hosts = Hosts(db, job_id)
     admission = Admission(db, job_id, scope, ruleset, hosts, settings.tries)
     sites = Sites(db, job_id, scope, hosts, admission, no_parent=settings.no_parent)

@@ -37,6 +37,8 @@ __all__ = [
     "repairs",
     "results",
     "robots",
+    "seed_lists",
+    "seeds",
 ]
 
 metadata = MetaData(
@@ -63,6 +65,8 @@ GIVEN_WORDS = "what the last command line gave, as JSON: settings and patterns; 
 JUDGED_WORDS = (
     "the version of job_rulesets that every waiting page was judged by; the latest, unless a kill came between"
 )
+
+SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
 jobs = Table(
     "jobs",
@@ -125,6 +129,7 @@ pages = Table(
     Column("redirects", SmallInteger, nullable=False, server_default="0", comment="redirects that led here in a row"),
     Column("found_as", SmallInteger, nullable=False, comment="how it was found first (model.link.FoundAs)"),
     Column("via_id", BigInteger, comment="the page that led here first; NULL for start pages"),
+    Column("seed_id", BigInteger, comment=SEED_WORDS),
     Column("on_site", Boolean, nullable=False, comment="lies on the site, by host and path"),
     Column("included", Boolean, nullable=False, comment="matches an include pattern, or the job has none"),
     Column("in_scope", Boolean, nullable=False, comment="some relation admits it now"),
@@ -236,6 +241,39 @@ cookies = Table(
     Column("http_only", Boolean, nullable=False, comment="kept for the cookie file that is written at the end"),
     Column("expires_at", BigInteger, nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"),
     Column("set_at", BigInteger, nullable=False, comment="Unix µs at which it was said; the later one counts"),
+    sqlite_with_rowid=False,
+)
+
+seeds = Table(
+    "seeds",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column(
+        "page_id",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="the page of a seed line that says more than its URL",
+    ),
+    Column("line", BigInteger, nullable=False, comment="counted from 1"),
+    Column("digest", Text, nullable=False, comment="SHA-1 of the payload that the list knows, hex; or empty"),
+    Column("etag", Text, nullable=False, comment="validator that the list knows, or empty"),
+    Column("last_modified", Text, nullable=False, comment="validator that the list knows, or empty"),
+    Column("captured_at", BigInteger, comment="Unix µs: when what the list knows was recorded; NULL: not known"),
+    Column("meta_json", Text, nullable=False, comment="the line's other fields, a JSON object of strings; or empty"),
+    sqlite_with_rowid=False,
+)
+
+seed_lists = Table(
+    "seed_lists",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("place_offset", BigInteger, nullable=False, server_default="0", comment="where to read on: bytes or rows"),
+    Column("place_number", BigInteger, nullable=False, server_default="0", comment="number of the last line read"),
+    Column("lines", BigInteger, nullable=False, server_default="0", comment="URLs taken, of this shard"),
+    Column("bad", BigInteger, nullable=False, server_default="0", comment="lines that are no URL, and bad fields"),
+    Column("duplicates", BigInteger, nullable=False, server_default="0", comment="lines whose URL an earlier one has"),
+    Column("ended", Boolean, nullable=False, server_default=false(), comment="the whole list was read"),
     sqlite_with_rowid=False,
 )
 

@@ -9,9 +9,11 @@ import pytest
 from muniment.archive.check import check
 from muniment.archive.index import join
 from muniment.archive.journal import entries, rewrite
+from muniment.model.capture import Earlier
 from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
 HTML = b"<p>words</p>" * 50
+NOT_MODIFIED = {"body": b"", "status_line": "HTTP/1.1 304 Not Modified"}
 
 
 @pytest.fixture
@@ -82,6 +84,43 @@ def test_defects_of_records(sound, name):
 def test_http_two_status_line(sound):
     spoil(sound, 1, b"HTTP/1.1 200 OK", b"HTTP/2 200 OK")
     assert "http" in codes(sound)
+
+
+@pytest.fixture
+def revisited(directory):
+    segment = directory.segment()
+    earlier = Earlier("http://a.example/1", 5_000_001)
+    segment.write(exchange("http://a.example/1", HTML), page_context(), earlier, unchanged=True)
+    segment.write(exchange("http://a.example/1", **NOT_MODIFIED), page_context(), earlier, unchanged=True)
+    segment.seal()
+    assert check(directory.out).faults == ()
+    return directory
+
+
+REVISITS = {
+    "no profile": (1, b"WARC-Profile", b"X-Profile", {"field"}),
+    "identical without digest": (1, b"WARC-Payload-Digest", b"X-Payload-Digest", {"field"}),
+    "identical with another digest": (1, b"WARC-Payload-Digest: sha1:", b"WARC-Payload-Digest: sha1:A", set()),
+    "not modified, but answered": (4, b"HTTP/1.1 304", b"HTTP/1.1 200", {"http", "block-digest"}),
+    "date of another shape": (4, b"Refers-To-Date: 1970", b"Refers-To-Date: 70", {"field"}),
+}
+
+
+@pytest.mark.parametrize("name", REVISITS)
+def test_defects_of_revisits(revisited, name):
+    index, old, new, expected = REVISITS[name]
+    spoil(revisited, index, old, new)
+    assert codes(revisited) >= expected
+    assert check(revisited.out).faults
+
+
+def test_a_304_that_was_not_asked_for_is_not_unchanged(directory):
+    segment = directory.segment()
+    segment.write(exchange("http://a.example/1", **NOT_MODIFIED), page_context(), unchanged=True)
+    segment.seal()
+    assert [fault.text for fault in check(directory.out).faults] == [
+        "unchanged is True in the row and False in the record"
+    ]
 
 
 def test_interim_response(sound):

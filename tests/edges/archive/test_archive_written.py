@@ -147,6 +147,24 @@ def test_revisits_only_of_whole_payloads_over_100_bytes(directory):
     assert kinds == ["response", "revisit", "response", "response", "response"]
 
 
+def test_what_is_unchanged_is_a_revisit_whatever_its_length(directory):
+    segment = directory.segment()
+    earlier = Earlier("https://site.example/", None)
+    rows = [
+        segment.write(x, page_context(), earlier, unchanged=True)
+        for x in (
+            exchange(body=b"x"),
+            exchange(body=b"x" * 101),
+            exchange(body=b"", status_line="HTTP/1.1 304 Not Modified"),
+            exchange(body=b"x", truncated="time"),
+        )
+    ]
+    segment.seal()
+    assert [row.record_type for row in rows] == ["revisit", "revisit", "revisit", "response"]
+    assert [(row.body_length, bool(row.digest)) for row in rows] == [(1, True), (101, True), (0, False), (1, True)]
+    assert check(directory.out).faults == ()
+
+
 def test_the_directory_is_sound_and_its_index_is_queried(directory):
     segment = directory.segment()
     captures = write_all(segment)

@@ -17,7 +17,7 @@ from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker.admission import unpack_children
 from muniment.tracker.engine import Database
 from muniment.tracker.frontier import FinishReport
-from muniment.tracker.opening import open_job
+from muniment.tracker.opening import Starts, open_job
 from muniment.tracker.tables import attempts, jobs, pages, relations, repairs
 
 Web = Mapping[str, Links]
@@ -39,7 +39,7 @@ class Tracker:
 
     def open(self) -> None:
         self.db = Database.open_sqlite(self.path)
-        self.opened = open_job(self.db, "job", Settings(**self.settings), self.urls, 1_000)
+        self.opened = open_job(self.db, "job", Settings(**self.settings), Starts(self.urls), 1_000)
         self.frontier = self.opened.frontier
         self.job_id = self.opened.job.job_id
 

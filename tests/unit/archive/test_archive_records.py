@@ -79,6 +79,20 @@ def test_revisit_refers_to_the_earlier_capture():
     assert header.get("warc-truncated") == "length"
 
 
+@pytest.mark.parametrize("captured_at", [None, 5_000_001])
+def test_revisits_name_only_what_is_known(captured_at):
+    x = exchange()
+    earlier = Earlier("https://site.example/", captured_at)
+    known = ["warc-refers-to-target-uri", "warc-refers-to-date"] if captured_at else []
+    for payload_sha1, profile in ((bytes(20), "identical-payload-digest"), (None, "server-not-modified")):
+        record = records.revisit_header(records.Event.of(x, INFO), URN, earlier, payload_sha1, x.head)
+        header, _ = parts(record + x.head + records.RECORD_END)
+        assert header.get("warc-profile") == f"http://netpreserve.org/warc/1.1/revisit/{profile}"
+        assert [name for name, _ in header.fields if name.startswith("warc-refers-to")] == known
+        payload = [name for name, _ in header.fields if name in {"warc-payload-digest", "warc-truncated"}]
+        assert bool(payload) is (payload_sha1 is not None)
+
+
 def test_metadata_names_links_and_leaves_out_an_unknown_depth():
     links = (("https://a.example/", "a"), ("https://b.example/x y", "img"))
     block = records.metadata_block(page_context(links, via="https://via.example/", depth=3), 34)

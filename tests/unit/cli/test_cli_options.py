@@ -8,16 +8,16 @@ import pytest
 from muniment.cli import main
 from muniment.cli.options import read_settings, setting_options
 from muniment.errors import NotYetError
-from muniment.settings import DelayRange, Settings, options
+from muniment.settings import Command, DelayRange, Settings, defaults, options
 
 
-def settings_of(*arguments: str) -> Settings:
+def settings_of(*arguments: str, of: Command = "crawl") -> Settings:
     got = []
 
     @click.command()
-    @setting_options
+    @setting_options(of)
     def command(**given):
-        got.append(read_settings(given))
+        got.append(read_settings(of, given))
 
     command.main(list(arguments), standalone_mode=False)
     return got[0]
@@ -35,7 +35,8 @@ def complaint(capsys, *arguments: str) -> str:
 
 
 def test_nothing_given_is_the_defaults():
-    assert settings_of() == Settings()
+    assert settings_of() == Settings() == defaults("crawl")
+    assert settings_of(of="fetch") == defaults("fetch")
 
 
 @pytest.mark.parametrize(
@@ -65,15 +66,14 @@ def test_options_become_settings(arguments, field, value):
 
 
 LATER = [option.flags[0] for _, _, _, option in options() if option.later]
-VALUES = {"--min-inflight": "7", "--start-inflight": "7", "--mode": "polite"}
+VALUES = {"--min-inflight": "7", "--start-inflight": "7", "--mode": "polite", "--reorder": "off"}
 
 
 @pytest.mark.parametrize("flag", LATER)
 def test_options_of_a_later_version_say_so(flag):
-    name = flag[2:].replace("-", "_")
-    kind = next(kind for field, kind, _, _ in options() if field == name)
+    kind, option = next((kind, option) for _, kind, _, option in options() if option.flags[0] == flag)
     with pytest.raises(NotYetError) as caught:
-        settings_of(*([flag] if kind is bool else [flag, VALUES.get(flag, "x")]))
+        settings_of(*([flag] if kind is bool else [flag, VALUES.get(flag, "x")]), of=option.only or "crawl")
     assert flag in str(caught.value)
 
 

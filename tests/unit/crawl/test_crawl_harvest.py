@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import zlib
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from muniment.archive.records import outlink_line
 from muniment.crawl.harvest import Manner, Refused, finished, harvest, refused
 from muniment.crawl.outlinks import Outlinks
+from muniment.model.capture import Earlier
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
+from muniment.model.prior import Prior
 from muniment.testing.exchanges import exchange
 from muniment.testing.pages import claim
 
@@ -41,6 +44,25 @@ def test_links_of_a_page():
     assert page.done
     assert page.context.outlinks == lines(IMAGE, NEXT)
     assert page.found.entries
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_what_its_seed_line_knows_need_not_be_stored(store):
+    known = claim(URL, prior=Prior(hashlib.sha1(BODY).hexdigest(), '"a"', "", 5))
+    page = harvest(known, exchange(URL, BODY), Outlinks(), Manner(3, store_unchanged=store))
+    assert page.unchanged
+    assert page.earlier == (None if store else Earlier(URL, 5))
+    assert bool(Manner(3, store_unchanged=store).conditions(known)) is not store
+    other = harvest(known, exchange(URL, b"other"), Outlinks(), Manner(3, store_unchanged=store))
+    assert (other.unchanged, other.earlier) == (False, None)
+
+
+def test_a_304_to_a_request_without_conditions_is_an_answer():
+    known = claim(URL, prior=Prior(etag='"a"'))
+    for store in (False, True):
+        answer = exchange(URL, b"", status_line="HTTP/1.1 304 Not Modified")
+        page = harvest(known, answer, Outlinks(), Manner(3, store_unchanged=store))
+        assert page.unchanged is not store
 
 
 def headed(*headers, body=BODY, **page):

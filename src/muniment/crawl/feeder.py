@@ -1,0 +1,80 @@
+"""Feeder: takes the seed list of a fetch in while its pages are being fetched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from muniment.crawl.events import EventLog
+from muniment.model.link import FoundAs
+from muniment.model.seed import BadLine, SeedBatch, SeedLine
+from muniment.model.url import url_key
+from muniment.rules.shards import in_shard
+from muniment.seeds.read import batches
+from muniment.seeds.source import Source
+from muniment.settings import Settings
+from muniment.tracker.seeds import ListRead, SeedBook
+
+__all__ = ["Feeder"]
+
+_PLENTY = 20_000
+"""Pages that wait, from which on the list is read with leave: one batch now and then."""
+_MOST_AHEAD = 1_000_000
+"""Pages that wait, from which on it is not read at all: among so many there are enough hosts."""
+_NAMED = 10
+_MOST_EVENTS = 1_000
+"""Bad lines that `crawl.jsonl` names."""
+
+
+class Feeder:
+    """Reads one list from where the last run left it."""
+
+    def __init__(self, source: Source, book: SeedBook, settings: Settings, events: EventLog) -> None:
+        self._book, self._events = book, events
+        self._shard, self._shards = settings.shard, settings.shards
+        self._batches: Iterator[SeedBatch] = batches(source, book.read.place) if self.waiting else iter(())
+        self._told = 0
+        self.named: list[BadLine] = []
+        """The first bad lines of this run."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the list goes on."""
+        return not self._book.read.ended
+
+    @property
+    def read(self) -> ListRead:
+        """How far the list was read."""
+        return self._book.read
+
+    def hurried(self, pending: int) -> bool:
+        """Whether so few pages wait that the list is to be read at once."""
+        return self.waiting and pending < _PLENTY
+
+    def step(self, pending: int) -> Counter[int]:
+        """Take in one batch while `pending` pages wait; returns pages newly pending per host number."""
+        if not self.waiting or pending >= _MOST_AHEAD:
+            return Counter()
+        batch = next(self._batches, None)
+        if batch is None:
+            self._book.end()
+            return Counter()
+        self._tell(batch.bad)
+        return self._book.admit(self._mine(batch))
+
+    def _mine(self, batch: SeedBatch) -> SeedBatch:
+        if self._shards == 1:
+            return batch
+        return structs.replace(batch, lines=[line for line in batch.lines if self._is_mine(line)])
+
+    def _is_mine(self, line: SeedLine) -> bool:
+        # a sitemap is a part of the list, which every shard reads
+        return line.found_as is FoundAs.SITEMAP or in_shard(url_key(line.url), self._shard, self._shards)
+
+    def _tell(self, bad: list[BadLine]) -> None:
+        self.named += bad[: _NAMED - len(self.named)]
+        for line in bad[: max(0, _MOST_EVENTS - self._told)]:
+            self._events.write("skip", line=line.number, reason=f"line: {line.reason}")
+        self._told += len(bad)

@@ -1,0 +1,55 @@
+"""Seed lists: the lines that a fetch works off, and how far it has read."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.model.link import FoundAs
+from muniment.model.prior import Prior
+
+__all__ = ["BadLine", "SeedBatch", "SeedLine", "SeedPlace"]
+
+_NOTHING = Prior()
+
+
+class SeedLine(Struct, frozen=True):
+    """One line of a seed list: a URL to fetch, and what the list knows of it."""
+
+    number: int
+    """Counted from 1: line, row or entry."""
+    url: str
+    """In normal form, without fragment; of any scheme."""
+    meta_json: str = ""
+    """What else the line says, as a JSON object of strings; empty when nothing."""
+    prior: Prior = _NOTHING
+    found_as: FoundAs = FoundAs.START
+    """`SITEMAP` for a sitemap that names further lines, `SITEMAP_URL` for what one lists."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a URL and nothing more."""
+        return not self.meta_json and self.prior == _NOTHING
+
+
+class BadLine(Struct, frozen=True):
+    """A line that is no URL, or a field of a line that is not what it should be."""
+
+    number: int
+    reason: str
+
+
+class SeedPlace(Struct, frozen=True):
+    """Where in a list to read on."""
+
+    offset: int = 0
+    """Bytes of a text file, else rows or entries."""
+    number: int = 0
+    """Of the last line that was read."""
+
+
+class SeedBatch(Struct, frozen=True):
+    """Some lines of a list, in order."""
+
+    lines: list[SeedLine]
+    bad: list[BadLine]
+    end: SeedPlace

@@ -1,0 +1,100 @@
+"""Claims: the pages of a host that are due, with all that a worker needs to know of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, case, select
+from sqlalchemy.sql import FromClause
+
+from muniment.model.page import Claim
+from muniment.model.prior import Prior
+from muniment.model.url import MOST_URL, full_length, is_web
+from muniment.rules.scope import FAR, Scope
+from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.tables import PENDING, pages, seeds
+
+__all__ = ["Claims"]
+
+_parent, _seed = pages.alias("parent"), pages.alias("seed")
+_COLUMNS = (
+    pages.c.id, pages.c.url, pages.c.ruleset, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
+    pages.c.found_as, _parent.c.url, pages.c.on_site,
+)  # fmt: skip
+_WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
+_NAMES = "job", "host", "now", "most"
+
+
+def _due(statement: Select[Any], source: FromClause) -> Prepared:
+    due = (
+        statement.select_from(source)
+        .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
+        .where(pages.c.ready_at <= bindparam("now"))
+        .order_by(pages.c.nice, pages.c.id)
+        .limit(bindparam("most"))
+    )
+    return Prepared(due, *_NAMES)
+
+
+_FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
+_LISTED = _due(
+    select(
+        *_COLUMNS, pages.c.redirects, _seed.c.url, seeds.c.page_id, seeds.c.meta_json, seeds.c.digest, seeds.c.etag,
+        seeds.c.last_modified, seeds.c.captured_at,
+    ),
+    _WITH_PARENT.outerjoin(_seed, (_seed.c.job_id == pages.c.job_id) & (_seed.c.id == pages.c.seed_id)).outerjoin(
+        seeds,
+        (seeds.c.job_id == pages.c.job_id)
+        & (seeds.c.page_id == case((pages.c.seed_id.is_(None), pages.c.id), else_=pages.c.seed_id)),
+    ),
+)  # fmt: skip
+
+
+class Claims:
+    """Looks up what is due and makes claims of it; within the caller's transaction."""
+
+    def __init__(self, db: Database, job_id: int, scope: Scope) -> None:
+        self._db, self._job_id, self._scope = db, job_id, scope
+        self._statement = _LISTED if scope.listed else _FOUND
+        self._last = 0
+
+    def due(self, host_id: int, now: int, most: int) -> list[Row]:
+        """The first pages of a host that are due: page id, URL, version of the rules, and what `claim` takes."""
+        return self._db.rows(self._statement, (self._job_id, host_id, now, most))
+
+    def claim(self, row: Row, host: str, tries: int) -> Claim:
+        """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
+        page_id, url, _, tried, left, hops, found_as, via, site, *listed = row
+        left = left if tried else tries
+        self._last += 1
+        seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else ("", "", "", None)
+        return Claim(
+            page_id=page_id,
+            claim_id=self._last,
+            url=url,
+            host=host,
+            attempt=tried + 1,
+            last_try=left <= 1,
+            depth=-1 if hops == FAR else hops,
+            found_as=found_as,
+            via=via or "",
+            follow=self._scope.follows(bool(site)),
+            seed_url=seed_url,
+            meta_json=meta_json,
+            barred=barred,
+            prior=prior,
+        )
+
+    def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:
+        redirects, seed_url, more, meta_json, digest, etag, last_modified, captured_at = listed
+        barred = ""
+        if redirects > self._scope.max_redirects:
+            barred = f"limit: more than {self._scope.max_redirects} redirects lead here"
+        elif not is_web(url):
+            barred = f"scheme: {url.partition(':')[0]} is neither http nor https"
+        elif (length := full_length(url)) > MOST_URL:
+            barred = f"limit: a URL of {length} characters; at most {MOST_URL} are asked for"
+        # what a redirect leads to is another page than the list knows
+        known = more is not None and seed_url is None and (digest or etag or last_modified)
+        prior = Prior(digest, etag, last_modified, captured_at) if known else None
+        return seed_url or url, meta_json or "", barred, prior

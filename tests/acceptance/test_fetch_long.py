@@ -1,0 +1,47 @@
+"""A long list: fetched while it is read, in flat memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from crawled import wait_until
+
+from muniment.testing.nginx import Nginx
+
+LINES = 200_000
+MOST_RSS = 400 << 20
+"""All processes together while it runs; a fifth of it is the interpreter with what it imports, thrice."""
+
+
+def test_two_hundred_thousand_lines(muniment: Any, nginx: Callable[..., Nginx], tmp_path: Path) -> None:
+    root = tmp_path / "site"
+    root.mkdir()
+    (root / "x").write_text("x" * 200)
+    server = nginx(root)
+    (tmp_path / "list.txt").write_text("".join(f"{server.url}x?{number}\n" for number in range(LINES)))
+    begun = time.monotonic()
+    process = muniment.start("fetch", "list.txt", "-o", "out", "--workers", 2, "--quiet")
+    wait_until(server.requests, "the first request", 20)
+    first = time.monotonic() - begun
+    everything = psutil.Process(process.pid)
+    most = 0
+    end = time.monotonic() + 25
+    while process.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(psutil.Error):
+            most = max(most, sum(one.memory_info().rss for one in [everything, *everything.children(recursive=True)]))
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) in (0, 3)
+    asked = len(server.requests())
+    print(f"first request after {first:.1f} s, {most >> 20} MiB, {asked} requests")
+    assert most < MOST_RSS
+    done = [json.loads(line) for line in (tmp_path / "out" / "crawl.jsonl").read_text().splitlines()]
+    captured = {event["url"] for event in done if event["event"] == "capture"}
+    assert len(captured) > 2000
+    assert muniment("check", "out").code == 0

@@ -1,0 +1,198 @@
+"""A seed list in the tracker: lines become pages once, hops belong to their line, places outlast a kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim
+from muniment.model.prior import Prior
+from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
+from muniment.model.url import host_of, is_web
+from muniment.settings import Settings
+from muniment.testing.pages import finish_batch, finished
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+from muniment.tracker.opening import Starts, open_job
+from muniment.tracker.tables import pages, seeds
+
+A, B, C = (f"https://{name}.example/" for name in "abc")
+
+
+class ListTracker:
+    """One fetch in one file."""
+
+    def __init__(self, path: Path, **settings: object) -> None:
+        self.path, self.settings = path, Settings(seed="list", **settings)
+        self.open()
+
+    def open(self, **how: bool) -> None:
+        self.db = Database.open_sqlite(self.path)
+        self.opened = open_job(self.db, "job", self.settings, Starts(list_digest=b"d" * 16), 1_000, **how)
+        self.frontier, self.book = self.opened.frontier, self.opened.seeds
+        self.job_id = self.opened.job.job_id
+
+    def reopen(self, **how: bool) -> None:
+        self.db.close()
+        self.open(**how)
+
+    def admit(self, *lines: SeedLine | str, bad: int = 0) -> int:
+        """Take in one batch; returns how many pages became pending."""
+        at = self.book.read.place.number
+        made = [line if isinstance(line, SeedLine) else SeedLine(at + n, line) for n, line in enumerate(lines, 1)]
+        batch = SeedBatch(made, [BadLine(0, "x")] * bad, SeedPlace(100 * (at + len(made)), at + len(made)))
+        return sum(self.book.admit(batch).values())
+
+    def claims(self) -> dict[str, Claim]:
+        found = self.frontier.claim([(host, 1000) for host in sorted(self.frontier.pending())], 10**12)
+        return {claim.url: claim for claim in found}
+
+    def finish(self, claim: Claim, *redirects: str, **how: object) -> None:
+        links = [(url, FoundAs.REDIRECT) for url in redirects]
+        self.frontier.finish(finish_batch([finished(claim, links, **how)], links), 0, 0)
+
+    def urls(self) -> list[str]:
+        return list(self.db.connection.execute(select(pages.c.url).order_by(pages.c.id)).scalars())
+
+
+@pytest.fixture
+def tracker(tmp_path):
+    made = ListTracker(tmp_path / "tracker.sqlite")
+    yield made
+    made.db.close()
+
+
+def test_a_line_is_a_page_once(tracker):
+    assert tracker.admit(A, B, A) == 2
+    assert tracker.admit(B, C) == 1
+    read = tracker.book.read
+    assert (read.lines, read.duplicates, read.place.number) == (5, 2, 5)
+    assert tracker.urls() == [A, B, C]
+
+
+def test_a_url_is_known_by_all_of_it(tracker):
+    assert tracker.admit(A + "?PHPSESSID=0123456789abcdef", A + "?PHPSESSID=abcdef0123456789", A) == 3
+
+
+def test_a_plain_line_is_stored_once(tracker):
+    tracker.admit(A, SeedLine(2, B, '{"x":"y"}', Prior("d", "e", "l", 7)))
+    rows = [tuple(row) for row in tracker.db.connection.execute(select(seeds))]
+    assert rows == [(1, 2, 2, "d", "e", "l", 7, '{"x":"y"}')]
+
+
+def test_claims_bring_what_the_line_says(tracker):
+    tracker.admit(A, SeedLine(2, B, '{"x":"y"}', Prior("d", "e", "l", 7)))
+    claims = tracker.claims()
+    assert (claims[A].seed_url, claims[A].meta_json, claims[A].prior) == (A, "", None)
+    assert (claims[B].seed_url, claims[B].meta_json, claims[B].prior) == (B, '{"x":"y"}', Prior("d", "e", "l", 7))
+    assert not any(claim.follow or claim.barred for claim in claims.values())
+
+
+def test_every_hop_belongs_to_its_line(tracker):
+    tracker.admit(SeedLine(1, A, '{"x":"y"}', Prior("d")))
+    tracker.finish(tracker.claims()[A], B, status=301)
+    second = tracker.claims()[B]
+    tracker.finish(second, C, status=301)
+    third = tracker.claims()[C]
+    for claim in (second, third):
+        assert (claim.seed_url, claim.meta_json, claim.prior, claim.depth) == (A, '{"x":"y"}', None, 0)
+    assert third.via == B
+
+
+def test_a_line_that_was_led_to_before_it_was_fetched_becomes_its_own(tracker):
+    tracker.admit(A)
+    tracker.finish(tracker.claims()[A], B, status=301)
+    assert tracker.admit(SeedLine(2, B, '{"b":"b"}')) == 0
+    claim = tracker.claims()[B]
+    assert (claim.seed_url, claim.meta_json) == (B, '{"b":"b"}')
+    assert tracker.book.read.duplicates == 0
+
+
+def test_a_line_that_was_captured_as_a_hop_stays_so(tracker):
+    tracker.admit(A)
+    tracker.finish(tracker.claims()[A], B, status=301)
+    tracker.finish(tracker.claims()[B])
+    assert tracker.admit(B) == 0
+    assert tracker.claims() == {}
+    assert tracker.book.read.duplicates == 0
+
+
+def test_what_cannot_be_asked_for_is_barred(tracker):
+    tracker.admit("ftp://a.example/", "mailto:a@a.example", A + "x" * 9000)
+    barred = {claim.url[:6]: (claim.host, claim.barred) for claim in tracker.claims().values()}
+    assert barred == {
+        "ftp://": ("", "scheme: ftp is neither http nor https"),
+        "mailto": ("", "scheme: mailto is neither http nor https"),
+        "https:": ("a.example", "limit: a URL of 9018 characters; at most 8000 are asked for"),
+    }
+
+
+def test_a_redirect_beyond_the_limit_is_barred(tmp_path):
+    tracker = ListTracker(tmp_path / "tracker.sqlite", max_redirects=2)
+    tracker.admit(A + "0")
+    for number in range(3):
+        claim = tracker.claims()[f"{A}{number}"]
+        assert not claim.barred
+        tracker.finish(claim, f"{A}{number + 1}", status=302)
+    [claim] = tracker.claims().values()
+    assert (claim.url, claim.seed_url) == (A + "3", A + "0")
+    assert claim.barred == "limit: more than 2 redirects lead here"
+    tracker.db.close()
+
+
+def test_a_place_outlasts_a_kill(tracker):
+    tracker.admit(A, B, bad=3)
+    before = tracker.book.read
+    tracker.reopen()
+    assert tracker.book.read == before
+    assert tracker.admit(A, C) == 1
+    assert (tracker.book.read.duplicates, tracker.book.read.bad) == (1, 3)
+
+
+def test_a_job_is_not_over_before_its_list_is(tracker):
+    assert tracker.frontier.settle(0) == "ACTIVE"
+    tracker.admit(A)
+    tracker.finish(tracker.claims()[A])
+    assert tracker.frontier.settle(0) == "ACTIVE"
+    tracker.book.end()
+    assert tracker.frontier.settle(0) == "FINISHED"
+
+
+def test_failed_pages_are_tried_again(tracker):
+    tracker.admit(A, B)
+    claims = tracker.claims()
+    tracker.finish(claims[A])
+    tracker.finish(claims[B], status=0, error="reset: x")
+    tracker.book.end()
+    tracker.frontier.settle(0)
+    assert jobs.any_failed(tracker.db, tracker.job_id)
+    tracker.reopen(retry_failed=True)
+    assert (tracker.frontier.totals.captured, tracker.frontier.totals.failed) == (1, 0)
+    again = tracker.claims()
+    assert list(again) == [B]
+    assert again[B].attempt == 2
+    tracker.finish(again[B])
+    assert tracker.frontier.totals.captured == 2
+    assert not jobs.any_failed(tracker.db, tracker.job_id)
+
+
+def test_a_sitemap_lists_pages_of_the_list(tracker):
+    tracker.admit(SeedLine(1, A, found_as=FoundAs.SITEMAP))
+    claim = tracker.claims()[A]
+    links = [(B, FoundAs.SITEMAP_URL), (C, FoundAs.SITEMAP)]
+    tracker.frontier.finish(finish_batch([finished(claim, links)], links), 0, 0)
+    listed = tracker.claims()
+    assert (listed[B].depth, listed[B].seed_url, listed[B].via) == (0, B, A)
+    assert listed[C].found_as == FoundAs.SITEMAP
+
+
+def test_the_cache_forgets_and_the_tracker_does_not(tracker):
+    urls = [f"{A}{number}" for number in range(2500)]
+    assert sum(tracker.admit(*urls[at : at + 500]) for at in range(0, 2500, 500)) == 2500
+    tracker.reopen()
+    assert tracker.admit(*urls[::2]) == 0
+    assert tracker.book.read.duplicates == 1250
+    assert all(is_web(url) and host_of(url) == "a.example" for url in tracker.urls())
