@@ -212,6 +212,16 @@ def test_only_the_same_list_resumes(muniment: Any, site: Nginx, tmp_path: Path) 
     assert "a crawl of other start URLs" in complaint(muniment("fetch", "list.txt", "-o", "crawl"))
 
 
+def test_a_list_that_is_damaged_farther_on_ends_the_run(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    urls = [f"{site.url}{number % 10}.html?{number}" for number in range(30_000)]
+    whole = gzip.compress(sitemap(urls).encode())
+    (tmp_path / "list.xml.gz").write_bytes(whole[: len(whole) * 9 // 10])
+    done = fetched(muniment, "list.xml.gz", "-o", "out", code=2)
+    assert "the list list.xml.gz cannot be read: Compressed file ended" in done.stderr
+    assert not list((tmp_path / "out").glob("*.open"))
+    assert muniment("check", "out").code == 0
+
+
 # -- seed 004, with muniment for ami
 
 STATUSES = "SELECT status, count(*) AS n FROM 'muniment-out/captures.parquet' GROUP BY status ORDER BY n DESC;"

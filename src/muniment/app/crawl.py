@@ -184,11 +184,14 @@ async def _run(
 
 
 def _first_urls(source: Source) -> list[str]:
-    """The web addresses at the beginning of a list; raises UsageError when it holds nothing at all."""
-    batch = next(batches(source, SeedPlace()), None)
+    """The first web addresses of a list; raises UsageError when it holds nothing at all."""
+    batch = None
+    for batch in batches(source, SeedPlace()):
+        if urls := [line.url for line in batch.lines if is_web(line.url)]:
+            return urls
     if batch is None:
         raise UsageError(f"the list {source.name} is empty")
-    return [line.url for line in batch.lines if is_web(line.url)]
+    return []
 
 
 async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:

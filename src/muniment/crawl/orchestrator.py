@@ -54,7 +54,6 @@ class Orchestrator:
         launch: Any,
         feeder: Feeder | None = None,
     ) -> None:
-        """`feeder` brings the pages of a list."""
         settings = setup.settings
         self._frontier, self._shelf, self._events = frontier, shelf, events
         self._limits, self._feeder = limits, feeder
@@ -116,8 +115,8 @@ class Orchestrator:
         if self._outcome is not None:
             return self._outcome
         held = any(member.held for member in self._crew.members.values())
-        feeding = self._feeder is not None and self._feeder.waiting
-        if not (held or self._schedule.pending or feeding or self._frontier.repairing or self._steering.judging):
+        more = self._schedule.pending or (self._feeder is not None and self._feeder.waiting)
+        if not (held or more or self._frontier.repairing or self._steering.judging):
             return Outcome(0 if self._frontier.totals.starts_captured else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None
@@ -151,7 +150,10 @@ class Orchestrator:
         """Take in some of the list."""
         if self._feeder is None or not self._feeder.waiting or self._paused:
             return
-        self._add_pending(self._feeder.step(self._schedule.pending), {})
+        try:
+            self._add_pending(self._feeder.step(self._schedule.pending), {})
+        except MunimentError as error:
+            self._give_up(error)  # a damaged list ends the run, and what was fetched is sealed
         if self._feeder.hurried(self._schedule.pending):
             self._wake.set()
             await asyncio.sleep(0)

@@ -22,7 +22,7 @@ from muniment.model.url import MOST_URL, full_length, host_of, is_web, url_key
 from muniment.rules.patterns import Patterns
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
 from muniment.rules.sessions import page_key
-from muniment.tracker.engine import Database, Lookup, Prepared
+from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.seen import SeenCache, pack, page_of
 from muniment.tracker.tables import pages, relations, repairs
@@ -41,9 +41,6 @@ _BY_KEY = Prepared(
     ),
     "job",
     "k",
-)
-_BY_KEYS = Lookup(
-    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops), pages.c.job_id, pages.c.key
 )
 _DRAFT = Prepared(
     select(
@@ -211,27 +208,18 @@ class Admission:
     def add_listed(self, urls: list[tuple[str, FoundAs]]) -> Listed:
         """Take in URLs that nothing leads to."""
         known = self.last_id
-        keys = [self._key(url) for url, _ in urls]
-        self._look_up(keys)
         fresh: list[_New] = []
         wanted: dict[int, Offer] = {}
         found = []
-        for key, (url, found_as) in zip(keys, urls, strict=True):
-            word = self._seen.words([key])[0]
+        for url, found_as in urls:
+            key = self._key(url)
+            word = self._word(key)
             if word is None:
                 word = self._introduce(fresh, key, url, found_as, None)
             page_id = page_of(word)
             found.append(page_id)
             wanted.setdefault(page_id, Offer()).link = 0
         return Listed(self._apply(fresh, wanted), found, known)
-
-    def _look_up(self, keys: list[bytes]) -> None:
-        """Have the cache know which of many keys are known."""
-        if self._seen.complete:
-            return
-        asked = [key for key, word in zip(keys, self._seen.words(keys), strict=True) if word is None]
-        for key, *word in self._db.lookup(_BY_KEYS, self._job_id, asked):
-            self._seen.put(key, pack(*word))
 
     def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""

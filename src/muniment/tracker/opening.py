@@ -74,6 +74,8 @@ def open_job(
         # before the sums of the job are read
         jobs.try_again(db, job.job_id, settings.tries)
     if retry_failed:
+        # before its pages wait again: a run that is killed then must not find a job that is over
+        jobs.reopen(db, job.job_id)
         jobs.try_failed_again(db, job.job_id, settings.tries)
     frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()

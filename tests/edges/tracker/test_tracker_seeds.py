@@ -170,6 +170,7 @@ def test_failed_pages_are_tried_again(tracker):
     tracker.frontier.settle(0)
     assert jobs.any_failed(tracker.db, tracker.job_id)
     tracker.reopen(retry_failed=True)
+    assert jobs.find_job(tracker.db).state == "ACTIVE"
     assert (tracker.frontier.totals.captured, tracker.frontier.totals.failed) == (1, 0)
     again = tracker.claims()
     assert list(again) == [B]
