@@ -36,14 +36,21 @@ def run_worker() -> int:
 
 
 async def _serve(sock: socket.socket) -> int:
-    setup: asyncio.Future[say.Setup] = asyncio.get_running_loop().create_future()
+    built: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
 
     def received(message: say.FromOrchestrator) -> None:
+        nonlocal worker
         if worker is not None:
             worker.received(message)
         elif isinstance(message, say.Setup):
-            setup.set_result(message)
+            # at once: what was sent right after it is for the worker already
+            try:
+                worker = _build(channel, message)
+            except Exception as error:
+                built.set_exception(error)
+            else:
+                built.set_result(worker)
         elif isinstance(message, say.Stop):
             os._exit(0)
 
@@ -57,11 +64,10 @@ async def _serve(sock: socket.socket) -> int:
 
     channel = await open_channel(sock, say.FromOrchestrator, received, lost)
     channel.send(say.Hello(os.getpid()))
-    told = await setup
-    worker = _build(channel, told)
+    await built
     code = 0
     try:
-        await worker.run()
+        await built.result().run()
     except MunimentError:
         # it has told the orchestrator, who tells the user
         code = 1

@@ -40,6 +40,7 @@ __all__ = [
     "HostDead",
     "HostSays",
     "HostWait",
+    "InflightSet",
     "Known",
     "PagesOut",
     "PermitsHeld",
@@ -105,6 +106,8 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """CPU seconds of the worker so far."""
     wire_bytes: int
     """Bytes received since the last finish."""
+    full: bool = False
+    """Since then, more could have been asked for but for the limit of requests in flight."""
 
 
 class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
@@ -146,6 +149,8 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     command_line: str
     allowed_classes: tuple[str, ...]
     workers: int
+    inflight: int = 1
+    """This worker's part of the limit of requests in flight, for now."""
     own_hosts: tuple[str, ...] = ()
     """The hosts of the start URLs: extra headers that hold a secret go to these alone."""
     accounts: dict[str, Account] = {}
@@ -167,6 +172,12 @@ class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
     """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
 
     permits: dict[str, int]
+
+
+class InflightSet(Struct, frozen=True, array_like=True, tag=True):
+    """The worker's part of the requests that may be in flight over all hosts, from now on."""
+
+    most: int
 
 
 class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
@@ -244,6 +255,7 @@ FromOrchestrator = (
     | PagesOut
     | CookiesSet
     | PermitsSet
+    | InflightSet
     | HostWait
     | HostDead
     | Known

@@ -20,6 +20,7 @@ from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
 from muniment.crawl.hosts_desk import HostsDesk
+from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
@@ -52,9 +53,10 @@ class Orchestrator:
         self._limits = limits
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high)
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
+        self._inflight = InflightDesk(settings, events, self._tell)
         self._robots = RobotsDesk(frontier.robots, self._tell_robots)
         self._crew = Crew(launch, self._received, self._worker_ended)
-        self._steering = Steering(setup, frontier, self._schedule, limits, events, self._crew)
+        self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
         self._out = Path(setup.out)
         self.progress = Progress()
@@ -122,6 +124,7 @@ class Orchestrator:
             pass
         self._watch_disk()
         self._hosts.tick(now_ms())
+        self._inflight.tick(now_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -150,6 +153,9 @@ class Orchestrator:
             self._events.write("resume", reason="disk")
             self.progress.note = ""
         self._paused = short
+
+    def _hosts_asked(self) -> int:
+        return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
 
     # -- workers
 
@@ -181,7 +187,8 @@ class Orchestrator:
                 self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
-                self._hosts.told(member.number, host, sign)
+                if self._hosts.told(member.number, host, sign):
+                    self._inflight.fell_silent(host, sign.asked_at, now_ms())
                 self._serve()
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
@@ -213,8 +220,11 @@ class Orchestrator:
         self._tell(worker, say.RobotsKnown(origin, answer))
 
     def _welcome(self, member: Member) -> None:
-        member.send(structs.replace(self._steering.setup, number=member.number))
-        for other, permits in self._schedule.add_worker(member.number).items():
+        lowered = self._schedule.add_worker(member.number)
+        self._inflight.staff(self._schedule.workers)
+        part = self._inflight.part(member.number)
+        member.send(structs.replace(self._steering.setup, number=member.number, inflight=part))
+        for other, permits in lowered.items():
             self._crew.members[other].send(say.PermitsSet(permits))
         for origin, reason in self._hosts.dead.items():
             member.send(say.HostDead(origin, reason))
@@ -239,6 +249,7 @@ class Orchestrator:
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(member.number, now_ms())
+        self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
             self._replace(member)
@@ -314,6 +325,8 @@ class Orchestrator:
         member.finished += len(report.accepted)
         self._crashes = 0
         self.progress.received(message.wire_bytes)
+        if message.full:
+            self._inflight.wanted(now_ms())
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)

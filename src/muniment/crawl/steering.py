@@ -8,6 +8,7 @@ from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.crew import Crew
 from muniment.crawl.events import EventLog
+from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
 from muniment.model.change import Change, Changed, RemoveIgnore, SetValues
@@ -24,17 +25,19 @@ class Steering:
     """Knows what is in force now, and which pages are still to be judged by it."""
 
     def __init__(
-        self, setup: say.Setup, frontier: Frontier, schedule: Schedule, limits: Limits, events: EventLog, crew: Crew
+        self,
+        setup: say.Setup,
+        frontier: Frontier,
+        schedule: Schedule,
+        limits: Limits,
+        inflight: InflightDesk,
+        events: EventLog,
+        crew: Crew,
     ) -> None:
         self.setup = setup
         """What a worker that joins is told."""
-        self._frontier, self._schedule, self._limits, self._events, self._crew = (
-            frontier,
-            schedule,
-            limits,
-            events,
-            crew,
-        )
+        self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
+        self._events, self._crew = events, crew
         self._judging: Judging | None = None
 
     @property
@@ -61,6 +64,7 @@ class Steering:
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings)
         self._limits.change(settings)
+        self._inflight.change(settings)
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():
             self._crew.members[worker].send(say.PermitsSet(permits))

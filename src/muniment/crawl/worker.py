@@ -57,12 +57,11 @@ class Worker:
     def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._workers = max(1, setup.workers)
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
-        self._lanes = Lanes(1, settings.delay)
+        self._lanes = Lanes(setup.inflight, settings.delay)
+        self._capacity = setup.inflight * _CLAIMED_AHEAD
         self._visitor = Visitor(client, setup.accounts, self._lanes)
-        self._set_pace(settings)
         self._outlinks = Outlinks()
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report, self._sealed
@@ -124,6 +123,7 @@ class Worker:
             if self._lanes.queued < self._lanes.running:
                 self._ask_pages()
         self._wake_later(host)
+        self._start_lanes()
 
     async def _fetch(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked at this moment."""
@@ -215,6 +215,7 @@ class Worker:
         del self._timers[host]
         # a wait may have become longer meanwhile
         self._wake_later(host)
+        self._lanes.look_at(host)
         self._start_lanes()
 
     def _start_lanes(self) -> None:
@@ -272,6 +273,11 @@ class Worker:
                 self._lowered.update(permits)
                 self._return_permits()
                 self._start_lanes()
+            case say.InflightSet(most):
+                self._capacity = most * _CLAIMED_AHEAD
+                self._lanes.set_inflight(most)
+                self._start_lanes()
+                self._ask_pages()
             case say.CookiesSet(said):
                 self._visitor.learn(said)
             case say.HostWait(host, wait_ms):
@@ -303,14 +309,9 @@ class Worker:
             # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
             self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
-    def _set_pace(self, settings: Settings) -> None:
-        inflight = max(1, -(-settings.inflight // self._workers))
-        self._capacity = inflight * _CLAIMED_AHEAD
-        self._lanes.set_pace(inflight, settings.delay)
-
     def _amend(self, settings: Settings) -> None:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
-        self._set_pace(settings)
+        self._lanes.set_delay(settings.delay)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
             timer.cancel()
@@ -372,8 +373,8 @@ class Worker:
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]
         batch = FinishBatch(results, news, self._visitor.take_news())
-        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
-        self._wire_bytes = 0
+        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes, self._lanes.full))
+        self._wire_bytes, self._lanes.full = 0, False
         self._unacknowledged.append([page.claim.host for page in pages])
 
     def _sealed(self, name: str) -> None:
@@ -393,6 +394,7 @@ class Worker:
             if self._lanes.permits(host) and not self._client.open_connections(host):
                 self._lanes.permit(host, 0)
                 held[host] = 0
-            self._lanes.forget(host)
+            if self._lanes.forget(host):
+                self._client.unset_limit(host)
         if held:
             self._channel.send(say.PermitsHeld(held))

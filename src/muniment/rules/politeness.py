@@ -23,6 +23,7 @@ __all__ = [
     "challenged",
     "connections",
     "is_proof",
+    "is_timeout",
     "is_unreached",
     "judge",
     "sign_of",
@@ -113,6 +114,11 @@ def sign_of(status: int, code: FailureCode | None) -> SignKind:
 def is_unreached(error: str) -> bool:
     """Whether a page's error (`code: text`) is one that a lost network explains."""
     return error.partition(":")[0] in _LOST
+
+
+def is_timeout(sign: Sign) -> bool:
+    """Whether the host let the time pass, in connecting or in answering."""
+    return sign.text.startswith("timeout-")
 
 
 def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
