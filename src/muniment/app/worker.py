@@ -17,7 +17,7 @@ from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
 from muniment.errors import MunimentError, UsageError
 from muniment.fetch import Client, FetchConfig
-from muniment.procs.launch import die_with_parent, inherited_channel
+from muniment.procs.launch import die_with_parent, inherited_channel, most_descriptors
 from muniment.rules.agents import agent_text
 from muniment.rules.challenges import Account
 from muniment.rules.proxies import ProxyRule, proxy_rules
@@ -84,6 +84,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         headers=tuple(_header(text) for text in settings.header if not is_secret(text)),
         own_headers=tuple(_header(text) for text in settings.header if is_secret(text)),
         own_hosts=frozenset(setup.own_hosts),
+        polite=settings.mode == "polite",
         compression=settings.http_compression,
         connect_timeout=settings.connect_timeout,
         timeout=settings.timeout,
@@ -92,6 +93,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
         per_host=settings.per_host,
+        most_open=most_descriptors() // 2,
     )
     parts = Path(setup.out) / "parts"
     parts.mkdir(exist_ok=True)

@@ -11,8 +11,9 @@ import msgspec
 from muniment.clock import iso_ms, now_ms
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.change import Changed
+from muniment.model.page import Finished
 
-__all__ = ["EventLog"]
+__all__ = ["EventLog", "page_event"]
 
 _encoder = msgspec.json.Encoder()
 
@@ -57,3 +58,19 @@ class EventLog:
             full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             kind = DiskFullError if full else ArchiveError
             raise kind(f"the event log cannot be written: {error.strerror}") from error
+
+
+def page_event(ts: str, page: Finished, url: str) -> dict[str, Any]:
+    """What became of a page, as an event."""
+    if page.refused:
+        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
+    if page.error:
+        return {
+            "ts": ts,
+            "event": "fail",
+            "url": url,
+            "reason": page.error,
+            "attempt": page.attempt,
+            "final": page.done,
+        }
+    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

@@ -84,8 +84,11 @@ class HostsDesk:
         self._look_at = now + _LOOK_MS
         return 1
 
-    def told(self, worker: int, host: str, sign: Sign) -> bool:
-        """A worker has bad news of a host; whether it is that a host which had been answering does not any more."""
+    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool) -> bool:
+        """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
+
+        `crowded`: our own line was full a moment ago, so that a time-out proves nothing.
+        """
         host_id = self._schedule.known(host)
         if host_id is None:
             # the target of a redirect, which has no pages
@@ -95,7 +98,8 @@ class HostsDesk:
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, sign, now, random.random())
         self._watch_network(host_id, before, sign)
-        if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not self.lost:
+        ours = self.lost or (crowded and is_timeout(sign))
+        if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
         for other in {worker, *self._schedule.hold(host_id, after.until)}:

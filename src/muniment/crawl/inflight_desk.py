@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
 from muniment.rules.domains import registered_domain
-from muniment.rules.inflight import Flow, cut, flow_within, is_burst, raised, share_of
+from muniment.rules.inflight import Flow, cut, flow_within, is_burst, is_crowded, raised, share_of
 from muniment.settings import Settings
 
 __all__ = ["InflightDesk"]
@@ -36,6 +36,10 @@ class InflightDesk:
     def limit(self) -> int:
         """How many requests may be in flight now."""
         return self._flow.limit
+
+    def crowded(self, now: int) -> bool:
+        """Whether the limit was cut so lately that a time-out may be our own fault."""
+        return is_crowded(self._flow, now)
 
     def change(self, settings: Settings) -> None:
         """Go by the bounds of these settings from now on."""

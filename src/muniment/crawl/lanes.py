@@ -17,6 +17,8 @@ from muniment.settings import DelayRange
 __all__ = ["Lanes"]
 
 _WINDOW = 3
+_AHEAD = 5
+"""Pages held per request in flight: three in the window, two waiting behind them."""
 
 
 class _HostLanes:
@@ -70,6 +72,11 @@ class Lanes:
     def set_inflight(self, inflight: int) -> None:
         """Run so many at a time over all hosts from now on."""
         self._inflight = inflight
+
+    @property
+    def wanted(self) -> int:
+        """How many more pages it could hold."""
+        return self._inflight * _AHEAD - self.queued - self.running
 
     def set_delay(self, delay: DelayRange) -> None:
         """Another gap from now on: the next request to a host starts a whole new one from now, whatever was due."""

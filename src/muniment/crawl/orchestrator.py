@@ -18,7 +18,7 @@ from muniment.clock import iso_ms, monotonic, now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
-from muniment.crawl.events import EventLog
+from muniment.crawl.events import EventLog, page_event
 from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
@@ -29,7 +29,6 @@ from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
 from muniment.model.cookie import Cookie
-from muniment.model.page import Finished
 from muniment.rules.cookies import domains_of
 from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
@@ -187,7 +186,8 @@ class Orchestrator:
                 self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
-                if self._hosts.told(member.number, host, sign):
+                crowded = self._inflight.crowded(now_ms())
+                if self._hosts.told(member.number, host, sign, crowded=crowded):
                     self._inflight.fell_silent(host, sign.asked_at, now_ms())
                 self._serve()
             case say.AskFile():
@@ -368,7 +368,9 @@ class Orchestrator:
         for page in report.accepted:
             claim, _ = member.held[page.page_id]
             self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
-            events.append(_event(ts, page, claim.url))
+            if page.error and page.done and not page.refused:
+                self.progress.errors[page.error.partition(":")[0]] += 1
+            events.append(page_event(ts, page, claim.url))
         self._events.write_many(events)
         self._events.skipped(report.skipped)
 
@@ -391,18 +393,3 @@ class Orchestrator:
             last_urls=self.progress.last_urls(),
             note=self.progress.note or self._hosts.note(),
         )
-
-
-def _event(ts: str, page: Finished, url: str) -> dict[str, Any]:
-    if page.refused:
-        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
-    if page.error:
-        return {
-            "ts": ts,
-            "event": "fail",
-            "url": url,
-            "reason": page.error,
-            "attempt": page.attempt,
-            "final": page.done,
-        }
-    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from msgspec import Struct
 
 from muniment.clock import monotonic
+from muniment.model.trouble import Trouble
 
 __all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
 
@@ -60,6 +61,10 @@ class Summary(Struct, frozen=True):
     warc_bytes: int
     statuses: tuple[tuple[int, int], ...]
     """(status, pages) of this run."""
+    errors: tuple[tuple[str, int], ...] = ()
+    """(code, pages) of this run's pages that failed for good, most first."""
+    silent: tuple[Trouble, ...] = ()
+    """The hosts of the whole job that never answered."""
 
 
 class Progress:
@@ -68,6 +73,8 @@ class Progress:
     def __init__(self) -> None:
         self.started = monotonic()
         self.statuses: Counter[int] = Counter()
+        self.errors: Counter[str] = Counter()
+        """By code, of pages that failed for good."""
         self.note = ""
         self._last: deque[tuple[int, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}

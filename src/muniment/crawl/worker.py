@@ -47,8 +47,6 @@ _OLD_RULES_EVERY = 240
 """Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
 """How long a host that complains is left alone until the orchestrator says."""
-_CLAIMED_AHEAD = 5
-"""Pages held per connection: three in the window, two waiting behind them."""
 
 
 class Worker:
@@ -60,7 +58,6 @@ class Worker:
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
-        self._capacity = setup.inflight * _CLAIMED_AHEAD
         self._visitor = Visitor(client, setup.accounts, self._lanes)
         self._outlinks = Outlinks()
         self._recorder = Recorder(
@@ -205,6 +202,8 @@ class Worker:
         self._lanes.put_back(claim)
         self._give_back(self._lanes.give_back_held(claim.host))
         self._wake_later(claim.host)
+        # the wait may have ended just now, and nothing else may come to start it again
+        self._start_lanes()
 
     def _wake_later(self, host: str) -> None:
         wait = self._lanes.wait(host)
@@ -274,7 +273,6 @@ class Worker:
                 self._return_permits()
                 self._start_lanes()
             case say.InflightSet(most):
-                self._capacity = most * _CLAIMED_AHEAD
                 self._lanes.set_inflight(most)
                 self._start_lanes()
                 self._ask_pages()
@@ -344,10 +342,9 @@ class Worker:
             self._channel.send(say.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
 
     def _ask_pages(self) -> None:
-        room = self._capacity - self._lanes.queued - self._lanes.running
-        if not self._asked and not self._stopping and room > 0:
+        if not self._asked and not self._stopping and self._lanes.wanted > 0:
             self._asked = True
-            self._channel.send(say.WantPages(room))
+            self._channel.send(say.WantPages(self._lanes.wanted))
 
     async def _ask_known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
         answer: asyncio.Future[dict[bytes, Earlier]] = asyncio.get_running_loop().create_future()

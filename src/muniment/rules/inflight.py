@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["Flow", "cut", "flow_within", "is_burst", "raised", "share_of"]
+__all__ = ["Flow", "cut", "flow_within", "is_burst", "is_crowded", "raised", "share_of"]
 
 _STEP = 32
 _STEP_MS = 250
@@ -37,16 +37,21 @@ def flow_within(flow: Flow, least: int, most: int) -> Flow:
 
 def raised(flow: Flow, most: int, now: int) -> Flow:
     """The flow after something had to wait for it at `now`."""
-    if flow.limit >= most or now - flow.raised_at < _STEP_MS or (flow.cut_at and now - flow.cut_at < _CALM_MS):
+    if flow.limit >= most or now - flow.raised_at < _STEP_MS or is_crowded(flow, now):
         return flow
     return Flow(min(most, flow.limit + _STEP), now, flow.cut_at)
 
 
 def cut(flow: Flow, least: int, now: int) -> Flow:
     """The flow after a burst at `now`: half of it, once for all that was under way."""
-    if flow.cut_at and now - flow.cut_at < _CALM_MS:
+    if is_crowded(flow, now):
         return flow
     return Flow(max(min(least, flow.limit), flow.limit // 2), flow.raised_at, now)
+
+
+def is_crowded(flow: Flow, now: int) -> bool:
+    """Whether it was cut so lately that what comes back late was asked before."""
+    return flow.cut_at > 0 and now - flow.cut_at < _CALM_MS
 
 
 def is_burst(silent: int, asked: int) -> bool:

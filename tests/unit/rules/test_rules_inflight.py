@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def test_it_grows_by_steps_while_it_is_wanted_and_not_beyond_its_bound():
     for now in range(1_000, 61_000, 50):
         flow = raised(flow, MOST, now)
         limits.append(flow.limit)
-    steps = {after - before for before, after in zip(limits, limits[1:], strict=False)}
+    steps = {after - before for before, after in pairwise(limits)}
     assert (limits[0], limits[-1], max(steps)) == (96, MOST, 32)
     assert limits[20_000 // 50] == MOST, "within twenty seconds"
 
