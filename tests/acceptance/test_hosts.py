@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -34,13 +33,11 @@ def events(out: Path, kind: str) -> list[dict[str, Any]]:
     return [e for e in map(json.loads, (out / "crawl.jsonl").read_text().splitlines()) if e["event"] == kind]
 
 
-@pytest.mark.parametrize("order", ["clustered", "shuffled"])
 def test_live_pages_come_first_and_dead_hosts_are_told(
-    muniment: Callable[..., Any], tmp_path: Path, many_hosts: ManyHosts, order: str
+    muniment: Callable[..., Any], tmp_path: Path, many_hosts: ManyHosts
 ) -> None:
-    urls = many_hosts.mixed(HOSTS, BAD, BAD)
-    if order == "shuffled":
-        random.Random(5).shuffle(urls)
+    # one page of each stalling host is enough: each costs its time-out three times
+    urls = [url for url in many_hosts.mixed(HOSTS, BAD, BAD) if f"//{STALLING}" not in url or url.endswith("/0")]
     (tmp_path / "urls.txt").write_text("\n".join(urls))
     done = muniment("crawl", "-i", "urls.txt", "-o", "out", *OPTIONS, timeout=150)
     assert done.code == 0, done.stderr
@@ -49,7 +46,7 @@ def test_live_pages_come_first_and_dead_hosts_are_told(
     at = {row["url"]: row["fetched_at"] for row in rows if row["status"] == 200 and not row["error"]}
     assert live == set(at)
 
-    # By order: nearly all of the living are there before the first stalling host has let its time pass twice.
+    # By order, not by time: nearly all of the living are there before a stalling host has let its time pass thrice.
     silent = sorted(row["fetched_at"] for row in rows if row["host"].startswith(STALLING) and row["attempt"] == 3)
     assert sorted(at.values())[len(at) * 99 // 100] < silent[0]
 
@@ -72,7 +69,7 @@ def test_inspect_tells_the_same_hosts(muniment: Callable[..., Any], tmp_path: Pa
     done = muniment("crawl", "-i", "urls.txt", "-o", "runs/a", *OPTIONS[:-1])
     assert "10 hosts never answered, 10 of them dead:" in done.stderr
     assert "and 5 more domains" in done.stderr
-    assert "Answers and errors of this run: 200 120, refused " in done.stderr
+    assert "Answers and errors of this run: 200 120, dead-host " in done.stderr
     found = json.loads(muniment("inspect", "runs/*", "--json").stdout)
     assert {one["domain"] for one in found["silent"]} == {f"{DEAD}0.{n}" for n in range(1, 11)}
     assert found["all_hosts"] == 40
