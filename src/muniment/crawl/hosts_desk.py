@@ -84,7 +84,7 @@ class HostsDesk:
         self._look_at = now + _LOOK_MS
         return 1
 
-    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool) -> bool:
+    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
         """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
 
         `crowded`: our own line was full a moment ago, so that a time-out proves nothing.

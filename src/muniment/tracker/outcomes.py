@@ -36,6 +36,6 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
         answered.update(db.connection.execute(captured).scalars())
     silent = [(host_id, error, count) for host_id, error, count, _ in rows if host_id not in answered]
     named = select(hosts.c.id, hosts.c.name).where(hosts.c.job_id == job_id)
-    names: dict[int, str] = dict(db.connection.execute(named).tuples().all()) if silent else {}
+    names = {int(host_id): str(name) for host_id, name in db.connection.execute(named)} if silent else {}
     # a page that was given up without a try of its own has no attempt
     return [(names[host_id], (error or _DEAD).partition(":")[0], count) for host_id, error, count in silent]
