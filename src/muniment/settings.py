@@ -130,7 +130,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Option(("--store-unchanged",), "Store bodies again that are what the list knows.", only="fetch"),
     ] = False
     reorder: Annotated[
-        Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", later=True, only="fetch")
+        Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", only="fetch")
     ] = "on"
 
     # Scope
@@ -197,12 +197,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N", live=True, fetch=8)
     ] = 6
     inflight: Annotated[
-        int, Option(("--inflight",), "Requests in flight over all hosts.", "N", live=True, fetch=2000)
+        int, Option(("--inflight",), "Most requests in flight over all hosts.", "N", live=True, fetch=2000)
     ] = 256
-    min_inflight: Annotated[int, Option(("--min-inflight",), "Lower bound of the adaptive limit.", "N", later=True)] = (
-        32
-    )
-    start_inflight: Annotated[int, Option(("--start-inflight",), "Start of the adaptive limit.", "N", later=True)] = 64
+    min_inflight: Annotated[
+        int, Option(("--min-inflight",), "Never fewer than this, however many hosts fall silent at once.", "N")
+    ] = 32
+    start_inflight: Annotated[int, Option(("--start-inflight",), "How many to begin with.", "N")] = 64
     delay: Annotated[
         DelayRange,
         Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX", live=True),
@@ -274,9 +274,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = ()
     insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
     http_compression: Annotated[bool, Option(("--http-compression",), "Ask for compressed bodies.")] = False
-    mode: Annotated[Literal["fast", "polite"], Option(("--mode",), "Header profile.", "fast|polite", later=True)] = (
-        "fast"
-    )
+    mode: Annotated[
+        Literal["fast", "polite"],
+        Option(("--mode",), "Headers of a request: the few that matter, or those of a browser.", "fast|polite"),
+    ] = "fast"
     allow_private: Annotated[bool, Option(("--allow-private",), "Allow private, loopback and link-local targets.")] = (
         False
     )

@@ -32,6 +32,7 @@ from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, launch_worker
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.rules.rulesets import IgnoreSet
@@ -41,6 +42,7 @@ from muniment.settings import Settings, operator_name
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
+from muniment.tracker.outcomes import silent_hosts
 
 __all__ = ["Request", "output_directory", "run_crawl"]
 
@@ -232,18 +234,21 @@ def _conclude(
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     files, size = shelf.files()
+    skipped = jobs.skipped(db, job_id)
     summary = Summary(
         outcome=outcome,
         elapsed_s=last.elapsed_s,
         pages=opened.frontier.totals.captured,
         requisites=opened.frontier.totals.requisites,
         failed=last.failed,
-        skipped=jobs.skipped(db, job_id),
+        skipped=skipped,
         queued=last.queued,
         payload_bytes=last.payload_bytes,
         warc_files=files,
         warc_bytes=size,
         statuses=tuple(sorted(orchestrator.progress.statuses.items())),
+        errors=tuple(orchestrator.progress.errors.most_common()),
+        silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
     )
     events.write(
         "finish",

@@ -17,7 +17,7 @@ from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
 from muniment.errors import MunimentError, UsageError
 from muniment.fetch import Client, FetchConfig
-from muniment.procs.launch import die_with_parent, inherited_channel
+from muniment.procs.launch import die_with_parent, inherited_channel, most_descriptors
 from muniment.rules.agents import agent_text
 from muniment.rules.challenges import Account
 from muniment.rules.proxies import ProxyRule, proxy_rules
@@ -36,14 +36,21 @@ def run_worker() -> int:
 
 
 async def _serve(sock: socket.socket) -> int:
-    setup: asyncio.Future[say.Setup] = asyncio.get_running_loop().create_future()
+    built: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
 
     def received(message: say.FromOrchestrator) -> None:
+        nonlocal worker
         if worker is not None:
             worker.received(message)
         elif isinstance(message, say.Setup):
-            setup.set_result(message)
+            # at once: what was sent right after it is for the worker already
+            try:
+                worker = _build(channel, message)
+            except Exception as error:
+                built.set_exception(error)
+            else:
+                built.set_result(worker)
         elif isinstance(message, say.Stop):
             os._exit(0)
 
@@ -57,11 +64,10 @@ async def _serve(sock: socket.socket) -> int:
 
     channel = await open_channel(sock, say.FromOrchestrator, received, lost)
     channel.send(say.Hello(os.getpid()))
-    told = await setup
-    worker = _build(channel, told)
+    await built
     code = 0
     try:
-        await worker.run()
+        await built.result().run()
     except MunimentError:
         # it has told the orchestrator, who tells the user
         code = 1
@@ -78,6 +84,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         headers=tuple(_header(text) for text in settings.header if not is_secret(text)),
         own_headers=tuple(_header(text) for text in settings.header if is_secret(text)),
         own_hosts=frozenset(setup.own_hosts),
+        polite=settings.mode == "polite",
         compression=settings.http_compression,
         connect_timeout=settings.connect_timeout,
         timeout=settings.timeout,
@@ -86,6 +93,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
         per_host=settings.per_host,
+        most_open=most_descriptors() // 2,
     )
     parts = Path(setup.out) / "parts"
     parts.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -13,10 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from muniment.crawl.progress import Snapshot, Summary
+from muniment.model.trouble import Trouble
 
-__all__ = ["LineDisplay", "LiveDisplay", "SilentDisplay", "counted", "duration_text", "size_text", "tell_summary"]
+__all__ = [
+    "LineDisplay",
+    "LiveDisplay",
+    "SilentDisplay",
+    "counted",
+    "duration_text",
+    "size_text",
+    "tell_summary",
+    "trouble_lines",
+]
 
 _LINE_EVERY_S = 10.0
+_MOST_TROUBLES = 5
 
 
 class _Display(Protocol):
@@ -126,6 +138,25 @@ def duration_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
+    """The hosts that never answered, a line for each domain; empty for none."""
+    if not troubles:
+        return []
+    hosts, dead = sum(one.hosts for one in troubles), sum(one.given_up for one in troubles)
+    lines = [f"{_hosts(hosts)} never answered, {dead:,} of them dead:"]
+    for one in troubles[:most]:
+        codes = ", ".join(f"{code} {count:,}" for code, count in one.errors)
+        which = "" if one.names == (one.domain,) else f" ({_hosts(one.hosts)})"
+        lines.append(f"  {one.domain}{which}: {codes}")
+    if (more := len(troubles) - most) > 0:
+        lines.append(f"  and {more:,} more {'domains' if more > 1 else 'domain'}")
+    return lines
+
+
+def _hosts(count: int) -> str:
+    return f"{count:,} host{'s' if count != 1 else ''}"
+
+
 def tell_summary(summary: Summary, out: Path, start: str) -> None:
     """The end of a run: what was captured, and what to do next."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -146,6 +177,10 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]
     lines += _list_lines(summary)
+    counts = [(str(status), count) for status, count in summary.statuses if status] + list(summary.errors)
+    if counts:
+        lines.append("Answers and errors of this run: " + ", ".join(f"{name} {count:,}" for name, count in counts))
+    lines += trouble_lines(summary.silent, _MOST_TROUBLES)
     if summary.outcome.exit_code == 0:
         lines.append(f"Next: muniment inspect {place}   muniment check {place}")
     else:

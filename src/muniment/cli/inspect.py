@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import counted, duration_text, size_text
+from muniment.cli.display import counted, duration_text, size_text, trouble_lines
 from muniment.cli.options import log_option
+from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
 
 __all__ = ["inspect"]
 
+_MOST_TROUBLES = 20
+
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the sums alone.")
 @log_option
-def inspect(paths: tuple[Path, ...], sample: int, as_json: bool, quiet: bool) -> int:
-    """Sum up output directories or captures.parquet files: statuses, errors, types, hosts and a sample."""
+def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> int:
+    """Sum up output directories or captures.parquet files; patterns such as 'runs/*' stand for several.
+
+    Statuses, errors, types, hosts, hosts that never answered, speed over time, and a sample.
+    """
     found = inspect_paths(paths, sample)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
@@ -35,12 +39,13 @@ def inspect(paths: tuple[Path, ...], sample: int, as_json: bool, quiet: bool) ->
 
 
 def _tell(found: Inspection, *, quiet: bool) -> None:
-    console = Console(highlight=False)
-    span = max(found.last_ms - found.first_ms, 0) / 1000
+    console = Console(highlight=False, soft_wrap=True)
+    seconds = max(found.last_ms - found.first_ms, 0) / 1000
+    unchanged = f", {found.unchanged:,} unchanged" if found.unchanged else ""
     console.print(
-        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}, "
-        f"{found.unchanged:,} unchanged; "
-        f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; over {duration_text(span)}"
+        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}"
+        f"{unchanged}; {size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; "
+        f"{counted(found.all_hosts, 'host')}; over {duration_text(seconds)}"
     )
     if quiet:
         return
@@ -55,12 +60,27 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     for host in found.hosts:
         hosts.add_row(host.host, f"{host.captures:,}", size_text(host.payload_bytes))
     console.print(hosts)
+    for line in trouble_lines(found.silent, _MOST_TROUBLES):
+        console.print(line, markup=False)
+    console.print(_speed(found))
     for status, length, url, error in found.sample:
         console.print(
-            f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}",
-            markup=False,
-            soft_wrap=True,
+            f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}", markup=False
         )
+
+
+def _speed(found: Inspection) -> Table:
+    table = Table(
+        "from (UTC)", _right("captures/s"), _right("payload/s"), _right("errors"), box=None, header_style="bold"
+    )
+    seconds = found.span_ms / 1000
+    for span in found.speed:
+        # the first and the last one are not whole
+        lasted = min(span.start_ms + found.span_ms, found.last_ms) - max(span.start_ms, found.first_ms)
+        whole = max(lasted / 1000, min(1.0, seconds))
+        start = iso_ms(span.start_ms)[:19].replace("T", " ")
+        table.add_row(start, f"{span.captures / whole:,.1f}", size_text(span.payload_bytes / whole), f"{span.errors:,}")
+    return table
 
 
 def _counts(title: str, rows: list[tuple[str, int]]) -> Table:

@@ -1,19 +1,23 @@
-"""`inspect`: what a directory holds, in numbers. Reads finished, running and crashed ones."""
+"""`inspect`: what directories and index files hold, in numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 from msgspec import Struct
 
-from muniment.archive.read import rows
-from muniment.errors import UsageError
-from muniment.model.capture import Capture
+from muniment.control.indexes import captures_under, paths_of
+from muniment.errors import ArchiveError
+from muniment.model.trouble import Trouble
+from muniment.rules.domains import troubles_of
 
-__all__ = ["HostTotal", "Inspection", "inspect_paths"]
+__all__ = ["HostTotal", "Inspection", "Span", "inspect_paths", "span_ms"]
+
+_MOST_SPANS = 60
+_SPANS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+_READS = 5
+"""A running crawl joins its index now and then: what was listed is then gone, and is listed again."""
 
 
 class HostTotal(Struct, frozen=True):
@@ -22,6 +26,15 @@ class HostTotal(Struct, frozen=True):
     host: str
     captures: int
     payload_bytes: int
+
+
+class Span(Struct, frozen=True):
+    """What came in during one span of time."""
+
+    start_ms: int
+    captures: int
+    payload_bytes: int
+    errors: int
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -41,78 +54,91 @@ class Inspection(Struct, frozen=True, kw_only=True):
     errors: tuple[tuple[str, int], ...]
     """(code, rows), most first."""
     types: tuple[tuple[str, int], ...]
+    all_hosts: int
     hosts: tuple[HostTotal, ...]
+    silent: tuple[Trouble, ...]
+    """Hosts that never answered."""
+    span_ms: int
+    speed: tuple[Span, ...]
+    """What came in, span by span; empty spans are left out."""
     sample: tuple[tuple[int, int, str, str], ...]
     """(status, payload bytes, URL, error) of the last rows."""
 
 
-def inspect_paths(paths: Sequence[Path], sample: int, hosts: int = 10) -> Inspection:
-    """Sum up output directories and index files."""
-    with duckdb.connect() as connection:
-        connection.register("captures", _reader(paths))
-        connection.execute("CREATE TEMP TABLE c AS SELECT * FROM captures")
-        return _inspect(connection, sample, hosts)
-
-
-def _reader(paths: Sequence[Path]) -> pa.RecordBatchReader:
-    batches = [batch for path in paths for batch in _batches(path)]
-    if not batches:
-        raise UsageError(f"no captures in {', '.join(map(str, paths))} yet")
-    return pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-
-
-def _batches(path: Path) -> list[pa.RecordBatch]:
-    if path.is_dir():
-        return list(rows(path))
-    if path.suffix in {".parquet", ".pq"}:
-        import pyarrow.parquet as pq  # noqa: PLC0415  (needed for single files only)
-
+def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Inspection:
+    """Sum up output directories and index files; a pattern may stand for many."""
+    paths = paths_of(patterns)
+    for _ in range(_READS - 1):
         try:
-            return list(pq.read_table(path, columns=list(Capture.__struct_fields__)).to_batches())
-        except (OSError, KeyError, pa.ArrowInvalid) as error:
-            raise UsageError(f"{path} is no capture index: {str(error).partition(chr(10))[0]}") from None
-    raise UsageError(f"{path} is neither an output directory nor a captures.parquet")
+            return _inspect(captures_under(paths), sample, hosts)
+        except (ArchiveError, FileNotFoundError):
+            continue
+        except duckdb.Error as error:
+            if "No such file" not in str(error):
+                raise
+    return _inspect(captures_under(paths), sample, hosts)
 
 
-def _inspect(db: duckdb.DuckDBPyConnection, sample: int, hosts: int) -> Inspection:
-    def pairs(sql: str) -> tuple[tuple[object, ...], ...]:
-        return tuple(db.execute(sql).fetchall())
+def span_ms(first_ms: int, last_ms: int) -> int:
+    """The length of spans that cut a time into at most sixty."""
+    long = last_ms - first_ms
+    for seconds in _SPANS_S:
+        if long // (seconds * 1000) + 2 <= _MOST_SPANS:
+            return seconds * 1000
+    days = -(-long // (86_400_000 * (_MOST_SPANS - 2)))
+    return days * 86_400_000
 
-    total, complete, revisits, unchanged, payload, stored, first, last = db.execute(
-        "SELECT count(*), count(*) FILTER (error = ''), count(*) FILTER (record_type = 'revisit'), "
-        "count(*) FILTER (unchanged), "
-        "coalesce(sum(body_length), 0)::BIGINT, coalesce(sum(warc_length), 0)::BIGINT, "
-        "coalesce(min(fetched_at), 0), coalesce(max(fetched_at), 0) FROM c"
-    ).fetchall()[0]
-    return Inspection(
-        rows=total,
-        complete=complete,
-        revisits=revisits,
-        unchanged=unchanged,
-        payload_bytes=payload,
-        stored_bytes=stored,
-        first_ms=first,
-        last_ms=last,
-        statuses=pairs("SELECT status, count(*) AS n FROM c GROUP BY status ORDER BY n DESC, status"),  # type: ignore[arg-type]
-        errors=pairs(
-            "SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' "
-            "GROUP BY code ORDER BY n DESC, code"
-        ),  # type: ignore[arg-type]
-        types=pairs(
-            "SELECT lower(trim(split_part(content_type, ';', 1))) AS t, count(*) AS n FROM c WHERE status > 0 "
-            "GROUP BY t ORDER BY n DESC LIMIT 10"
-        ),  # type: ignore[arg-type]
-        hosts=tuple(
-            HostTotal(*row)
-            for row in db.execute(
-                "SELECT host, count(*) AS n, sum(body_length)::BIGINT FROM c "
-                "GROUP BY host ORDER BY n DESC, host LIMIT ?",
-                [hosts],
-            ).fetchall()
-        ),
-        sample=tuple(
-            db.execute(
-                "SELECT status, body_length, url, error FROM c ORDER BY fetched_at DESC LIMIT ?", [sample]
-            ).fetchall()
-        ),
-    )
+
+def _inspect(captures: object, sample: int, hosts: int) -> Inspection:
+    with duckdb.connect() as db:
+        db.register("c", captures)
+
+        def rows(sql: str, *values: object) -> tuple[tuple[object, ...], ...]:
+            return tuple(db.execute(sql, values or None).fetchall())
+
+        sums = dict(zip(_SUMS, rows(f"SELECT {', '.join(_SUMS.values())} FROM c")[0], strict=True))  # noqa: S608 (ours)
+        span = span_ms(sums["first_ms"], sums["last_ms"])  # type: ignore[arg-type]
+        return Inspection(
+            **sums,  # type: ignore[arg-type]
+            statuses=rows(_STATUSES),  # type: ignore[arg-type]
+            errors=rows(_ERRORS),  # type: ignore[arg-type]
+            types=rows(_TYPES),  # type: ignore[arg-type]
+            hosts=tuple(HostTotal(*row) for row in rows(_HOSTS, hosts)),  # type: ignore[arg-type]
+            silent=troubles_of(rows(_SILENT)),  # type: ignore[arg-type]
+            span_ms=span,
+            speed=tuple(Span(*row) for row in rows(_SPEED, span, span)),  # type: ignore[arg-type]
+            sample=rows(_SAMPLE, sample),  # type: ignore[arg-type]
+        )
+
+
+_SUMS = {
+    "rows": "count(*)",
+    "complete": "count(*) FILTER (error = '')",
+    "revisits": "count(*) FILTER (record_type = 'revisit')",
+    "unchanged": "count(*) FILTER (unchanged)",
+    "payload_bytes": "coalesce(sum(body_length), 0)::BIGINT",
+    "stored_bytes": "coalesce(sum(warc_length), 0)::BIGINT",
+    "first_ms": "coalesce(min(fetched_at), 0)",
+    "last_ms": "coalesce(max(fetched_at), 0)",
+    "all_hosts": "count(DISTINCT host)",
+}
+_STATUSES = "SELECT status, count(*) AS n FROM c GROUP BY status ORDER BY n DESC, status"
+_ERRORS = """
+    SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' GROUP BY code ORDER BY n DESC, code
+"""
+_TYPES = """
+    SELECT lower(trim(split_part(content_type, ';', 1))) AS kind, count(*) AS n
+    FROM c WHERE status > 0 GROUP BY kind ORDER BY n DESC, kind LIMIT 10
+"""
+_HOSTS = """
+    SELECT host, count(*) AS n, sum(body_length)::BIGINT FROM c GROUP BY host ORDER BY n DESC, host LIMIT ?
+"""
+_SILENT = """
+    SELECT host, split_part(error, ':', 1) AS code, count(*) FROM c
+    WHERE host IN (SELECT host FROM c GROUP BY host HAVING max(status) = 0) GROUP BY host, code
+"""
+_SPEED = """
+    SELECT fetched_at // ? * ? AS start, count(*), sum(body_length)::BIGINT, count(*) FILTER (error <> '')
+    FROM c GROUP BY start ORDER BY start
+"""
+_SAMPLE = "SELECT status, body_length, url, error FROM c ORDER BY fetched_at DESC, url LIMIT ?"

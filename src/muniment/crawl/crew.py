@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel, open_channel
-from muniment.crawl.messages import Alive, FromOrchestrator, FromWorker, Stop
+from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
+from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
 from muniment.procs.launch import Launched
+from muniment.rules.cookies import domains_of
 from muniment.settings import Settings
 
 __all__ = ["Crew", "Member", "most_workers"]
@@ -126,6 +128,14 @@ class Crew:
                 _log.warning("worker %d has said nothing for %.0f s and is replaced", member.number, member.silent_s)
                 member.silent_s = 0.0
                 member.kill()
+
+    def tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
+        """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
+        for member in self.members.values():
+            hosts = {claim.host for claim, _ in member.held.values()} if member is not teller else set()
+            theirs = [cookie for cookie in cookies if any(cookie.domain in domains_of(host) for host in hosts)]
+            if theirs:
+                member.send(CookiesSet(theirs))
 
     async def _watch(self, member: Member, gone: asyncio.Event) -> None:
         """A worker has ended when its process has: only then are its connections and files its no more."""

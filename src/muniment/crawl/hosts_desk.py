@@ -19,7 +19,17 @@ from muniment.crawl.schedule import Schedule
 from muniment.model.page import FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.agents import robots_agent
-from muniment.rules.politeness import CALM, Manners, Sign, blameless, connections, is_proof, is_unreached, judge
+from muniment.rules.politeness import (
+    CALM,
+    Manners,
+    Sign,
+    blameless,
+    connections,
+    is_proof,
+    is_timeout,
+    is_unreached,
+    judge,
+)
 from muniment.rules.robots import RobotsAnswer, RobotsRules, product_token, settled
 from muniment.tracker.hosts import Hosts, HostWaits
 
@@ -84,22 +94,27 @@ class HostsDesk:
         self._look_at = now + _LOOK_MS
         return 1
 
-    def told(self, worker: int, host: str, sign: Sign) -> None:
-        """A worker has bad news of a host."""
+    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
+        """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
+
+        `crowded`: our own line was full a moment ago, so that a time-out proves nothing.
+        """
         host_id = self._schedule.known(host)
         if host_id is None:
             # the target of a redirect, which has no pages
             self._tell(worker, say.HostWait(host, 0))
-            return
+            return False
         now = now_ms()
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, sign, now, random.random())
         self._watch_network(host_id, before, sign)
-        if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not self.lost:
+        ours = self.lost or (crowded and is_timeout(sign))
+        if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
         for other in {worker, *self._schedule.hold(host_id, after.until)}:
             self._tell(other, say.HostWait(host, max(0, after.until - now)))
+        return before.heard and not before.strikes and is_timeout(sign)
 
     def answered(self, host_id: int, url: str, page: Finished) -> None:
         """A page finished: an answer ends what bad news began."""
@@ -161,11 +176,15 @@ class HostsDesk:
             self._silent[host_id] = now
         if self.lost or len(self._silent) < _MANY:
             return
-        speaking = [h for h in self._schedule.busy_hosts() if self._manners.get(h, _UNHEARD).heard]
-        silent = [h for h in speaking if now - self._silent.get(h, 0) < _AT_ONCE_MS]
-        if len(silent) == len(speaking) >= _MANY:
+        hosts = 0
+        for other in self._schedule.busy_hosts():
+            if self._manners.get(other, _UNHEARD).heard:
+                if now - self._silent.get(other, 0) >= _AT_ONCE_MS:
+                    return
+                hosts += 1
+        if hosts >= _MANY:
             self.lost = True
-            self._events.write("pause", reason="network", hosts=len(silent))
+            self._events.write("pause", reason="network", hosts=hosts)
 
     def _network_is_there(self) -> None:
         if self.lost:

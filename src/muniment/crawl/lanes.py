@@ -17,6 +17,8 @@ from muniment.settings import DelayRange
 __all__ = ["Lanes"]
 
 _WINDOW = 3
+_AHEAD = 5
+"""Pages held per request in flight: three in the window, two waiting behind them."""
 
 
 class _HostLanes:
@@ -59,13 +61,26 @@ class Lanes:
 
     def __init__(self, inflight: int, delay: DelayRange) -> None:
         self._hosts: dict[str, _HostLanes] = {}
+        self._ready: dict[str, None] = {}
+        """Hosts that may have room, the longest waiting first; whatever can make room puts a host here."""
         self._inflight, self._delay = inflight, delay
         self.running = 0
         self.queued = 0
+        self.full = False
+        """Something could have started but for the limit of all hosts together."""
 
-    def set_pace(self, inflight: int, delay: DelayRange) -> None:
-        """Another pace from now on: the next request to a host starts a whole new gap from now, whatever was due."""
-        self._inflight, self._delay = inflight, delay
+    def set_inflight(self, inflight: int) -> None:
+        """Run so many at a time over all hosts from now on."""
+        self._inflight = inflight
+
+    @property
+    def wanted(self) -> int:
+        """How many more pages it could hold."""
+        return self._inflight * _AHEAD - self.queued - self.running
+
+    def set_delay(self, delay: DelayRange) -> None:
+        """Another gap from now on: the next request to a host starts a whole new one from now, whatever was due."""
+        self._delay = delay
         now = monotonic()
         for lanes in self._hosts.values():
             lanes.due = now + self._gap(lanes)
@@ -77,11 +92,13 @@ class Lanes:
         """Take in claims."""
         for claim in claims:
             self._host(claim.host).queue.append(claim)
+            self._ready[claim.host] = None
         self.queued += len(claims)
 
     def permit(self, host: str, permits: int) -> None:
         """Set how many connections to a host this worker may have."""
         self._host(host).permits = permits
+        self.look_at(host)
 
     def permits(self, host: str) -> int:
         """How many connections to a host this worker may have."""
@@ -92,23 +109,35 @@ class Lanes:
         """Hosts that could start a fetch now, one entry for each that they could start."""
         room = self._inflight - self.running
         hosts: list[str] = []
-        for name, lanes in self._hosts.items():
+        without: list[str] = []
+        for name in self._ready:
+            lanes = self._hosts.get(name)
+            if lanes is None or not lanes.room:
+                without.append(name)
+                continue
             if room <= 0:
+                self.full = True
                 break
-            if lanes.room:
-                more = min(
-                    lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room
-                )
-                if self._delay.high or lanes.gap:
-                    more = 1
-                hosts += [name] * more
-                room -= more
+            more = min(lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room)
+            if self._delay.high or lanes.gap:
+                more = 1
+            hosts += [name] * more
+            room -= more
+        for name in without:
+            del self._ready[name]
         return hosts
+
+    def look_at(self, host: str) -> None:
+        """A host may have room again: its wait is over, or it was given some."""
+        self._ready[host] = None
 
     def take(self, host: str) -> Claim | None:
         """Start the host's next page, or None when it must not start one now."""
         lanes = self._hosts[host]
-        if not lanes.room or self.running >= self._inflight:
+        if not lanes.room:
+            return None
+        if self.running >= self._inflight:
+            self.full = True
             return None
         lanes.running += 1
         lanes.unacked += 1
@@ -151,6 +180,7 @@ class Lanes:
         lanes = self._hosts.get(host)
         if lanes is not None:
             lanes.hold = monotonic() + seconds if seconds > 0 else 0.0
+            self.look_at(host)
 
     def give_back_held(self, host: str) -> list[Claim]:
         """Take out the pages of a host that is being left alone: somebody else may be due first, or have more."""
@@ -171,20 +201,24 @@ class Lanes:
         """A fetch has ended, whatever came of it."""
         self._hosts[host].running -= 1
         self.running -= 1
+        self._ready[host] = None
 
     def acknowledged(self, host: str) -> None:
         """The tracker knows what became of a page."""
         self._hosts[host].unacked -= 1
+        self._ready[host] = None
 
     def idle_hosts(self) -> list[str]:
         """Hosts with nothing to do here."""
         return [name for name, lanes in self._hosts.items() if lanes.idle]
 
-    def forget(self, host: str) -> None:
-        """Drop an idle host whose pages are all acknowledged and whose permits are given back."""
+    def forget(self, host: str) -> bool:
+        """Drop an idle host whose pages are all acknowledged and whose permits are given back; whether it was."""
         lanes = self._hosts.get(host)
         if lanes and lanes.idle and not lanes.unacked and not lanes.permits:
             del self._hosts[host]
+            return True
+        return False
 
     def give_back(self) -> list[Claim]:
         """Take out every page that has not been started."""
@@ -192,6 +226,7 @@ class Lanes:
         for lanes in self._hosts.values():
             lanes.queue.clear()
         self.queued = 0
+        self._ready.clear()
         return claims
 
     def _host(self, name: str) -> _HostLanes:

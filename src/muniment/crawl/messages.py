@@ -41,6 +41,7 @@ __all__ = [
     "HostDead",
     "HostSays",
     "HostWait",
+    "InflightSet",
     "Known",
     "PagesOut",
     "PermitsHeld",
@@ -110,6 +111,8 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """CPU seconds of the worker so far."""
     wire_bytes: int
     """Bytes received since the last finish."""
+    full: bool = False
+    """Since then, more could have been asked for but for the limit of requests in flight."""
 
 
 class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
@@ -151,6 +154,8 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     command_line: str
     allowed_classes: tuple[str, ...]
     workers: int
+    inflight: int = 1
+    """This worker's part of the limit of requests in flight, for now."""
     own_hosts: tuple[str, ...] = ()
     """The hosts of the start URLs: extra headers that hold a secret go to these alone."""
     accounts: dict[str, Account] = {}
@@ -172,6 +177,12 @@ class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
     """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
 
     permits: dict[str, int]
+
+
+class InflightSet(Struct, frozen=True, array_like=True, tag=True):
+    """The worker's part of the requests that may be in flight over all hosts, from now on."""
+
+    most: int
 
 
 class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
@@ -221,7 +232,6 @@ class Amended(Struct, frozen=True, array_like=True, tag=True):
     """The crawl was changed: give back what no request was sent for, and go on with these settings."""
 
     settings: Settings
-    workers: int
 
 
 class Stop(Struct, frozen=True, array_like=True, tag=True):
@@ -251,6 +261,7 @@ FromOrchestrator = (
     | PagesOut
     | CookiesSet
     | PermitsSet
+    | InflightSet
     | HostWait
     | HostDead
     | Known

@@ -14,13 +14,14 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import monotonic, now_ms
+from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
 from muniment.crawl.events import EventLog
 from muniment.crawl.feeder import Feeder
 from muniment.crawl.hosts_desk import HostsDesk
+from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
@@ -28,8 +29,6 @@ from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
-from muniment.model.cookie import Cookie
-from muniment.rules.cookies import domains_of
 from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
 
@@ -57,11 +56,12 @@ class Orchestrator:
         settings = setup.settings
         self._frontier, self._shelf, self._events = frontier, shelf, events
         self._limits, self._feeder = limits, feeder
-        self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high)
+        self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
+        self._inflight = InflightDesk(settings, events, self._tell)
         self._robots = RobotsDesk(frontier.robots, self._tell_robots)
         self._crew = Crew(launch, self._received, self._worker_ended)
-        self._steering = Steering(setup, frontier, self._schedule, limits, events, self._crew)
+        self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
         self._out = Path(setup.out)
         self.progress = Progress()
@@ -130,6 +130,7 @@ class Orchestrator:
             pass
         self._watch_disk()
         self._hosts.tick(now_ms())
+        self._inflight.tick(now_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -175,6 +176,9 @@ class Orchestrator:
             self.progress.note = ""
         self._paused = short
 
+    def _hosts_asked(self) -> int:
+        return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
+
     # -- workers
 
     def _received(self, member: Member, message: say.FromWorker) -> None:
@@ -205,7 +209,9 @@ class Orchestrator:
                 self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
-                self._hosts.told(member.number, host, sign)
+                crowded = self._inflight.crowded(now_ms())
+                if self._hosts.told(member.number, host, sign, crowded=crowded):
+                    self._inflight.fell_silent(host, sign.asked_at, now_ms())
                 self._serve()
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
@@ -237,8 +243,11 @@ class Orchestrator:
         self._tell(worker, say.RobotsKnown(origin, answer))
 
     def _welcome(self, member: Member) -> None:
-        member.send(structs.replace(self._steering.setup, number=member.number))
-        for other, permits in self._schedule.add_worker(member.number).items():
+        lowered = self._schedule.add_worker(member.number)
+        self._inflight.staff(self._schedule.workers)
+        part = self._inflight.part(member.number)
+        member.send(structs.replace(self._steering.setup, number=member.number, inflight=part))
+        for other, permits in lowered.items():
             self._crew.members[other].send(say.PermitsSet(permits))
         for origin, reason in self._hosts.dead.items():
             member.send(say.HostDead(origin, reason))
@@ -263,6 +272,7 @@ class Orchestrator:
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(member.number, now_ms())
+        self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
             self._replace(member)
@@ -333,11 +343,13 @@ class Orchestrator:
         member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
-            self._tell_cookies(member, message.batch.cookies)
+            self._crew.tell_cookies(member, message.batch.cookies)
         member.worked(message.cpu_s)
         member.finished += len(report.accepted)
         self._crashes = 0
         self.progress.received(message.wire_bytes)
+        if message.full:
+            self._inflight.wanted(now_ms())
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)
@@ -347,14 +359,6 @@ class Orchestrator:
         self._serve()
         if not self._schedule.pending:
             self._wake.set()
-
-    def _tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
-        """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
-        for member in self._crew.members.values():
-            hosts = {claim.host for claim, _ in member.held.values()} if member is not teller else set()
-            theirs = [cookie for cookie in cookies if any(cookie.domain in domains_of(host) for host in hosts)]
-            if theirs:
-                member.send(say.CookiesSet(theirs))
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
@@ -378,26 +382,19 @@ class Orchestrator:
         for page in report.accepted:
             claim, _ = member.held[page.page_id]
             self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
+            if page.error and page.done and not page.refused:
+                self.progress.errors[page.error.partition(":")[0]] += 1
             told.append((claim.url, page))
         self._events.finished(told)
         self._events.skipped(report.skipped)
 
     def snapshot(self) -> Snapshot:
         """The crawl now."""
-        totals = self._frontier.totals
-        pages_per_s, bytes_per_s = self.progress.rates()
         members = self._crew.members.values()
-        return Snapshot(
-            elapsed_s=monotonic() - self.progress.started,
-            captured=totals.captured + totals.requisites,
-            failed=totals.failed,
+        return self.progress.snapshot(
+            self._frontier.totals,
             queued=self._schedule.pending,
             in_flight=sum(len(member.held) for member in members),
             workers=len(members),
-            pages_per_s=pages_per_s,
-            bytes_per_s=bytes_per_s,
-            payload_bytes=totals.payload_bytes,
-            slow_hosts=self.progress.slow_hosts(),
-            last_urls=self.progress.last_urls(),
             note=self.progress.note or self._hosts.note(),
         )

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from muniment.clock import monotonic
 from muniment.model.seed import BadLine
+from muniment.model.trouble import Trouble
+from muniment.tracker.frontier import Totals
 from muniment.tracker.seeds import ListRead
 
 __all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
@@ -66,6 +68,10 @@ class Summary(Struct, frozen=True):
     """Of a fetch: how far its list was read."""
     bad_lines: tuple[BadLine, ...] = ()
     """The first bad lines of the list that this run read."""
+    errors: tuple[tuple[str, int], ...] = ()
+    """(code, pages) of this run's pages that failed for good, most first."""
+    silent: tuple[Trouble, ...] = ()
+    """The hosts of the whole job that never answered."""
 
 
 class Progress:
@@ -74,6 +80,8 @@ class Progress:
     def __init__(self) -> None:
         self.started = monotonic()
         self.statuses: Counter[int] = Counter()
+        self.errors: Counter[str] = Counter()
+        """By code, of pages that failed for good."""
         self.note = ""
         self._last: deque[tuple[int, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
@@ -105,11 +113,25 @@ class Progress:
         span = max(now - then, 0.001)
         return (self._pages - pages) / span, (self._bytes - size) / span
 
+    def snapshot(self, totals: Totals, *, queued: int, in_flight: int, workers: int, note: str) -> Snapshot:
+        """The crawl now, by the sums of its job and what the orchestrator counts."""
+        pages_per_s, bytes_per_s = self.rates()
+        return Snapshot(
+            elapsed_s=monotonic() - self.started,
+            captured=totals.captured + totals.requisites,
+            failed=totals.failed,
+            queued=queued,
+            in_flight=in_flight,
+            workers=workers,
+            pages_per_s=pages_per_s,
+            bytes_per_s=bytes_per_s,
+            payload_bytes=totals.payload_bytes,
+            slow_hosts=self.slow_hosts(),
+            last_urls=tuple(self._last),
+            note=note,
+        )
+
     def slow_hosts(self) -> tuple[tuple[str, int], ...]:
         """The slowest hosts, slowest first."""
         slowest = sorted(self._slow.items(), key=lambda item: -item[1][0])[:3]
         return tuple((host, int(mean)) for host, (mean, _) in slowest)
-
-    def last_urls(self) -> tuple[tuple[int, str], ...]:
-        """The last URLs, newest last."""
-        return tuple(self._last)

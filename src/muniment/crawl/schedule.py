@@ -3,11 +3,16 @@
 A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
 delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts"). How many permits a host has
 at the moment, and until when nothing is asked of it, is for `hosts_desk` to say.
+
+Each worker has a line of hosts that may have something for it. Whatever could change that offers the host again: a pick
+drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
+(docs/decisions/0056-a-line-of-hosts.md).
 """
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+from collections.abc import Iterator
 
 __all__ = ["Schedule"]
 
@@ -15,12 +20,11 @@ _AHEAD = 5
 """Pages a worker holds per permit (see `crawl.worker`)."""
 _GAP_AHEAD_MS = 2_000
 """With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
-_LOOKED_AT = 512
-"""Hosts looked at for one request."""
 
 
 class _HostPlan:
     __slots__ = (
+        "alarm",
         "gap_ms",
         "granted",
         "held",
@@ -30,7 +34,6 @@ class _HostPlan:
         "name",
         "owner",
         "pending",
-        "queued",
         "told",
         "wake_at",
     )
@@ -43,7 +46,8 @@ class _HostPlan:
         self.gap_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
-        self.queued = False
+        # when it is offered again without anything else happening; 0 for never
+        self.alarm = 0
         self.owner: int | None = None
         # The most connections that a worker may have open, and what it was told last: the first falls to the second
         # only when the worker says that it keeps it.
@@ -52,15 +56,42 @@ class _HostPlan:
         self.held: dict[int, int] = {}
 
 
+class _Line:
+    """The hosts that may have pages for one worker, in the order of their turns."""
+
+    __slots__ = ("_heap", "_here")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        self._here: set[int] = set()
+
+    def add(self, turn: int, host_id: int) -> None:
+        if host_id not in self._here:
+            self._here.add(host_id)
+            heapq.heappush(self._heap, (turn, host_id))
+
+    def take(self) -> int | None:
+        if not self._heap:
+            return None
+        _, host_id = heapq.heappop(self._heap)
+        self._here.discard(host_id)
+        return host_id
+
+
 class Schedule:
     """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
 
-    def __init__(self, per_host: int, *, gap_ms: int = 0) -> None:
-        """A host has `per_host` permits, and `gap_ms` between its requests, unless told otherwise."""
-        self.per_host, self._gap_ms = per_host, gap_ms
+    def __init__(self, per_host: int, *, gap_ms: int = 0, spread: bool = True) -> None:
+        """A host has `per_host` permits, and `gap_ms` between its requests, unless told otherwise.
+
+        Without `spread` hosts do not take turns: the one found first gives what it has first.
+        """
+        self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
         self._plans: dict[int, _HostPlan] = {}
         self._by_name: dict[str, _HostPlan] = {}
-        self._rotation: deque[_HostPlan] = deque()
+        self._lines: dict[int, _Line] = {}
+        self._alarms: list[tuple[int, int]] = []
+        self._turn = 0
         self._workers: list[int] = []
         self.pending = 0
 
@@ -71,9 +102,17 @@ class Schedule:
             plan.wake_at = due_at
         plan.pending += pages
         self.pending += pages
-        if not plan.queued:
-            plan.queued = True
-            self._rotation.append(plan)
+        self._offer(plan)
+
+    def _offer(self, plan: _HostPlan) -> None:
+        """Something has changed that may let workers have pages of a host."""
+        if plan.pending:
+            for line in self._lines.values():
+                self._line_up(line, plan)
+
+    def _line_up(self, line: _Line, plan: _HostPlan) -> None:
+        self._turn += 1
+        line.add(self._turn if self._spread else plan.host_id, plan.host_id)
 
     def _plan(self, host_id: int, name: str) -> _HostPlan:
         plan = self._plans.get(host_id)
@@ -91,14 +130,15 @@ class Schedule:
         """The numbers of the workers."""
         return tuple(self._workers)
 
-    def busy_hosts(self) -> list[int]:
+    def busy_hosts(self) -> Iterator[int]:
         """The hosts with pages that wait or are out."""
-        return [plan.host_id for plan in self._plans.values() if plan.pending or any(plan.held.values())]
+        return (plan.host_id for plan in self._plans.values() if plan.pending or any(plan.held.values()))
 
     def hold(self, host_id: int, until: int) -> list[int]:
         """Hand out nothing of a host before `until`; returns the workers that are to be told."""
         plan = self._plans[host_id]
         plan.hold_until = until
+        self._offer(plan)
         return list(plan.told)
 
     def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
@@ -110,6 +150,7 @@ class Schedule:
         if most < before:
             plan.owner = None
             self._lower_one(plan, lowered)
+        self._offer(plan)
         return lowered
 
     def set_gap(self, host_id: int, gap_ms: int) -> dict[int, dict[str, int]]:
@@ -118,6 +159,7 @@ class Schedule:
         plan.gap_ms = max(plan.gap_ms, gap_ms)
         lowered: dict[int, dict[str, int]] = {}
         self._lower_one(plan, lowered)
+        self._offer(plan)
         return lowered
 
     def gap(self, host_id: int) -> int:
@@ -133,6 +175,7 @@ class Schedule:
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
         """A worker joins; returns the lowered permits to tell the others, by worker."""
         self._workers.append(worker)
+        self._lines[worker] = _Line()
         return self._lower()
 
     def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
@@ -144,6 +187,7 @@ class Schedule:
         lowered: dict[int, dict[str, int]] = {}
         for plan in self._plans.values():
             self._lower_one(plan, lowered)
+            self._offer(plan)
         return lowered
 
     def _lower_one(self, plan: _HostPlan, lowered: dict[int, dict[str, int]]) -> None:
@@ -158,6 +202,7 @@ class Schedule:
         """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
         if worker in self._workers:
             self._workers.remove(worker)
+            del self._lines[worker]
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
@@ -165,27 +210,39 @@ class Schedule:
                 kept.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+            self._offer(plan)
 
     def pick(self, worker: int, most: int, now: int) -> list[tuple[int, int]]:
         """(host number, pages) to claim for a worker, hosts taking turns."""
         picked: list[tuple[int, int]] = []
-        for _ in range(min(len(self._rotation), _LOOKED_AT)):
-            if most <= 0:
-                break
-            plan = self._rotation[0]
-            if not plan.pending:
-                plan.queued = False
-                self._rotation.popleft()
-                continue
-            self._rotation.rotate(-1)
-            pages = min(most, self._room(plan, worker, now))
-            if pages > 0:
-                picked.append((plan.host_id, pages))
+        line = self._lines[worker]
+        self._wake(now)
+        while most > 0 and (host_id := line.take()) is not None:
+            plan = self._plans[host_id]
+            room = self._room(plan, worker, now)
+            if room > 0:
+                pages = min(most, room)
+                picked.append((host_id, pages))
                 most -= pages
+                if pages < room:
+                    self._line_up(line, plan)
         return picked
 
+    def _wake(self, now: int) -> None:
+        """Offer the hosts whose wait is over."""
+        while self._alarms and self._alarms[0][0] <= now:
+            at, host_id = heapq.heappop(self._alarms)
+            plan = self._plans[host_id]
+            if plan.alarm == at:
+                plan.alarm = 0
+            self._offer(plan)
+
     def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
-        if plan.wake_at > now or plan.hold_until > now:
+        due = max(plan.wake_at, plan.hold_until)
+        if due > now:
+            if not 0 < plan.alarm <= due:
+                plan.alarm = due
+                heapq.heappush(self._alarms, (due, plan.host_id))
             return 0
         permits = self._grantable(plan, worker)
         ahead = permits * _AHEAD
@@ -219,6 +276,7 @@ class Schedule:
         plan.held[worker] = plan.held.get(worker, 0) + pages
         if pages < asked and plan.pending:
             plan.wake_at = now + 250
+            self._offer(plan)
         if pages:
             plan.told[worker] = self._grantable(plan, worker)
             plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
@@ -226,8 +284,10 @@ class Schedule:
 
     def landed(self, worker: int, host_id: int) -> None:
         """A page that a worker held is finished or given back."""
-        held = self._plans[host_id].held
-        held[worker] = held.get(worker, 1) - 1
+        plan = self._plans[host_id]
+        plan.held[worker] = plan.held.get(worker, 1) - 1
+        if plan.pending and (line := self._lines.get(worker)) is not None:
+            self._line_up(line, plan)
 
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.
@@ -243,5 +303,7 @@ class Schedule:
             plan.told.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+            self._offer(plan)
         elif permits and permits == plan.told.get(worker):
             plan.granted[worker] = permits
+            self._offer(plan)

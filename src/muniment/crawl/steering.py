@@ -8,6 +8,7 @@ from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.crew import Crew, most_workers
 from muniment.crawl.events import EventLog
+from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
 from muniment.model.change import Change, Changed, RemoveIgnore, RemoveSet, SetValues
@@ -24,17 +25,19 @@ class Steering:
     """Knows what is in force now, and which pages are still to be judged by it."""
 
     def __init__(
-        self, setup: say.Setup, frontier: Frontier, schedule: Schedule, limits: Limits, events: EventLog, crew: Crew
+        self,
+        setup: say.Setup,
+        frontier: Frontier,
+        schedule: Schedule,
+        limits: Limits,
+        inflight: InflightDesk,
+        events: EventLog,
+        crew: Crew,
     ) -> None:
         self.setup = setup
         """What a worker that joins is told."""
-        self._frontier, self._schedule, self._limits, self._events, self._crew = (
-            frontier,
-            schedule,
-            limits,
-            events,
-            crew,
-        )
+        self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
+        self._events, self._crew = events, crew
         self._judging: Judging | None = None
 
     @property
@@ -55,12 +58,13 @@ class Steering:
             self._judging = self._frontier.judging(None if self.judging else narrow)
         if amended.changes:
             for member in self._crew.members.values():
-                member.send(say.Amended(self.setup.settings, self.setup.workers))
+                member.send(say.Amended(self.setup.settings))
         return amended.changes
 
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))
         self._limits.change(settings)
+        self._inflight.change(settings)
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():
             self._crew.members[worker].send(say.PermitsSet(permits))

@@ -48,8 +48,6 @@ _OLD_RULES_EVERY = 240
 """Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
 """How long a host that complains is left alone until the orchestrator says."""
-_CLAIMED_AHEAD = 5
-"""Pages held per connection: three in the window, two waiting behind them."""
 
 
 class Worker:
@@ -60,9 +58,8 @@ class Worker:
         self._channel, self._client = channel, client
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
-        self._lanes = Lanes(1, settings.delay)
+        self._lanes = Lanes(setup.inflight, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
-        self._set_pace(settings, setup.workers)
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
@@ -127,6 +124,7 @@ class Worker:
             if self._lanes.queued < self._lanes.running:
                 self._ask_pages()
         self._wake_later(host)
+        self._start_lanes()
 
     async def _fetch(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked at this moment."""
@@ -205,6 +203,8 @@ class Worker:
         self._lanes.put_back(claim)
         self._give_back(self._lanes.give_back_held(claim.host))
         self._wake_later(claim.host)
+        # the wait may have ended just now, and nothing else may come to start it again
+        self._start_lanes()
 
     def _wake_later(self, host: str) -> None:
         wait = self._lanes.wait(host)
@@ -215,6 +215,7 @@ class Worker:
         del self._timers[host]
         # a wait may have become longer meanwhile
         self._wake_later(host)
+        self._lanes.look_at(host)
         self._start_lanes()
 
     def _start_lanes(self) -> None:
@@ -272,6 +273,10 @@ class Worker:
                 self._lowered.update(permits)
                 self._return_permits()
                 self._start_lanes()
+            case say.InflightSet(most):
+                self._lanes.set_inflight(most)
+                self._start_lanes()
+                self._ask_pages()
             case say.CookiesSet(said):
                 self._visitor.learn(said)
             case say.HostWait(host, wait_ms):
@@ -289,8 +294,8 @@ class Worker:
                     self._lanes.acknowledged(host)
                 self._start_lanes()
                 self._ask_pages()
-            case say.Amended(settings, workers):
-                self._amend(settings, workers)
+            case say.Amended(settings):
+                self._amend(settings)
             case say.Stop(grace_s):
                 self._tasks_stop(grace_s)
             case say.Setup():
@@ -303,15 +308,10 @@ class Worker:
             # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
             self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
-    def _set_pace(self, settings: Settings, workers: int) -> None:
-        inflight = max(1, -(-settings.inflight // max(1, workers)))
-        self._capacity = inflight * _CLAIMED_AHEAD
-        self._lanes.set_pace(inflight, settings.delay)
-
-    def _amend(self, settings: Settings, workers: int) -> None:
+    def _amend(self, settings: Settings) -> None:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
         self._settings, self._manner = settings, Manner.of(settings)
-        self._set_pace(settings, workers)
+        self._lanes.set_delay(settings.delay)
         self._client.set_timeouts(connect=settings.connect_timeout, silence=settings.timeout)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
@@ -345,10 +345,9 @@ class Worker:
             self._channel.send(say.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
 
     def _ask_pages(self) -> None:
-        room = self._capacity - self._lanes.queued - self._lanes.running
-        if not self._asked and not self._stopping and room > 0:
+        if not self._asked and not self._stopping and self._lanes.wanted > 0:
             self._asked = True
-            self._channel.send(say.WantPages(room))
+            self._channel.send(say.WantPages(self._lanes.wanted))
 
     async def _ask_known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
         answer: asyncio.Future[dict[bytes, Earlier]] = asyncio.get_running_loop().create_future()
@@ -374,8 +373,8 @@ class Worker:
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]
         batch = FinishBatch(results, news, self._visitor.take_news())
-        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
-        self._wire_bytes = 0
+        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes, self._lanes.full))
+        self._wire_bytes, self._lanes.full = 0, False
         self._unacknowledged.append([page.claim.host for page in pages])
 
     def _return_permits(self) -> None:
@@ -392,6 +391,7 @@ class Worker:
             if self._lanes.permits(host) and not self._client.open_connections(host):
                 self._lanes.permit(host, 0)
                 held[host] = 0
-            self._lanes.forget(host)
+            if self._lanes.forget(host):
+                self._client.unset_limit(host)
         if held:
             self._channel.send(say.PermitsHeld(held))

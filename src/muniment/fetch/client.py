@@ -40,7 +40,14 @@ class Client:
         self._max_body = config.max_body
         self._requests = Requests(config)
         self._connector = Connector(config)
-        self._pool = Pool(self._connector, closed, per_host=config.per_host, silence=config.timeout, idle=config.idle)
+        self._pool = Pool(
+            self._connector,
+            closed,
+            per_host=config.per_host,
+            silence=config.timeout,
+            idle=config.idle,
+            most=config.most_open,
+        )
 
     async def fetch(self, url: str, extra_headers: tuple[tuple[str, str], ...] = ()) -> Exchange:
         """One GET of a normalised URL; the network's faults are in the exchange's `failure`.

@@ -15,6 +15,8 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     user_agent: str
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request; one of a built-in name takes that one's place."""
+    polite: bool = False
+    """Send the headers that a browser sends with a page, besides the few that matter."""
     compression: bool = False
     """Ask for gzip and deflate; else for `identity`."""
     connect_timeout: float = 20.0
@@ -38,6 +40,8 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     """Connections to a host that was given no limit of its own."""
     idle: float = 10.0
     """How long a kept connection may wait for its next request."""
+    most_open: int = 500
+    """Connections over all hosts from which on idle ones are closed before their time."""
     nameservers: tuple[str, ...] = ()
     """`address` or `address:port`; empty for the system's."""
     dns_timeout: float = 10.0

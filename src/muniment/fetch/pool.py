@@ -52,7 +52,7 @@ class Pool:
     """Keeps at most a host's limit of connections open, counting from the first step of opening to the close."""
 
     def __init__(
-        self, opener: Opener, closed: Callable[[str], None], *, per_host: int, silence: float, idle: float
+        self, opener: Opener, closed: Callable[[str], None], *, per_host: int, silence: float, idle: float, most: int
     ) -> None:
         self._opener = opener
         self._closed = closed
@@ -60,6 +60,7 @@ class Pool:
         self.silence = silence
         """Seconds after which a busy connection is given up."""
         self._idle = idle
+        self._most = most
         self._hosts: dict[str, _Host] = {}
         self._connections: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -239,5 +240,14 @@ class Pool:
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()
+        self._spare()
         if self._connections:
             self._sweep_later()
+
+    def _spare(self) -> None:
+        """Close the kept connections that were idle longest while there are more of all than there should be."""
+        surplus = len(self._connections) - self._most
+        if surplus > 0:
+            idle = sorted((one for one in self._connections if not one.busy), key=lambda one: one.active_at)
+            for connection in idle[:surplus]:
+                connection.abort()

@@ -11,6 +11,13 @@ __all__ = ["Origin", "Requests", "UnsupportedSchemeError"]
 
 _PORTS = {"http": 80, "https": 443}
 _MAX_ORIGINS = 20_000
+_ANYTHING = ("Accept", "*/*")
+# What browsers say of the pages that they ask for, without what would be untrue of us: Sec-Fetch-*, client hints.
+_BROWSER = (
+    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
+    ("Accept-Language", "en-US,en;q=0.5"),
+)
+_UPGRADE = ("Upgrade-Insecure-Requests", "1")
 # A header value may come from a server (an ETag, a cookie); none may begin another header.
 _BREAKS = re.compile(r"[\r\n\0]+")
 _NOT_A_TARGET = re.compile(r"[\x00-\x20\x7f-\U0010ffff]")
@@ -93,12 +100,9 @@ class Requests:
 
 
 def _base_headers(config: FetchConfig, extra: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
-    base = [
-        ("User-Agent", config.user_agent),
-        ("Accept", "*/*"),
-        ("Accept-Encoding", "gzip, deflate" if config.compression else "identity"),
-        ("Connection", "keep-alive"),
-    ]
+    coding = ("Accept-Encoding", "gzip, deflate" if config.compression else "identity")
+    agent, connection = ("User-Agent", config.user_agent), ("Connection", "keep-alive")
+    base = [agent, *_BROWSER, coding, connection, _UPGRADE] if config.polite else [agent, _ANYTHING, coding, connection]
     given = {name.lower() for name, _ in extra}
     return [pair for pair in base if pair[0].lower() not in given] + list(extra)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -23,12 +24,14 @@ __all__ = [
     "die_with_parent",
     "inherited_channel",
     "launch_worker",
+    "most_descriptors",
 ]
 
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
 INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
+_ENOUGH_DESCRIPTORS = 1 << 16
 _PR_SET_PDEATHSIG = 1
 
 
@@ -117,3 +120,13 @@ def die_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.environ.get(_PARENT_VARIABLE) != str(os.getppid()):
             os._exit(1)
+
+
+def most_descriptors() -> int:
+    """Let this process open as many files and sockets as it may, and say how many that is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return min(soft, _ENOUGH_DESCRIPTORS) if soft != resource.RLIM_INFINITY else _ENOUGH_DESCRIPTORS

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import cache
-
-from publicsuffixlist import PublicSuffixList
 
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise, path_of
+from muniment.rules.domains import is_public_suffix
 
-__all__ = ["domains_of", "is_public_suffix", "parse_set_cookie"]
+__all__ = ["domains_of", "parse_set_cookie"]
 
 _MOST_BYTES = 4096
 """Of name and value together; longer ones are no cookies (6265bis §5.6)."""
@@ -144,14 +142,3 @@ def domains_of(host: str) -> list[str]:
         return [host]
     labels = host.split(".")
     return [".".join(labels[at:]) for at in range(len(labels))]
-
-
-@cache
-def _suffixes() -> PublicSuffixList:
-    # read when the first cookie asks for it: most crawls never need the list
-    return PublicSuffixList()
-
-
-def is_public_suffix(domain: str) -> bool:
-    """Whether strangers register names below a domain (`co.uk`, `github.io`): a cookie for it would go to them all."""
-    return bool(_suffixes().is_public(domain))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from muniment.errors import UsageError
 from muniment.model.cookie import Cookie
-from muniment.rules.cookies import is_public_suffix
+from muniment.rules.domains import is_public_suffix
 
 __all__ = ["read_cookies", "write_cookies"]
 

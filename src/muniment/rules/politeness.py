@@ -24,6 +24,7 @@ __all__ = [
     "challenged",
     "connections",
     "is_proof",
+    "is_timeout",
     "is_unreached",
     "judge",
     "sign_of",
@@ -119,6 +120,11 @@ def is_unreached(error: str) -> bool:
 def blameless(error: str) -> bool:
     """Whether a page's error is one that a network which is lost explains, though another cause would be likelier."""
     return error.partition(":")[0] in _LOST | _SLOW
+
+
+def is_timeout(sign: Sign) -> bool:
+    """Whether the host let the time pass, in connecting or in answering."""
+    return sign.text.startswith("timeout-")
 
 
 def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:

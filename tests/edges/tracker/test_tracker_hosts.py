@@ -44,9 +44,9 @@ class Desk:
     def answers(self, name):
         self.desk.heard(self.schedule.known(name), f"https://{name}/", now_ms())
 
-    def fails(self, name, text="dns: no such name"):
+    def fails(self, name, text="dns: no such name", **how):
         """It fails, as asked a long time after the failure before."""
-        self.desk.told(0, name, Sign("unreachable", text, name, now_ms() + 3_600_000))
+        return self.desk.told(0, name, Sign("unreachable", text, name, now_ms() + 3_600_000), **how)
 
     def events(self):
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -127,3 +127,21 @@ def test_a_refusal_or_one_host_alone_is_no_lost_network(desk):
     desk.answers("b.example")
     desk.fails("b.example", "refused: by the host itself")
     assert not desk.desk.lost
+
+
+def test_connections_that_time_out_prove_nothing_while_our_own_line_was_full(desk):
+    for _ in range(9):
+        desk.fails("a.example", "timeout-connect: no connection in time", crowded=True)
+    assert not desk.desk.dead
+    for _ in range(3):
+        desk.fails("a.example", "refused: nobody is there", crowded=True)
+    assert set(desk.desk.dead) == {"a.example"}
+
+
+def test_a_host_falls_silent_once_and_only_when_it_had_been_answering(desk):
+    late = "timeout-connect: no connection in time"
+    assert not desk.fails("a.example", late)
+    desk.answers("b.example")
+    assert [desk.fails("b.example", late), desk.fails("b.example", late)] == [True, False]
+    desk.answers("c.example")
+    assert not desk.fails("c.example", "refused: nobody is there")

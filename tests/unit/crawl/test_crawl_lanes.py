@@ -233,8 +233,17 @@ def test_another_pace_begins_with_a_whole_gap_from_now():
     made.take(A)
     assert made.start(A)
     assert 59 < made.wait(A) <= 60
-    made.set_pace(100, DelayRange(2_000, 2_000))
+    made.set_delay(DelayRange(2_000, 2_000))
     assert 1.9 < made.wait(A) <= 2
-    made.set_pace(1, DelayRange())
+    made.set_delay(DelayRange())
     assert made.wait(A) <= 0
-    assert made.startable() == [], "one request in flight is all that is allowed now"
+
+
+def test_fewer_in_flight_from_now_on_and_what_waits_for_it_says_so():
+    made = lanes(a=(9, 3), b=(9, 3))
+    made.take(A), made.take(B)
+    assert (made.full, made.startable()) == (False, [A, A, B, B])
+    made.set_inflight(2)
+    assert (made.startable(), made.take(A), made.full) == ([], None, True)
+    made.landed(B)
+    assert made.startable() == [A], "the one that waits longest"

@@ -434,3 +434,47 @@ def test_pages_that_wait_no_more_are_taken_back():
     schedule.add_pending(1, "a", -3)
     assert schedule.pending == 1
     assert take(schedule, 0) == {2: (1, 6)}
+
+
+def looks(schedule, worker, now=0):
+    """How many hosts a pick looks at."""
+    seen = []
+    room = schedule._room
+    schedule._room = lambda plan, *rest: seen.append(plan.host_id) or room(plan, *rest)
+    schedule.pick(worker, 5, now)
+    schedule._room = room
+    return len(seen)
+
+
+def test_hosts_that_wait_are_full_or_have_ended_are_looked_at_once():
+    schedule = scheduled(1, workers=2, **{f"h{n}": 6 for n in range(3_000)})
+    for host in range(1, 1_001):
+        schedule.hold(host, 60_000)
+    for host in range(1_001, 2_001):
+        schedule.claimed(1, host, 5, 5, 0)
+    for host in range(2_001, 3_000):
+        schedule.add_pending(host, f"h{host - 1}", -6)
+    assert take(schedule, 0) == {3_000: (5, 1)}
+    assert [looks(schedule, 0), looks(schedule, 0, now=59_999)] == [0, 0]
+    assert looks(schedule, 0, now=60_000) == 1
+    assert len(take(schedule, 0, most=10_000, now=60_000)) == 1_000 - 1, "but for the one that was just picked"
+
+
+def test_without_spreading_the_host_found_first_gives_first():
+    schedule = Schedule(2, spread=False)
+    schedule.add_worker(0)
+    for number, name in enumerate("abc", 1):
+        schedule.add_pending(number, name, 100)
+    order = []
+    for _ in range(12):
+        order += [host for host, pages in take(schedule, 0, most=2).items() for _ in range(pages[0])]
+    assert order == [1] * 10 + [2] * 10 + [3] * 4
+
+
+def test_a_host_that_waits_again_and_again_has_few_alarms():
+    schedule = scheduled(a=9)
+    for now in range(0, 100_000, 10):
+        schedule.hold(1, now + 5_000)
+        schedule.pick(0, 1, now)
+    assert len(schedule._alarms) <= 2
+    assert 1 in take(schedule, 0, now=200_000)

@@ -25,6 +25,19 @@ def test_the_whole_request() -> None:
     )
 
 
+def test_polite_requests_say_what_browsers_say_and_can_be_told_otherwise() -> None:
+    polite = FetchConfig(user_agent="agent/1", polite=True)
+    assert request("http://site.test/", (), polite) == (
+        b"GET / HTTP/1.1\r\nHost: site.test\r\nUser-Agent: agent/1\r\n"
+        b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
+        b"Accept-Language: en-US,en;q=0.5\r\nAccept-Encoding: identity\r\nConnection: keep-alive\r\n"
+        b"Upgrade-Insecure-Requests: 1\r\n\r\n"
+    )
+    german = FetchConfig(user_agent="agent/1", polite=True, headers=(("accept-language", "de"),))
+    assert request("http://site.test/", (), german).count(b"ccept-") == 2
+    assert b"accept-language: de\r\n" in request("http://site.test/", (), german)
+
+
 @pytest.mark.parametrize(
     ("url", "host", "target"),
     [

@@ -1,0 +1,76 @@
+"""Finding the index: paths and patterns of a command line become one table of captures, flat in memory."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from muniment.archive.index import CAPTURES, SCHEMA, open_parquet
+from muniment.archive.journal import SUFFIX
+from muniment.archive.read import Source, batches, sources
+from muniment.errors import ArchiveError, UsageError
+
+__all__ = ["captures_under", "paths_of"]
+
+_PARQUET = frozenset({".parquet", ".pq"})
+
+
+def paths_of(patterns: Sequence[str]) -> list[Path]:
+    """The output directories and index files that the patterns name, each once; raises UsageError for no path."""
+    found: dict[Path, Path] = {}
+    for pattern in patterns:
+        for path in _matches(pattern):
+            found.setdefault(path.resolve(), path)
+    # an index is part of its directory, which may have been named as well
+    return [path for whole, path in found.items() if whole.name != CAPTURES or whole.parent not in found]
+
+
+def _matches(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    if path.is_dir() or (path.suffix in _PARQUET and path.exists()):
+        return [path]
+    if path.exists():
+        raise UsageError(f"{pattern} is neither an output directory nor a captures.parquet")
+    if not glob.has_magic(pattern):
+        raise UsageError(f"{pattern} does not exist")
+    found = map(Path, sorted(glob.glob(pattern, recursive=True)))  # noqa: PTH207 (Path.glob takes no absolute ones)
+    matches = [path for path in found if path.is_dir() or path.suffix in _PARQUET]
+    if not matches:
+        raise UsageError(f"{pattern} matches no output directory and no captures.parquet")
+    return matches
+
+
+def captures_under(paths: Sequence[Path]) -> ds.Dataset:
+    """All rows of directories (finished, running or crashed) and index files, read when they are asked for.
+
+    Raises UsageError when there are none, ArchiveError for a file that is no index.
+    """
+    files: list[str] = []
+    rest: list[pa.RecordBatch] = []
+    for source in _sources(paths):
+        if source.path.name.endswith(SUFFIX):
+            rest += batches(source)  # of an open WARC file alone
+        else:
+            files.append(str(source.path))
+    if not files and not rest:
+        raise UsageError(f"no captures in {', '.join(map(str, paths))} yet")
+    parts = [ds.dataset(pa.Table.from_batches(rest, SCHEMA))] if rest else []
+    return ds.dataset([*parts, *([ds.dataset(files, schema=SCHEMA, format="parquet")] if files else [])])
+
+
+def _sources(paths: Sequence[Path]) -> Iterator[Source]:
+    for path in paths:
+        found = sources(path) if path.is_dir() else [Source("", path)]
+        for source in found:
+            if not source.path.name.endswith(SUFFIX):
+                try:
+                    open_parquet(source.path).close()
+                except FileNotFoundError:
+                    raise ArchiveError(f"{source.path}: the index was joined while it was read") from None
+                except ArchiveError as error:
+                    raise UsageError(f"{path} is no capture index: {error}") from None
+            yield source

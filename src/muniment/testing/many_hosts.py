@@ -1,0 +1,103 @@
+"""Many hosts on loopback addresses: live ones, ones where nobody listens, and ones that fall silent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Self
+
+from muniment.testing.nginx import Nginx, free_port
+
+__all__ = ["DEAD", "LIVE", "STALLING", "ManyHosts"]
+
+LIVE, STALLING, DEAD = "127.16.", "127.17.", "127.18."
+"""How the addresses of each kind begin."""
+
+_FILLER = "It was a dark and stormy night; the rain fell in torrents. " * 30
+_PAGES = f"""\
+keepalive_timeout 5s;
+location = /robots.txt {{ return 404; }}
+location / {{ default_type text/html; return 200 "<title>$server_addr$uri</title><p>{_FILLER}"; }}
+"""
+_HALF = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4000\r\n\r\n<p>half"
+
+
+class ManyHosts:
+    """Serves all addresses of 127/8 while its `with` block lasts.
+
+    Live hosts answer at once. Of the stalling ones every other one sends half an answer, the others nothing. On the
+    port of the dead ones nothing listens.
+    """
+
+    def __init__(self, home: Path) -> None:
+        """`home` is an existing directory for the server's root."""
+        self._nginx = Nginx(home, addresses=("0.0.0.0",), server=_PAGES, access_log=False)  # noqa: S104 (loopback names)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._stack = contextlib.ExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ports: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        """Begin to answer, and to stall."""
+        self._stack.enter_context(self._nginx)
+        self._thread.start()
+        self._stack.callback(self._end)
+        server: asyncio.Server = self._do(asyncio.start_server(self._stall, "0.0.0.0", 0, backlog=4096))  # noqa: S104
+        self._stack.callback(server.close)
+        self._ports = {
+            LIVE: self._nginx.ports[0],
+            STALLING: server.sockets[0].getsockname()[1],
+            DEAD: free_port(DEAD + "0.1"),
+        }
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of those that wait, and stop."""
+        self._stack.close()
+
+    def urls(self, kind: str, hosts: int) -> list[list[str]]:
+        """Three to five pages of each of so many hosts of a kind."""
+        return [
+            [f"http://{kind}{number // 250}.{number % 250 + 1}:{self._ports[kind]}/{n}" for n in range(3 + number % 3)]
+            for number in range(hosts)
+        ]
+
+    def mixed(self, live: int, stalling: int, dead: int, seed: int = 1) -> list[str]:
+        """All pages of so many hosts of each kind, host after host, the kinds in no order."""
+        hosts = [*self.urls(LIVE, live), *self.urls(STALLING, stalling), *self.urls(DEAD, dead)]
+        random.Random(seed).shuffle(hosts)
+        return [url for host in hosts for url in host]
+
+    def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if await reader.read(4096) and int(writer.get_extra_info("sockname")[0].rpartition(".")[2]) % 2:
+                writer.write(_HALF)
+            await reader.read()
+        except OSError:
+            pass  # the client has had enough
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    def _end(self) -> None:
+        self._do(self._let_go())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _let_go(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)

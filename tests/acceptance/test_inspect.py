@@ -1,0 +1,87 @@
+"""`inspect` over patterns, several directories, files, and directories that are running or were killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from crawled import complaint, run_muniment, wait_until
+
+from muniment.testing.gated_site import GatedSite
+
+PAGES = {"/": "<a href=/a>a</a> <a href=/b>b</a>", "/a": "<p>a", "/b": "<p>b"}
+QUIET = ("--no-robots", "--no-sitemaps", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Three finished crawls of three pages each, one with a name that looks like a pattern."""
+    cwd = tmp_path_factory.mktemp("inspected")
+    with GatedSite(PAGES) as site:
+        for name in ("one", "two", "a[1]"):
+            run_muniment(cwd, "crawl", site.url, "-o", f"runs/{name}", *QUIET)
+    (cwd / "runs" / "notes.txt").write_text("no index")
+    yield cwd / "runs"
+
+
+def inspected(muniment: Callable[..., Any], *paths: object) -> dict[str, Any]:
+    done = muniment("inspect", *paths, "--json")
+    assert (done.code, done.stderr) == (0, ""), done
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("patterns", "rows"),
+    [
+        (["one"], 3),
+        (["one", "two"], 6),
+        (["one", "one/", "one/captures.parquet"], 3),
+        (["*"], 9),
+        (["*/captures.parquet"], 9),
+        (["**/*.parquet"], 9),
+        (["t*", "one"], 6),
+        (["a[1]"], 3),
+        (["a[[]1]/captures.parquet"], 3),
+    ],
+)
+def test_each_capture_counts_once(muniment: Callable[..., Any], runs: Path, patterns: list[str], rows: int) -> None:
+    found = inspected(muniment, *(f"{runs}/{pattern}" for pattern in patterns))
+    assert (found["rows"], found["complete"], found["all_hosts"], found["silent"]) == (rows, rows, 1, [])
+    assert sum(span["captures"] for span in found["speed"]) == rows
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, None])
+def test_a_running_and_a_killed_directory(
+    muniment: Callable[..., Any], tmp_path: Path, runs: Path, how: signal.Signals | None
+) -> None:
+    with GatedSite({**PAGES, "/a": "<a href=/held>held</a>", "/held": "x"}, held=["/held"]) as site:
+        crawl = muniment.start("crawl", site.url, "-o", "out", *QUIET)
+        site.wait_for("/held")
+        journal = tmp_path / "out" / "parts" / "muniment-00000.warc.gz.journal"
+        wait_until(lambda: inspected(muniment, "out")["rows"] == 3 if journal.exists() else False, "three rows")
+        if how is not None:
+            crawl.send_signal(how)
+            crawl.wait(20)
+        found = inspected(muniment, "out", runs / "one")
+        assert (found["rows"], found["complete"]) == (6, 6)
+        shown = muniment("inspect", "out", "-n", 2).stdout
+        assert shown.splitlines()[-1].split()[0] == "200"
+
+
+def test_what_is_no_index_is_told_in_a_line(muniment: Callable[..., Any], tmp_path: Path, runs: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    table = pq.read_table(runs / "one" / "captures.parquet").select(["url", "status"])
+    pq.write_table(table, tmp_path / "other.parquet")
+    assert "empty" in complaint(muniment("inspect", "empty"))
+    assert "no-such does not exist" in complaint(muniment("inspect", "no-such"))
+    assert "'runs/*'" in complaint(muniment("inspect", "runs/*")).replace("runs/* matches", "'runs/*' matches")
+    assert "neither an output directory" in complaint(muniment("inspect", runs / "notes.txt"))
+    for name in ("bad.parquet", "other.parquet"):
+        assert f"{name} is no capture index" in complaint(muniment("inspect", name))

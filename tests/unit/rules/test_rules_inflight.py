@@ -1,0 +1,77 @@
+"""Requests in flight over all hosts: more while they are wanted, half when many hosts fall silent at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.rules.inflight import Flow, cut, flow_within, is_burst, raised, share_of
+
+LEAST, MOST = 32, 2000
+
+
+def test_it_grows_by_steps_while_it_is_wanted_and_not_beyond_its_bound():
+    flow, limits = Flow(64), []
+    for now in range(1_000, 61_000, 50):
+        flow = raised(flow, MOST, now)
+        limits.append(flow.limit)
+    steps = {after - before for before, after in pairwise(limits)}
+    assert (limits[0], limits[-1], max(steps)) == (96, MOST, 32)
+    assert limits[20_000 // 50] == MOST, "within twenty seconds"
+
+
+def test_a_cut_halves_it_once_for_all_that_was_under_way():
+    flow = cut(Flow(1_000), LEAST, 5_000)
+    assert flow.limit == 500
+    assert cut(flow, LEAST, 14_999) is flow
+    assert cut(flow, LEAST, 15_000).limit == 250
+
+
+def test_it_does_not_grow_right_after_a_cut():
+    flow = cut(Flow(1_000), LEAST, 5_000)
+    assert raised(flow, MOST, 14_999) is flow
+    assert raised(flow, MOST, 15_000).limit == 532
+
+
+@pytest.mark.parametrize(
+    ("silent", "asked", "burst"),
+    [(7, 10, False), (8, 10, True), (8, 32, True), (8, 33, False), (500, 9_500, False), (2_500, 9_500, True)],
+)
+def test_a_burst_is_many_and_broad(silent, asked, burst):
+    assert is_burst(silent, asked) is burst
+
+
+def test_bounds_that_contradict_each_other_are_the_upper_one():
+    assert flow_within(Flow(64), 32, 8).limit == 8
+    assert flow_within(Flow(64), 128, 256).limit == 128
+    assert flow_within(Flow(64), 32, 256) == Flow(64)
+
+
+@given(st.integers(1, 5_000), st.integers(1, 64))
+def test_the_parts_of_all_workers_are_the_limit(limit, workers):
+    parts = [share_of(limit, workers, position) for position in range(workers)]
+    assert max(parts) - min(parts) <= 1
+    assert sum(parts) == max(limit, workers)
+
+
+@given(
+    st.integers(1, 3_000),
+    st.integers(1, 3_000),
+    st.integers(1, 3_000),
+    st.lists(st.tuples(st.sampled_from(["wanted", "burst"]), st.integers(0, 20_000)), max_size=60),
+)
+def test_it_never_leaves_its_bounds_and_always_comes_back(start, least, most, events):
+    flow, now = flow_within(Flow(start), least, most), 0
+    for event, later in events:
+        now += later
+        before = flow
+        flow = raised(flow, most, now) if event == "wanted" else cut(flow, least, now)
+        assert min(least, most) <= flow.limit <= most
+        assert flow.limit >= before.limit // 2
+    for _ in range(3_000):
+        now += 250
+        flow = raised(flow, most, now)
+    assert flow.limit == most
