@@ -175,7 +175,7 @@ def test_links_of_a_coded_body(coding):
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd", "nobody-knows", "gzip, gzip"])
-@pytest.mark.parametrize("body", [b"", b"\x1f\x8b", b"nonsense" * 10, gzip.compress(BODY, mtime=0)[:-9]])
+@pytest.mark.parametrize("body", [b"", b"\x1f\x8b", b"nonsense" * 10, gzip.compress(BODY)[:-9]])
 def test_a_body_that_is_not_what_its_coding_says_ends_no_crawl(coding, body):
     assert harvested(body, headers=(*HTML, ("Content-Encoding", coding))).done
 
