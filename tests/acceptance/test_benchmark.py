@@ -25,6 +25,16 @@ def test_benchmark_captures_every_file_of_a_small_site(tool: str, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
 
 
+def test_a_list_is_fetched_whole_by_both(tmp_path: Path) -> None:
+    command = [sys.executable, BENCHMARKS / "fetch.py", "--files", "25", "--copies", "2", "--rounds", "1"]
+    command += ["--work", tmp_path, "--corpus", tmp_path / "corpus"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "50 URLs, " in done.stdout
+    assert all(f"| 1 | {tool} |" in done.stdout for tool in ("wget", "muniment"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
+
+
 def test_peers_fetch_every_file_of_a_small_list(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -104,7 +104,7 @@ def test_fetch_has_defaults_of_its_own():
     assert {name: before[name] for name, _ in FETCH.values()} == dict(FETCH.values())
 
 
-@pytest.mark.parametrize("flags", sorted((*ONLY_CRAWL, *ONLY_FETCH)))
+@pytest.mark.parametrize("flags", sorted(ONLY_CRAWL | ONLY_FETCH))
 def test_each_command_has_its_own_options_only(flags):
     other = fetch if flags in ONLY_CRAWL else crawl
     assert not set(flags.split()) & spelled(other)

@@ -94,7 +94,10 @@ class Orchestrator:
     async def _work(self) -> Outcome:
         await self._crew.hire()
         while (outcome := self._verdict()) is None:
-            await self._tick()
+            try:
+                await self._tick()
+            except MunimentError as error:
+                self._give_up(error)  # what was fetched is sealed all the same
         return outcome
 
     def stop(self, reason: str) -> None:
@@ -128,15 +131,20 @@ class Orchestrator:
             await asyncio.wait_for(self._wake.wait(), _TICK_S)
         except TimeoutError:
             pass
+        more = False
         self._watch_disk()
         self._hosts.tick(now_ms())
         self._inflight.tick(now_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
-        await self._feed()
+        if self._feeder is not None and not self._paused:
+            self._add_pending(self._feeder.step(self._schedule.pending), {})
+            more = self._feeder.hurried(self._schedule.pending)
         if self._steering.judging:
             self._add_pending(self._steering.judge(), {})
+            more = True
+        if more:
             self._wake.set()
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
@@ -146,18 +154,6 @@ class Orchestrator:
         backlog = self._schedule.pending > 100
         if backlog and self._crew.busy and len(self._crew.staying) < most and not self._paused:
             await self._crew.hire()
-
-    async def _feed(self) -> None:
-        """Take in some of the list."""
-        if self._feeder is None or not self._feeder.waiting or self._paused:
-            return
-        try:
-            self._add_pending(self._feeder.step(self._schedule.pending), {})
-        except MunimentError as error:
-            self._give_up(error)  # a damaged list ends the run, and what was fetched is sealed
-        if self._feeder.hurried(self._schedule.pending):
-            self._wake.set()
-            await asyncio.sleep(0)
 
     def _settle(self) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
