@@ -20,6 +20,7 @@ from muniment.settings import (
     Settings,
     defaults,
     options,
+    parse_agent,
     parse_delay,
     parse_header,
     parse_proxy,
@@ -31,7 +32,7 @@ __all__ = ["log_option", "out_option", "read_settings", "setting_options", "stat
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
-_TEXTS = {"--header": parse_header, "--proxy": parse_proxy}
+_TEXTS = {"--header": parse_header, "--proxy": parse_proxy, "--user-agent": parse_agent}
 """Options whose text has a grammar."""
 
 

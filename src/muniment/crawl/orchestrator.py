@@ -92,7 +92,8 @@ class Orchestrator:
         return outcome
 
     async def _work(self) -> Outcome:
-        await self._crew.hire()
+        if self._verdict() is None:
+            await self._crew.hire()
         while (outcome := self._verdict()) is None:
             await self._tick()
         return outcome
@@ -258,8 +259,7 @@ class Orchestrator:
             if member.open_file:
                 self._shelf.mend(member.open_file)
             self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
-            state = "ended" if member.bye else "lost"
-            self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
+            self._events.write("worker", number=member.number, **member.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(member.number, now_ms())
@@ -271,7 +271,8 @@ class Orchestrator:
     def _replace(self, member: Member) -> None:
         self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
-            self._give_up(ProtocolError(f"{_MOST_CRASHES} workers in a row died at once; see the messages above"))
+            died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
+            self._give_up(ProtocolError(f"{died}; see the messages above"))
         elif not self._crew.staying:
             self._hiring.append(asyncio.create_task(self._crew.hire()))
 
