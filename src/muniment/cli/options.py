@@ -13,6 +13,7 @@ import click
 from msgspec import structs
 
 from muniment.errors import NotYetError, UsageError
+from muniment.rules.given_headers import parse_agent, parse_header
 from muniment.settings import (
     Command,
     DelayRange,
@@ -20,9 +21,7 @@ from muniment.settings import (
     Settings,
     defaults,
     options,
-    parse_agent,
     parse_delay,
-    parse_header,
     parse_proxy,
     parse_seconds,
     parse_size,

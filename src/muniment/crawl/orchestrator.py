@@ -30,7 +30,6 @@ from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
 from muniment.model.cookie import Cookie
 from muniment.rules.cookies import domains_of
-from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
@@ -59,7 +58,7 @@ class Orchestrator:
         self._limits, self._feeder = limits, feeder
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high)
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
-        self._robots = RobotsDesk(frontier.robots, self._tell_robots)
+        self._robots = RobotsDesk(frontier.robots, lambda worker, *told: self._tell(worker, say.RobotsKnown(*told)))
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
@@ -181,8 +180,6 @@ class Orchestrator:
     def _received(self, member: Member, message: say.FromWorker) -> None:
         try:
             self._answer(member, message)
-        except MunimentError as error:
-            self._give_up(error)
         except Exception as error:
             self._give_up(error)
 
@@ -233,9 +230,6 @@ class Orchestrator:
     def _tell(self, worker: int, message: say.FromOrchestrator) -> None:
         if worker in self._crew.members:
             self._crew.members[worker].send(message)
-
-    def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
-        self._tell(worker, say.RobotsKnown(origin, answer))
 
     def _welcome(self, member: Member) -> None:
         member.send(structs.replace(self._steering.setup, number=member.number))
