@@ -32,7 +32,6 @@ __all__ = [
     "operator_name",
     "options",
     "parse_delay",
-    "parse_header",
     "parse_proxy",
     "parse_seconds",
     "parse_size",
@@ -332,15 +331,6 @@ def parse_seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise UsageError(f"{text!r} is not a number of seconds above 0")
     return seconds
-
-
-def parse_header(text: str) -> str:
-    """An extra request header as given, once it is known to be one: a token, a colon, a value on one line."""
-    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n\0]*", text):
-        raise UsageError(f"{redact(text)!r} is not a header; write 'NAME: VALUE'")
-    if text.partition(":")[0].strip().lower() == "cookie":
-        raise UsageError("cookies belong to their hosts, and a header does not; give --cookies FILE")
-    return text
 
 
 def is_secret(header: str) -> bool:

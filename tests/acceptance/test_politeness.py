@@ -18,6 +18,7 @@ from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import closed_port
+from muniment.testing.raw_server import Pause, RawServer, Script, Send
 
 QUIET = ("-o", "out", "--quiet", "--no-sitemaps", "--tries", 3)
 ON_THE_WIRE_S = 0.25
@@ -30,6 +31,11 @@ PAGES = 300
 def links(paths: list[str], times: int = 1) -> str:
     """A page that leads to other pages, `times` times, which keeps a worker busy."""
     return "".join(f"<a href='{path}'>here</a>" for path in paths) * times
+
+
+def whole(body: bytes) -> Script:
+    """An answer with a length."""
+    return (Send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body) + body),)
 
 
 def heavy_site(busy: dict[str, Any], **answers: Any) -> GatedSite:
@@ -75,6 +81,41 @@ def test_nothing_is_asked_before_retry_after_has_passed(tmp_path: Path, workers:
     assert (pause["host"], pause["reason"]) == ("127.0.0.1", "429 with Retry-After")
     assert [event["host"] for event in events(tmp_path / "out", "resume")] == ["127.0.0.1"]
     assert len(captured(tmp_path / "out")) == PAGES + 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_answer_that_asks_for_patience_counts_before_its_body_has_come(tmp_path: Path, workers: int) -> None:
+    wait, dribble = 5, 3
+    head = f"HTTP/1.1 429 Slow\r\nRetry-After: {wait}\r\nContent-Length: 4\r\n\r\n".encode()
+    slow = (Send(head + b"sl"), Pause(dribble), Send(b"ow"))
+    paths = [f"/p{number}" for number in range(PAGES)]
+    page = whole(b"<p>a page" * 2_000)
+    pages = {"/": whole(links(paths).encode()), **dict.fromkeys(paths, (Pause(0.02), *page))}
+    with RawServer(pages, turns={"/p50": (slow, page)}) as site:
+        run_muniment(tmp_path, "crawl", site.url("/"), *QUIET, "--per-host", 4, "--workers", workers)
+        refused, again = site.exchanges("/p50")
+        assert not [e.path for e in site.log if refused.at + ON_THE_WIRE_S < e.at < refused.at + wait]
+        # by the time of the header block, not of the body's end
+        assert refused.at + wait <= min(e.at for e in site.log if e.at > refused.at + 1) < refused.at + wait + 2
+        assert again.at > refused.at + wait
+    assert len(events(tmp_path / "out", "pause")) == 1
+    assert len(captured(tmp_path / "out")) == PAGES + 1
+    [row] = [row for row in captures(tmp_path / "out") if row["status"] == 429]
+    assert (row["body_length"], row["error"]) == (4, "")
+
+
+def test_a_slow_robots_txt_that_asks_for_patience_counts_at_once(tmp_path: Path) -> None:
+    slow = (
+        Send(b"HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 4\r\n\r\n"),
+        Pause(1.5),
+        Send(b"busy"),
+    )
+    with RawServer({"/": whole(b"a page")}, turns={"/robots.txt": (slow, whole(b""))}) as site:
+        run_muniment(tmp_path, "crawl", site.url("/"), *QUIET)
+        first, second = site.exchanges("/robots.txt")
+        assert 3 <= second.at - first.at < 4.2
+        assert len(site.log) == 3
+    assert [event["reason"] for event in events(tmp_path / "out", "pause")] == ["503 with Retry-After"]
 
 
 def test_retry_after_may_be_a_date_and_robots_txt_may_say_it(tmp_path: Path) -> None:

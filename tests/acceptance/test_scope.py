@@ -266,9 +266,9 @@ WHY = {
     "home/docs/moved": ("captured", "status 302"),
     "home/docs/three": ("skipped", r"/docs/three$"),
     "home/v.mp4": ("skipped", r"v\.mp4"),
-    "away/far": ("never seen", "no page of this crawl links to it"),
+    "away/far": ("never seen", "no page whose links are followed leads to it"),
     "home/chain6.css": ("out of scope", "more than 5 requisite hops away"),
-    "home/docs/nowhere": ("never seen", "no page of this crawl links to it"),
+    "home/docs/nowhere": ("never seen", "no page whose links are followed leads to it"),
 }
 
 

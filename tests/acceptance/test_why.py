@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from crawled import run_muniment
+from crawled import complaint, run_muniment
 
 from muniment.testing.gated_site import Answer, GatedSite
+from muniment.testing.raw_server import Close, RawServer, Send
 
 TEXT = (("Content-Type", "text/plain"),)
 ROBOTS = "User-agent: *\nDisallow: /\n\nUser-agent: muniment\nDisallow: /private/  # not yet\nAllow: /private/open\n"
@@ -41,3 +42,73 @@ def test_a_robots_txt_that_only_the_parser_understands_is_named_without_a_line(
     told = json.loads(muniment("why", f"{site.url}x", "-o", "out", "--json").stdout)
     assert told["text"] == f"robots: robots.txt disallows it ({site.url}robots.txt)"
     assert told["robots"] == {"url": f"{site.url}robots.txt", "line": None}
+
+
+def why(muniment: Callable[..., Any], url: str) -> tuple[str, str]:
+    told = json.loads(muniment("why", url, "-o", "out", "--json").stdout)
+    return told["verdict"], told["text"]
+
+
+def test_the_line_of_a_group_that_names_a_version(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    ours = Answer("User-agent: Muniment/0.1.0\nDisallow: /x\n\nUser-agent: *\nDisallow: /y\n", headers=TEXT)
+    with GatedSite({"/": "<a href=/x>x</a><a href=/y>y</a>", "/robots.txt": ours, "/y": "y"}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-sitemaps", "--quiet")
+        assert site.counts() == {"/robots.txt": 1, "/": 1, "/y": 1}
+    _, text = why(muniment, f"{site.url}x")
+    assert text.endswith("is `Disallow: /x`, under `User-agent: Muniment/0.1.0` in line 1")
+
+
+def test_a_robots_txt_is_known_without_being_a_page(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    robots = Answer("", 301, (("Location", "/rules.txt"), ("Content-Length", "0")))
+    with GatedSite({"/": "start", "/robots.txt": robots, "/rules.txt": "# none"}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-sitemaps", "--quiet")
+        origin = site.url.rstrip("/")
+    verdict, text = why(muniment, f"{origin}/robots.txt")
+    assert verdict == "captured"
+    assert text.startswith("status 301 at 20")
+    assert "response record in muniment-00000.warc.gz" in text
+    assert text.endswith(f"; the rules of {origin} come from it")
+    verdict, text = why(muniment, f"{origin}/rules.txt")
+    assert (verdict, text.startswith("status 200 at 20")) == ("captured", True)
+    assert why(muniment, f"{origin}/else") == ("never seen", "no page whose links are followed leads to it")
+
+
+def test_a_robots_txt_that_fails_is_told_as_what_failed(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    cut = (Send(b"HTTP/1.1 200 OK\r\nContent-"), Close())
+    with RawServer({"/robots.txt": cut}) as site:
+        done = muniment("crawl", site.url("/"), "-o", "out", "--no-sitemaps", "--quiet", "--tries", 1)
+        assert done.code == 4
+        assert {entry.path for entry in site.log} == {"/robots.txt"}
+        url = site.url("/")
+    said = "cut: robots.txt: connection closed before the end of the header block"
+    assert why(muniment, url) == ("failed", said)
+    events = [json.loads(line) for line in (tmp_path / "out" / "crawl.jsonl").read_text().splitlines()]
+    assert [event["reason"] for event in events if event["event"] == "fail"] == [said]
+
+
+def test_a_pattern_that_is_added_between_two_runs_is_told(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "<a href=/a>a</a><a href=/b>b</a>"}) as site:
+        crawl = ("crawl", site.url, "-o", "out", "--quiet", "--no-robots", "--no-sitemaps", "--max-pages")
+        assert muniment(*crawl, 1).code == 3
+        assert muniment("ignores", "add", "-o", "out", "/a$", "--quiet").code == 0
+        assert why(muniment, f"{site.url}a") == ("queued", "will be skipped when its turn comes: ignore: /a$")
+        assert why(muniment, f"{site.url}b")[1] == "waits for its turn"
+        run_muniment(tmp_path, *crawl, 9)
+        assert why(muniment, f"{site.url}a") == ("skipped", "ignore: /a$")
+
+
+def test_a_url_without_its_scheme_is_met_with_a_hint(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    for text, meant in [("a.example:8080/x", "http"), ("a.example:443/x", "https"), ("a.example/x:1", "https")]:
+        assert f"did you mean {meant}://{text}?" in complaint(muniment("why", text, "-o", tmp_path))
+
+
+def test_a_run_with_nothing_left_starts_no_worker(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
+        crawl = ("crawl", site.url, "-o", "out", "--quiet", "--no-robots", "--no-sitemaps", "--max-pages")
+        assert muniment(*crawl, 1).code == 3
+        assert muniment("ignores", "add", "-o", "out", "/a$", "--quiet").code == 0
+        before = (tmp_path / "out" / "crawl.jsonl").read_text().count("\n")
+        run_muniment(tmp_path, *crawl, 9)
+        assert site.counts() == {"/": 1}
+    lines = (tmp_path / "out" / "crawl.jsonl").read_text().splitlines()[before:]
+    assert [json.loads(line)["event"] for line in lines] == ["start", "finish"]

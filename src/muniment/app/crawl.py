@@ -124,9 +124,7 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) ->
         raise UsageError(f"{out} holds {holds}; choose another directory with -o")
     changed = changed_fixed(before, settings)
     if changed:
-        raise UsageError(
-            f"{out} was begun with another {', '.join(changed)}; resume with the same or choose another -o"
-        )
+        raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
 
 
 async def _run(

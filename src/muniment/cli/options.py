@@ -13,6 +13,7 @@ import click
 from msgspec import structs
 
 from muniment.errors import NotYetError, UsageError
+from muniment.rules.given_headers import parse_agent, parse_header
 from muniment.settings import (
     Command,
     DelayRange,
@@ -21,7 +22,6 @@ from muniment.settings import (
     defaults,
     options,
     parse_delay,
-    parse_header,
     parse_proxy,
     parse_seconds,
     parse_size,
@@ -31,7 +31,7 @@ __all__ = ["log_option", "out_option", "read_settings", "setting_options", "stat
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
-_TEXTS = {"--header": parse_header, "--proxy": parse_proxy}
+_TEXTS = {"--header": parse_header, "--proxy": parse_proxy, "--user-agent": parse_agent}
 """Options whose text has a grammar."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
 from muniment.model.url import normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen, parse_import
@@ -80,7 +81,7 @@ def matching(text: str, state: Path | None) -> Matches:
     """Which patterns are found in a URL: those in force in a crawl, or without one, those of all built-in sets."""
     url = normalise(text)
     if url is None:
-        raise UsageError(f"{text!r} is not an http or https URL")
+        raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
     if state is None:
         rules = Rules(sets=chosen(built_in_names(), with_global=True))
         starts: Sequence[str] = [url]

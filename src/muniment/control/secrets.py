@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import netrc
 import os
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from muniment.errors import ArchiveError, UsageError
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
 from muniment.rules.challenges import Account
+from muniment.rules.netrc import Entry, read_entries
 from muniment.rules.netscape import read_cookies, write_cookies
 
 __all__ = ["COOKIE_FILE", "Secrets", "read_secrets", "save_cookies"]
@@ -45,23 +45,21 @@ def _cookies(file: str) -> list[Cookie]:
 
 def _accounts(file: str) -> dict[str, Account]:
     try:
-        found = netrc.netrc(file).hosts
+        text = Path(file).read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(f"the auth file {file} cannot be read: {error.strerror}") from None
-    except netrc.NetrcParseError as error:
-        # what it says may show a password
-        raise UsageError(f"line {error.lineno} of the auth file {file} is not in netrc format") from None
     except UnicodeError:
         raise UsageError(f"the auth file {file} is not a text in UTF-8") from None
-    return {_host(name, file): Account(login or "", password or "") for name, (login, _, password) in found.items()}
+    return {_host(entry, file): Account(entry.login, entry.password or "") for entry in read_entries(text, file)}
 
 
-def _host(name: str, file: str) -> str:
-    if name == "default":
-        raise UsageError(f"the auth file {file} has a default entry; an account goes to its own host, so name one")
+def _host(entry: Entry, file: str) -> str:
+    name = entry.machine
     url = normalise(f"http://{name}/")
     if url is None or url.count("/") != 3 or (":" in name and not name.endswith("]")):
-        raise UsageError(f"the auth file {file} has machine {name!r}; write a host name, without port or path")
+        raise UsageError(
+            f"line {entry.line} of the auth file {file} has machine {name!r}; write a host name, without port or path"
+        )
     return host_of(url)
 
 

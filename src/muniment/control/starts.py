@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,10 @@ from muniment.model.failure import Failure
 from muniment.model.url import MOST_URL, host_of, normalise
 from muniment.rules.proxies import ProxyRule, proxy_for
 
-__all__ = ["allowed_classes", "start_urls"]
+__all__ = ["allowed_classes", "did_you_mean", "start_urls"]
 
+# 443 is the port of https
+_PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 _CLASSES = ("loopback", "link-local", "private")
 
 
@@ -46,11 +49,17 @@ def _lines(file: str) -> list[str]:
 def _start_url(text: str, where: str) -> str:
     url = normalise(text)
     if url is None:
-        hint = f"; did you mean https://{text}?" if normalise(f"https://{text}") and "://" not in text else ""
-        raise UsageError(f"{text!r} ({where}) is not an http or https URL{hint}")
+        raise UsageError(f"{text!r} ({where}) is not an http or https URL{did_you_mean(text)}")
     if len(url) > MOST_URL:
         raise UsageError(f"{url[:60]}… ({where}) has {len(url)} characters; at most {MOST_URL} are asked for")
     return url
+
+
+def did_you_mean(text: str) -> str:
+    """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
+    scheme = "http" if _PORT.match(text) else "https"
+    meant = f"{scheme}://{text}"
+    return f"; did you mean {meant}?" if normalise(meant) and "://" not in text else ""
 
 
 async def allowed_classes(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> tuple[str, ...]:

@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
+from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
 from muniment.model.url import normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
 from muniment.rules.robots_line import RefusingLine, refusing_line
+from muniment.rules.rulesets import compile_ignores
 from muniment.settings import Settings
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
@@ -61,25 +63,50 @@ def why(out: Path, state: Path, text: str) -> Why:
     """Explain a URL of a job whose tracker lies in `state`; raises UsageError for what is no URL."""
     url = normalise(text)
     if url is None:
-        raise UsageError(f"{text!r} is not an http or https URL")
+        raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
     told = shortened(url)
     db = Database.read_sqlite(state / "tracker.sqlite")
     try:
         job = jobs.find_job(db)
         page = find_page(db, job.job_id, url) if job else None
         if job is None or page is None:
-            return Why(url=told, verdict="never seen", text="no page of this crawl links to it")
+            return _no_page(out, told, RobotsBook(db, job.job_id) if job else None)
         settings = jobs.settings_of(job)
+        ignored = _ignored_since(db, job, page)
         robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
     finally:
         db.close()
     places = tuple(_places(out, page.url))
-    verdict, reason = _verdict(page, places, settings)
+    verdict, reason = _verdict(page, places, settings, ignored)
     if robots is not None:
         reason += _by_which_line(robots)
     if page.url != told:
         reason = f"as {page.url}, which differs in its session id alone: {reason}"
     return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots)
+
+
+def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
+    """A URL that is no page of the crawl, but may have been asked for as a robots.txt."""
+    origin = origin_of(url)
+    answer = book.find(origin, 0) if book and url == f"{origin}/robots.txt" else None
+    places = tuple(_places(out, url))
+    if not places and answer is None:
+        return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
+    rules = f"the rules of {origin} come from it" if answer else "asked for as a robots.txt"
+    text = _where(places, answer.status if answer else 0)
+    if places and (error := places[-1].error):
+        return Why(url=url, verdict="failed", text=f"{error}; {text}; {rules}", places=places)
+    return Why(url=url, verdict="captured", text=f"{text}; {rules}", places=places)
+
+
+def _ignored_since(db: Database, job: jobs.Job, page: PageKnown) -> str:
+    """The ignore pattern that a page waits to be skipped by, for those in force changed since it was found."""
+    if page.state != "READY" or not page.attempts_remaining or not page.in_scope:
+        return ""
+    version, rules = jobs.latest_rules(db, job.job_id)
+    if version == job.judged:
+        return ""
+    return compile_ignores(rules, jobs.start_urls(db, job.job_id)).match(page.url) or ""
 
 
 def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
@@ -109,7 +136,9 @@ def _places(out: Path, url: str) -> list[Place]:
     return found
 
 
-def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> tuple[str, str]:  # noqa: PLR0911
+def _verdict(  # noqa: PLR0911
+    page: PageKnown, places: tuple[Place, ...], settings: Settings, ignored: str
+) -> tuple[str, str]:
     last = page.attempts[-1] if page.attempts else None
     if page.state == "SKIPPED":
         return "skipped", page.reason
@@ -121,6 +150,8 @@ def _verdict(page: PageKnown, places: tuple[Place, ...], settings: Settings) -> 
         return "failed", last.error
     if not page.in_scope:
         return "out of scope", _out_of_scope(page, settings)
+    if ignored:
+        return "queued", f"will be skipped when its turn comes: ignore: {ignored}"
     if page.host_until > now_ms():
         return "queued", f"its host is left alone until {iso_ms(page.host_until)}: {page.host_reason}"
     if last is not None:

@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel, open_channel
 from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
-from muniment.procs.launch import Launched
+from muniment.procs.launch import Launched, ending
 from muniment.rules.cookies import domains_of
 from muniment.settings import Settings
 
@@ -63,6 +64,19 @@ class Member:
         if now - then >= _JUDGED_AFTER_S:
             self.busy = (cpu_s - before) / (now - then) > _BUSY
             self._judged = (now, cpu_s)
+
+    @property
+    def ending(self) -> str:
+        """How its process ended, for people."""
+        return ending(self.process.returncode)
+
+    def end(self, *, stopping: bool) -> dict[str, Any]:
+        """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
+        code = self.process.returncode
+        # one that is told to stop before it has its setup ends without a word
+        if self.bye or (stopping and code == 0):
+            return {"state": "ended", "exit": code}
+        return {"state": "lost", "exit": code, "reason": self.ending}
 
     def send(self, message: FromOrchestrator) -> None:
         """Tell the worker, if it is there to listen."""

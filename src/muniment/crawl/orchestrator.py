@@ -29,7 +29,6 @@ from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.errors import MunimentError, ProtocolError
-from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
@@ -59,7 +58,7 @@ class Orchestrator:
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._inflight = InflightDesk(settings, events, self._tell)
-        self._robots = RobotsDesk(frontier.robots, self._tell_robots)
+        self._robots = RobotsDesk(frontier.robots, lambda worker, *told: self._tell(worker, say.RobotsKnown(*told)))
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
@@ -92,7 +91,8 @@ class Orchestrator:
         return outcome
 
     async def _work(self) -> Outcome:
-        await self._crew.hire()
+        if self._verdict() is None:
+            await self._crew.hire()
         while (outcome := self._verdict()) is None:
             try:
                 await self._tick()
@@ -180,8 +180,6 @@ class Orchestrator:
     def _received(self, member: Member, message: say.FromWorker) -> None:
         try:
             self._answer(member, message)
-        except MunimentError as error:
-            self._give_up(error)
         except Exception as error:
             self._give_up(error)
 
@@ -235,9 +233,6 @@ class Orchestrator:
         if worker in self._crew.members:
             self._crew.members[worker].send(message)
 
-    def _tell_robots(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
-        self._tell(worker, say.RobotsKnown(origin, answer))
-
     def _welcome(self, member: Member) -> None:
         lowered = self._schedule.add_worker(member.number)
         self._inflight.staff(self._schedule.workers)
@@ -263,8 +258,7 @@ class Orchestrator:
             if member.open_file:
                 self._shelf.mend(member.open_file)
             self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
-            state = "ended" if member.bye else "lost"
-            self._events.write("worker", number=member.number, state=state, exit=member.process.returncode)
+            self._events.write("worker", number=member.number, **member.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(member.number, now_ms())
@@ -277,7 +271,8 @@ class Orchestrator:
     def _replace(self, member: Member) -> None:
         self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
-            self._give_up(ProtocolError(f"{_MOST_CRASHES} workers in a row died at once; see the messages above"))
+            died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
+            self._give_up(ProtocolError(f"{died}; see the messages above"))
         elif not self._crew.staying:
             self._hiring.append(asyncio.create_task(self._crew.hire()))
 

@@ -9,6 +9,7 @@ from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.extract.sitemap import robots_sitemaps
 from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
 from muniment.model.url import origin_of, resolve
 from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
@@ -85,8 +86,13 @@ class Robots:
                 break
             url = target
         if exchange.failure is not None and not exchange.head:
-            return RobotsAnswer(0, "", now_ms(), exchange.failure)
+            return RobotsAnswer(0, "", now_ms(), _told(exchange.failure, asked=bool(exchange.request)))
         return RobotsAnswer(exchange.status, _text(exchange), now_ms())
+
+
+def _told(failure: Failure, *, asked: bool) -> Failure:
+    """The failure as it becomes that of a page, which was not asked for: a host that cannot be reached is its own."""
+    return Failure(failure.code, f"robots.txt: {failure.text}") if asked else failure
 
 
 def _text(exchange: Exchange) -> str:

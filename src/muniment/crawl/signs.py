@@ -5,10 +5,10 @@ from __future__ import annotations
 from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
-from muniment.model.url import host_of, origin_of
-from muniment.rules.politeness import Sign, SignKind, asked_wait_ms, challenged, sign_of
+from muniment.model.url import host_of, origin_of, path_of
+from muniment.rules.politeness import THROTTLED, Sign, SignKind, asked_wait_ms, challenged, sign_of
 
-__all__ = ["page_sign", "robots_sign"]
+__all__ = ["page_sign", "robots_sign", "throttled_sign"]
 
 _LOOKED_AT = 1 << 16
 """Bytes of a body that are searched for the marks of a challenge."""
@@ -16,25 +16,32 @@ _TELLING = frozenset({202, 403, 405, 429, 503})
 """The only statuses that may mean more for the host than that it answers."""
 
 
+def throttled_sign(exchange: Exchange) -> Sign:
+    """The sign that a 429 or 503 is as soon as its header block is there, from when Retry-After counts."""
+    closed = path_of(exchange.url) == "/robots.txt"
+    wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
+    return _sign("closed" if closed else "throttled", exchange, wait)
+
+
 def page_sign(exchange: Exchange) -> Sign | None:
-    """The sign that a page's exchange is; None when it only says that the host answers."""
+    """The sign that a page's whole exchange is; None when it only says that the host answers, or was told before."""
     if exchange.failure is None and exchange.status not in _TELLING:
         return None
     failure = None if exchange.status in _TELLING else exchange.failure
     kind = sign_of(exchange.status, failure.code if failure else None)
     if exchange.status in _TELLING and challenged(exchange.status, exchange.headers, _beginning(exchange)):
         kind = "challenge"
-    return None if kind == "answer" else _sign(kind, exchange)
+    return None if kind in ("answer", "throttled") else _sign(kind, exchange)
 
 
 def robots_sign(exchange: Exchange) -> Sign | None:
     """The same of a request for robots.txt, whose failure closes the whole origin."""
-    if exchange.failure is None and (exchange.status == 429 or exchange.status >= 500):
+    if exchange.failure is None and exchange.status >= 500 and exchange.status not in THROTTLED:
         return _sign("closed", exchange)
     return page_sign(exchange)
 
 
-def _sign(kind: SignKind, exchange: Exchange) -> Sign:
+def _sign(kind: SignKind, exchange: Exchange, wait_ms: int = 0) -> Sign:
     failure = exchange.failure
     unnamed = failure is not None and failure.code == "dns"
     return Sign(
@@ -42,14 +49,8 @@ def _sign(kind: SignKind, exchange: Exchange) -> Sign:
         text=str(exchange.status or failure),
         origin=host_of(exchange.url) if unnamed else origin_of(exchange.url),
         asked_at=exchange.started_at // 1000,
-        wait_ms=_wait_ms(exchange),
+        wait_ms=wait_ms,
     )
-
-
-def _wait_ms(exchange: Exchange) -> int:
-    if exchange.status not in (429, 503):
-        return 0
-    return asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
 
 
 def _beginning(exchange: Exchange) -> bytes:

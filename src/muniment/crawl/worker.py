@@ -25,7 +25,7 @@ from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
 from muniment.crawl.robots import Robots
-from muniment.crawl.signs import page_sign, robots_sign
+from muniment.crawl.signs import page_sign, robots_sign, throttled_sign
 from muniment.crawl.visitor import Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
@@ -60,6 +60,7 @@ class Worker:
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
+        client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
@@ -179,12 +180,11 @@ class Worker:
         """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
         host = host_of(url)
         visit = await self._visitor.visit_when_due(url, host)
-        exchange = visit.exchange
-        for asked in (*visit.before, exchange):
+        for asked in (*visit.before, visit.exchange):
             self._recorder.add_aside(asked)
-        if (sign := robots_sign(exchange)) is not None:
+        if (sign := robots_sign(visit.exchange)) is not None:
             self._say(host, sign)
-        return exchange
+        return visit.exchange
 
     def _say(self, host: str, sign: Sign) -> None:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""

@@ -16,6 +16,8 @@ from muniment.fetch.request import Requests, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
+from muniment.rules.heads import Head
+from muniment.rules.politeness import THROTTLED
 
 __all__ = ["Client", "unreached"]
 
@@ -26,6 +28,10 @@ def _nothing(_host: str) -> None:
 
 def _always() -> bool:
     return True
+
+
+def _unheard(_exchange: Exchange) -> None:
+    return
 
 
 class Client:
@@ -40,6 +46,7 @@ class Client:
         self._max_body = config.max_body
         self._requests = Requests(config)
         self._connector = Connector(config)
+        self._throttled: Callable[[Exchange], None] = _unheard
         self._pool = Pool(
             self._connector,
             closed,
@@ -80,6 +87,13 @@ class Client:
             connection = await self._pool.acquire(origin, fresh=True)
         return _failed(url, connection, started)
 
+    def when_throttled(self, told: Callable[[Exchange], None]) -> None:
+        """From now on `told` gets every answer of 429 or 503 when its header block is complete, without its body.
+
+        A body can take its time, and the host is to be left alone at once.
+        """
+        self._throttled = told
+
     def set_limit(self, host: str, limit: int) -> None:
         """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
         self._pool.set_limit(host, limit)
@@ -107,9 +121,13 @@ class Client:
         kept = connection.served > 0
         builder = BodyBuilder(self._spool_dir)
         reader = ResponseReader(builder, self._max_body)
-        sent = now_us()
+        asked = url, request, now_us()
         try:
             await connection.exchange(request, reader)
+            if reader.head is not None and reader.head.status in THROTTLED:
+                self._throttled(_answered(connection, reader.head, EMPTY_BODY, ("", None), asked))
+                while connection.busy:
+                    await connection.more()
         except BaseException:
             connection.abandon()
             builder.discard()
@@ -117,7 +135,7 @@ class Client:
         failure = reader.failure
         if failure is not None and kept and not connection.answered_at and failure.code in ("cut", "reset"):
             return None
-        exchange = _exchange(connection, builder, reader, (url, request, sent))
+        exchange = _exchange(connection, builder, reader, asked)
         self._pool.release(connection)
         return exchange
 
@@ -125,7 +143,6 @@ class Client:
 def _exchange(
     connection: Connection, builder: BodyBuilder, reader: ResponseReader, asked: tuple[str, bytes, int]
 ) -> Exchange:
-    url, request, sent = asked
     failure = reader.failure
     head = reader.head
     body: Body = EMPTY_BODY
@@ -135,6 +152,17 @@ def _exchange(
             head, failure = None, kept
         else:
             body = kept
+    return _answered(connection, head, body, (reader.truncated if head else "", failure), asked)
+
+
+def _answered(
+    connection: Connection,
+    head: Head | None,
+    body: Body,
+    end: tuple[str, Failure | None],
+    asked: tuple[str, bytes, int],
+) -> Exchange:
+    url, request, sent = asked
     sent_at, answered_at = connection.sent_at, connection.answered_at
     return Exchange(
         url=url,
@@ -149,8 +177,8 @@ def _exchange(
         started_at=sent,
         ttfb_ms=int((answered_at - sent_at) * 1000 + 0.5) if answered_at else 0,
         duration_ms=int((connection.active_at - sent_at) * 1000 + 0.5),
-        truncated=reader.truncated if head else "",
-        failure=failure,
+        truncated=end[0],
+        failure=end[1],
     )
 
 

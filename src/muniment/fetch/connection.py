@@ -10,6 +10,7 @@ from muniment.clock import monotonic
 from muniment.fetch.request import Origin
 from muniment.fetch.tls import session_names
 from muniment.fetch.wire import End, ResponseReader
+from muniment.rules.politeness import THROTTLED
 
 __all__ = ["Connection", "Owner"]
 
@@ -24,7 +25,10 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """An open connection; `exchange` sends a request, and its future is done when the reader is."""
+    """An open connection; `exchange` sends a request, and its future is done when the reader is.
+
+    An answer that asks for patience is told piece by piece, its header block by `exchange`, what follows by `more`.
+    """
 
     __slots__ = (
         "_loop",
@@ -112,6 +116,11 @@ class Connection(asyncio.Protocol):
             self._transport.write(request)
         return waiter
 
+    def more(self) -> asyncio.Future[None]:
+        """Done when more has come of an answer that asks for patience, or its end."""
+        self._waiter = waiter = self._loop.create_future()
+        return waiter
+
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         reader = self._reader
@@ -129,6 +138,8 @@ class Connection(asyncio.Protocol):
             done = True
         if done:
             self._finish(reader)
+        elif reader.head is not None and reader.head.status in THROTTLED:
+            self._told()
 
     def eof_received(self) -> None:
         """The peer sent FIN; the transport closes itself after this."""
@@ -175,9 +186,13 @@ class Connection(asyncio.Protocol):
         self._finish(reader)
 
     def _finish(self, reader: ResponseReader) -> None:
-        waiter, self._waiter, self._reader = self._waiter, None, None
+        self._reader = None
         self.active_at = monotonic()
         if not reader.reusable:
             self.abort()
+        self._told()
+
+    def _told(self) -> None:
+        waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

@@ -22,6 +22,7 @@ __all__ = [
     "Indexer",
     "Launched",
     "die_with_parent",
+    "ending",
     "inherited_channel",
     "launch_worker",
     "most_descriptors",
@@ -95,8 +96,16 @@ class Indexer:
         _, said = await self._process.communicate(INDEX_NOW)
         if self._process.returncode:
             text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
-            why = text or f"exit {self._process.returncode}"
+            why = text or ending(self._process.returncode)
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
+
+
+def ending(code: int) -> str:
+    """How a process ended, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
+    if code >= 0:
+        return f"exit {code}"
+    known = -code in {*signal.Signals}
+    return f"killed by signal {-code}" + (f" ({signal.Signals(-code).name})" if known else "")
 
 
 def _environment() -> dict[str, str]:

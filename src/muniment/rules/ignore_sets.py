@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.errors import UsageError
+from muniment.rules.patterns import Patterns
 from muniment.rules.rulesets import IgnoreSet
 
 __all__ = ["GLOBAL", "BuiltInSet", "SetPattern", "built_in", "built_in_names", "chosen", "parse_import", "set_of"]
@@ -64,6 +65,9 @@ _SETS = files("muniment.rules") / "sets"
 
 def chosen(names: Sequence[str], *, with_global: bool) -> tuple[IgnoreSet, ...]:
     """The built-in sets of these names, which may be lists with commas, each once; the global one comes first."""
+    for text in names:
+        if not text.strip(" ,"):
+            raise UsageError(f"--ignore-sets {text!r} names no set; there are {', '.join(built_in_names())}")
     wanted = [name.strip() for text in names for name in text.split(",") if name.strip()]
     every = dict.fromkeys([*([GLOBAL] if with_global else []), *wanted])
     return tuple(map(set_of, every))
@@ -83,16 +87,25 @@ class _ArchiveBot(Struct):
 def parse_import(text: str, file: str) -> IgnoreSet:
     """A set `import:FILE` with the patterns of ArchiveBot's JSON or of grab-site's text.
 
-    In the text there is one a line, and `#` begins a comment line. Raises UsageError for JSON of another form.
+    In the text there is one a line, and `#` begins a comment line. Raises UsageError for JSON of another form, for a
+    file without patterns, and with its place for a pattern that is none.
     """
     if re.match(r'\s*\{\s*["}]', text):
         try:
-            patterns: Iterable[str] = msgspec.json.decode(text, type=_ArchiveBot).patterns
+            place, found = "pattern", list(enumerate(msgspec.json.decode(text, type=_ArchiveBot).patterns, 1))
         except msgspec.DecodeError as error:
             raise UsageError(f"{file} is JSON, but not a set of ArchiveBot: {error}") from None
     else:
-        patterns = (line for each in text.splitlines() if (line := each.strip()) and line[0] != "#")
-    return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(map(_our_netloc, patterns))))
+        lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+        place, found = "line", [(number, line) for number, line in lines if line and line[0] != "#"]
+    if not found:
+        raise UsageError(f"{file} holds no patterns")
+    for number, pattern in found:
+        try:
+            Patterns([pattern])
+        except UsageError as error:
+            raise UsageError(f"{place} {number} of {file}: {error}") from None
+    return IgnoreSet(f"import:{file}", tuple(dict.fromkeys(_our_netloc(pattern) for _, pattern in found)))
 
 
 def _our_netloc(pattern: str) -> str:

@@ -16,6 +16,7 @@ from muniment.model.failure import FailureCode
 __all__ = [
     "CALM",
     "CHALLENGES",
+    "THROTTLED",
     "Manners",
     "Sign",
     "SignKind",
@@ -33,6 +34,8 @@ __all__ = [
 SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable"]
 """`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out."""
 
+THROTTLED = frozenset({429, 503})
+"""The statuses by which a host says that it is asked too much."""
 _FIRST_MS, _LAST_MS = 1_000, 4_000
 """Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
 _LONGEST_MS = 24 * 3600 * 1000
@@ -96,6 +99,8 @@ class Manners(Struct, frozen=True):
     """Refusals in a row, towards a storm."""
     pauses: int = 0
     """Storms in a row."""
+    paused_at: int = 0
+    """When the last of them was taken in."""
     slowed: int = 0
     """How often its connections were halved."""
     good: int = 0
@@ -109,7 +114,7 @@ def sign_of(status: int, code: FailureCode | None) -> SignKind:
     """The kind of sign that a status, or the code of a failure, is."""
     if code is not None:
         return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
-    return "refused" if status == 403 else "throttled" if status in (429, 503) else "answer"
+    return "refused" if status == 403 else "throttled" if status in THROTTLED else "answer"
 
 
 def is_unreached(error: str) -> bool:
@@ -169,7 +174,7 @@ def judge(manners: Manners, sign: Sign, now: int, chance: float) -> Manners:
     if sign.kind == "answer":
         return _answered(manners, now) if fresh else manners
     if sign.kind in ("refused", "throttled", "challenge"):
-        manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
+        manners = _refused(structs.replace(manners, heard=True), sign, now)
     if fresh:
         manners = _backed_off(manners, sign, now, chance)
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
@@ -191,16 +196,19 @@ def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
     return structs.replace(manners, until=until, reason=reason, since=now)
 
 
-def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
+def _refused(manners: Manners, sign: Sign, now: int) -> Manners:
     """Count towards a storm, and pause when it is there."""
-    refusals = manners.refusals + (sign.text != "503")
-    storm = refusals >= _STORM or (sign.kind == "challenge" and fresh)
+    challenge = sign.kind == "challenge"
+    refusals = manners.refusals + (sign.text != "503" and not challenge)
+    # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
+    storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
-    if not storm or used_to or now < manners.until:
+    if not storm or used_to:
         return structs.replace(manners, refusals=refusals)
     reason = "a challenge page" if sign.kind == "challenge" else f"{refusals} refusals in a row, {sign.text} last"
     until = now + min(_PAUSE_MS << min(manners.pauses, 8), _LONGEST_PAUSE_MS)
-    paused = structs.replace(manners, refusals=0, pauses=manners.pauses + 1, slowed=_MOST_SLOWED, good=0)
+    pauses = manners.pauses + 1
+    paused = structs.replace(manners, refusals=0, pauses=pauses, paused_at=now, slowed=_MOST_SLOWED, good=0)
     return _held(paused, until, reason, now)
 
 

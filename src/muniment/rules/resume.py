@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from muniment.settings import Settings, options
+import shlex
+from typing import Any
+
+from muniment.settings import Option, Settings, options
 
 __all__ = ["changed_fixed"]
 
 
 def changed_fixed(before: Settings, after: Settings) -> list[str]:
-    """The options, as spelled on the command line, that differ and may not."""
+    """With what the first run was begun, in the words of the command line, where it differs and may not."""
     return [
-        option.flags[0]
+        _given(option, getattr(before, name))
         for name, _, _, option in options()
         if option.on_resume == "fixed" and getattr(before, name) != getattr(after, name)
     ]
+
+
+def _given(option: Option, value: Any) -> str:
+    flag = option.flags[0]
+    if isinstance(value, bool):
+        return f"with {flag}" if value else f"with {option.off}" if option.off else f"without {flag}"
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return " ".join(["with", *(f"{flag} {shlex.quote(str(one))}" for one in values)]) if values else f"without {flag}"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 from protego import Protego
 
 from muniment.model.failure import Failure
 
-__all__ = ["DISALLOWED", "MOST_BYTES", "VALID_MS", "RobotsAnswer", "RobotsRules", "product_token", "settled"]
+__all__ = [
+    "DISALLOWED",
+    "MOST_BYTES",
+    "VALID_MS",
+    "RobotsAnswer",
+    "RobotsRules",
+    "addressed",
+    "product_token",
+    "settled",
+]
 
 DISALLOWED = "robots: robots.txt disallows it"
 """Why a page is left out that the rules forbid."""
@@ -41,6 +52,12 @@ def product_token(user_agent: str) -> str:
     return user_agent.partition("/")[0].split()[0] if user_agent.strip() else "*"
 
 
+def addressed(text: str, agent: str) -> str:
+    """The text, with the agent alone where a line names it with a version: that is no part of the token (§2.2.1)."""
+    line = rf"(^|\r)([ \t]*user[ -]?agent[ \t]*:?[ \t]*{re.escape(agent)})[/ \t][^\r\n]*"
+    return re.sub(line, r"\1\2", text, flags=re.IGNORECASE | re.MULTILINE)
+
+
 class RobotsRules:
     """The rules of one origin for one agent."""
 
@@ -48,7 +65,7 @@ class RobotsRules:
         # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing, however they would misspell it
         text = answer.text.lower()
         has_rules = 200 <= answer.status < 300 and any(word in text for word in ("dis", "dias", "crawl"))
-        self._parsed = Protego.parse(answer.text) if has_rules else None
+        self._parsed = Protego.parse(addressed(answer.text, agent)) if has_rules else None
         self._agent = agent
         self.fetched_at = answer.fetched_at
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from protego import Protego
 
+from muniment.rules.robots import addressed
+
 __all__ = ["RefusingLine", "refusing_line"]
 
 _LONGEST_SHOWN = 500
@@ -35,7 +37,7 @@ class _Rule(Struct, frozen=True):
 
 def refusing_line(text: str, agent: str, url: str) -> RefusingLine | None:
     """The line that refuses `url` to the product `agent`; None when none does, or which one cannot be said for sure."""
-    lines = text.splitlines()
+    given, lines = text.splitlines(), addressed(text, agent).splitlines()
     matching = [
         rule for rule in _rules_for(lines, agent) if _refused(f"User-agent: *\nDisallow: {rule.path}", "x", url)
     ]
@@ -45,7 +47,7 @@ def refusing_line(text: str, agent: str, url: str) -> RefusingLine | None:
     others = [rule for rule in matching if rule is not longest]
     if not _refused(_without(lines, others), agent, url) or _refused(_without(lines, matching), agent, url):
         return None
-    shown, named = lines[longest.line - 1], lines[longest.agent_line - 1]
+    shown, named = given[longest.line - 1], given[longest.agent_line - 1]
     return RefusingLine(longest.line, _shown(shown), longest.agent_line, _shown(named))
 
 

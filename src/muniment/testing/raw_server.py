@@ -91,6 +91,8 @@ class Exchanged:
     path: str
     received: bytes
     sent: bytes = b""
+    at: float = field(default_factory=time.monotonic)
+    """When it came (`time.monotonic`)."""
 
 
 def make_certificate(

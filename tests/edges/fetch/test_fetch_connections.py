@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from muniment.clock import monotonic
 from muniment.fetch import Client
+from muniment.model.exchange import Exchange
 from muniment.testing.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 
 Run = Callable[..., Any]
@@ -251,3 +253,32 @@ def test_an_answer_before_the_first_question(run: Run, fetch: Callable[..., Any]
         exchange = fetch(server.url("/a"))
         assert exchange.failure.code == "protocol"
         assert exchange.head == b""
+
+
+def test_a_header_block_that_asks_for_patience_is_told_before_its_body(run: Run) -> None:
+    head = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 4\r\n\r\n"
+    scripts: dict[str, Script] = {
+        "/slow": (Send(head), Pause(0.1), Send(b"bu"), Pause(0.3), Send(b"sy")),
+        "/at-once": (Send(head + b"busy"),),
+        "/cut": (Send(head), Pause(0.1), Close()),
+        "/well": (Send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),),
+    }
+    told: list[tuple[str, str, int, int]] = []
+
+    async def work(client: Client) -> list[Exchange]:
+        began = monotonic()
+        client.when_throttled(
+            lambda e: told.append((e.url, e.header("retry-after"), e.body.length, int(10 * (monotonic() - began))))
+        )
+        return [await client.fetch(server.url(path)) for path in scripts]
+
+    with RawServer(scripts) as server:
+        slow, at_once, cut, well = run(work)
+        assert [(url, wait, body) for url, wait, body, _ in told] == [
+            (server.url(path), "7", 0) for path in ("/slow", "/at-once", "/cut")
+        ]
+        assert told[0][3] < 3
+        assert server.accepted == 2
+    assert [e.body.payload(9) for e in (slow, at_once, well)] == [b"busy", b"busy", b"ok"]
+    assert cut.failure is not None
+    assert (cut.status, cut.truncated, cut.failure.code) == (503, "disconnect", "cut")

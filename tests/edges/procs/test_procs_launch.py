@@ -16,7 +16,7 @@ import pytest
 
 from muniment.crawl import messages as say
 from muniment.crawl.messages import Frames
-from muniment.procs.launch import CHANNEL_VARIABLE, inherited_channel, launch_worker
+from muniment.procs.launch import CHANNEL_VARIABLE, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
 
 PARENT = """
@@ -147,3 +147,12 @@ def test_a_worker_started_by_hand_says_so(muniment):
     done = muniment("worker")
     assert (done.code, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
+
+
+def test_how_a_process_ended_is_told_by_the_name_of_its_signal():
+    killed = subprocess.Popen(["sleep", "30"])
+    killed.kill()
+    assert ending(killed.wait(10)) == "killed by signal 9 (SIGKILL)"
+    assert (ending(0), ending(3), ending(-64), ending(-63)) == (
+        "exit 0", "exit 3", "killed by signal 64 (SIGRTMAX)", "killed by signal 63",
+    )  # fmt: skip

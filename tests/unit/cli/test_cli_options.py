@@ -100,6 +100,28 @@ def test_wrong_use_is_one_line(capsys, monkeypatch, tmp_path, arguments):
     assert not list(tmp_path.iterdir()), "wrong use leaves nothing behind"
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("Host: x", "that of each URL"), ("content-length: 5", "no body"), ("Transfer-Encoding: chunked", "no body"),
+        ("Connection: close", "connections"), ("Upgrade: h2c", "connections"), ("Expect: 100-continue", "no body"),
+        ("TE: trailers", "connections"), ("Trailer: X", "no body"), ("Accept-Encoding: br", "--http-compression"),
+        ("User-Agent : me", "--user-agent"), ("Cookie: a=b", "--cookies"), ("Keep-Alive: 5", "connections"),
+        ("Proxy-Authorization: Basic eDp5", "--proxy"), ("Proxy-Connection: close", "connections"),
+    ],
+)  # fmt: skip
+def test_headers_that_are_ours_are_refused_with_what_to_do(capsys, header, said):
+    told = complaint(capsys, "crawl", "--header", header, "https://a.example/")
+    assert header.partition(":")[0].strip() in told
+    assert said in told
+    assert "eDp5" not in told
+
+
+@pytest.mark.parametrize("agent", ["", "  ", "/1.0", " /x"])
+def test_a_user_agent_names_a_product(capsys, agent):
+    assert "names no product" in complaint(capsys, "crawl", "--user-agent", agent, "https://a.example/")
+
+
 def test_a_host_without_scheme_is_met_with_a_hint(capsys):
     assert "did you mean https://a.example" in complaint(capsys, "crawl", "a.example")
 

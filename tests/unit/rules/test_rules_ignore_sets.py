@@ -110,6 +110,27 @@ def test_a_set_that_is_not_there_is_named_with_those_that_are():
         chosen(("nonsense",), with_global=True)
 
 
+@pytest.mark.parametrize("text", ["", ",", " , "])
+def test_a_list_of_sets_names_some(text):
+    with pytest.raises(UsageError, match="names no set; there are global"):
+        chosen((text,), with_global=True)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", '{"type": "x", "patterns": []}'])
+def test_a_file_without_patterns_is_refused(text):
+    with pytest.raises(UsageError, match="f holds no patterns"):
+        parse_import(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("# forums\n\n/a\n  /b(\n/c(\n", "line 4 of f: "), ('{"patterns": ["/a", "/b("]}', "pattern 2 of f: ")],
+)
+def test_a_pattern_that_is_none_is_told_with_its_place(text, place):
+    with pytest.raises(UsageError, match=f"^{place}the pattern '/b\\('"):
+        parse_import(text, "f")
+
+
 # -- files of other programs
 
 ARCHIVEBOT = (

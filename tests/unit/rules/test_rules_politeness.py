@@ -124,6 +124,14 @@ def test_a_challenge_pauses_at_once():
     assert judge(CALM, sign("challenge", "403"), NOW, 0.0).until == NOW + 30_000
 
 
+def test_a_challenge_pauses_although_its_header_block_set_a_wait_and_those_asked_with_it_say_nothing_more():
+    throttled = judge(CALM, sign("throttled", "503", at=NOW - 9), NOW, 1.0)
+    paused = judge(throttled, sign("challenge", "503", at=NOW - 9), NOW + 3, 1.0)
+    assert (throttled.until, paused.until, paused.reason) == (NOW + 1_000, NOW + 30_003, "a challenge page")
+    late = judge(paused, sign("challenge", "503", at=NOW - 8), NOW + 5, 1.0)
+    assert (late.until, late.pauses) == (paused.until, 1)
+
+
 def test_one_failure_of_a_host_that_answers_does_not_hold_it_up():
     assert after(sign("unreachable")).until == 0
     assert after(sign("unreachable"), sign("unreachable")).until == NOW + 2_000
