@@ -42,7 +42,7 @@ FROM_ORCHESTRATOR = [
     say.Known({b"d" * 20: Earlier("https://a.example/", 1, b"i" * 16)}),
     say.FileName("muniment-00000.warc.gz"),
     say.FinishAck(),
-    say.Amended(Settings(delay=DelayRange(3, 4)), 2),
+    say.Amended(Settings(delay=DelayRange(3, 4))),
     say.Stop(10.0),
 ]
 

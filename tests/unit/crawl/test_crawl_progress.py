@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muniment.crawl.progress import Progress
+from muniment.tracker.frontier import Totals
 
 
 def test_statuses_and_last_urls():
@@ -10,7 +11,9 @@ def test_statuses_and_last_urls():
     for n in range(20):
         progress.page(200 if n % 2 else 404, f"https://a.example/{n}", "a.example", 10)
     assert progress.statuses == {200: 10, 404: 10}
-    assert [url for _, url in progress.last_urls()] == [f"https://a.example/{n}" for n in range(12, 20)]
+    shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="")
+    assert (shown.captured, shown.queued) == (9, 3)
+    assert [url for _, url in shown.last_urls] == [f"https://a.example/{n}" for n in range(12, 20)]
 
 
 def test_the_slowest_hosts_come_first():
