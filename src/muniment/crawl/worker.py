@@ -317,7 +317,6 @@ class Worker:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._ask_pages()
 
     def _tasks_stop(self, grace_s: float) -> None:
         if not self._stopping:
@@ -343,6 +342,8 @@ class Worker:
     def _give_back(self, claims: list[Claim]) -> None:
         if claims:
             self._channel.send(say.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
+            # with nothing left to finish, nothing else would make it ask again, and its hosts would wait for it
+            self._ask_pages()
 
     def _ask_pages(self) -> None:
         if not self._asked and not self._stopping and self._lanes.wanted > 0:

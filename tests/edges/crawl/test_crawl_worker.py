@@ -1,0 +1,87 @@
+"""A worker process, told what an orchestrator would tell it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from muniment.crawl import messages as say
+from muniment.crawl.channel import Channel, open_channel
+from muniment.procs.launch import launch_worker
+from muniment.settings import DelayRange, Settings
+from muniment.testing.gated_site import GatedSite
+from muniment.testing.pages import claim
+
+
+class _Desk:
+    """The other side of a worker's socket: keeps what it says, and answers what every worker asks."""
+
+    def __init__(self, settings: Settings, out: Path) -> None:
+        self.said: list[Any] = []
+        self._setup = say.Setup(
+            number=0,
+            out=str(out),
+            settings=settings,
+            operator="",
+            command_line="",
+            allowed_classes=("loopback",),
+            workers=1,
+            inflight=8,
+        )
+        self._news = asyncio.Event()
+        self.channel: Channel
+
+    def received(self, message: Any) -> None:
+        self.said.append(message)
+        self._news.set()
+        if isinstance(message, say.Hello):
+            self.channel.send(self._setup)
+        elif isinstance(message, say.AskFile):
+            self.channel.send(say.FileName("muniment-00000.warc.gz"))
+        elif isinstance(message, say.AskKnown):
+            self.channel.send(say.Known({}))
+        elif isinstance(message, say.Finish):
+            self.channel.send(say.FinishAck())
+
+    async def until(self, *kinds: type) -> None:
+        """Wait until the worker has said messages of these kinds, in this order; what came before is forgotten."""
+        for kind in kinds:
+            while not any(isinstance(message, kind) for message in self.said):
+                self._news.clear()
+                await self._news.wait()
+            at = next(at for at, message in enumerate(self.said) if isinstance(message, kind))
+            del self.said[: at + 1]
+
+
+def test_a_worker_that_gave_its_pages_back_asks_for_others(tmp_path: Path) -> None:
+    # a host belongs to one worker while there is a delay: if that one never asked again, nobody would get its pages
+    asyncio.run(asyncio.wait_for(_pages_go_back(tmp_path), 20))
+
+
+async def _pages_go_back(out: Path) -> None:
+    (out / "parts").mkdir()
+    lock = os.open(out, os.O_RDONLY)
+    desk = _Desk(Settings(out=str(out), delay=DelayRange(60_000, 60_000), robots=False, sitemaps=False), out)
+    launched = launch_worker(lock)
+    gone = asyncio.Event()
+    with GatedSite({"/": "a page", "/2": "another", "/3": "a third"}) as site:
+        try:
+            desk.channel = await open_channel(launched.channel, say.FromWorker, desk.received, gone.set)
+            await desk.until(say.Hello, say.WantPages)
+            pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
+            permits = {pages[0].host: 1}
+            desk.channel.send(say.PagesOut(pages[:1], permits))
+            await desk.until(say.Finish)
+            # the delay keeps these in the worker's hands, and it wants no more
+            desk.channel.send(say.PagesOut([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
+            desk.channel.send(say.HostWait(pages[0].host, 5_000))
+            await desk.until(say.GiveBack, say.WantPages)
+        finally:
+            launched.process.kill()
+            launched.process.wait()
+            desk.channel.close()
+            os.close(lock)
