@@ -148,10 +148,15 @@ def test_a_long_sitemap_is_read_in_pieces(tmp_path):
         ("a.xml", b"<html></html>", "begins with html"),
         ("a.xml", b"words", "nothing that is one"),
         ("a.xml.gz", b"\x1f\x8bdamaged", "cannot be read"),
-        ("a.xml.gz", gzip.compress(b"<urlset><url><loc>https://a.example/</loc></url>" * 100)[:-9], "cannot be read"),
+        (
+            "a.xml.gz",
+            gzip.compress(b"<urlset><url><loc>https://a.example/</loc></url>" * 100, mtime=0)[:-9],
+            "cannot be read",
+        ),
         ("a.parquet", b"PAR1 but no more", "cannot be read as Parquet"),
         ("a.parquet", b"", "cannot be read as Parquet"),
     ],
+    ids=["html", "words", "no-gzip", "cut-gzip", "cut-parquet", "empty-parquet"],
 )
 def test_what_is_not_of_its_format_is_said_in_one_line(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
