@@ -214,7 +214,7 @@ def test_a_finished_crawl_asks_for_nothing_and_refuses_to_become_another(
         assert json.loads(muniment(*command, "--json").stdout)
         assert "other start URLs" in complaint(muniment(*command, f"{site.url}p1.html"))
         changed = complaint(muniment(*command, "--level", 3, "--no-parent"))
-        assert "--level, --no-parent" in changed
+        assert "without --level, without --no-parent" in changed
         # Politeness, limits and ignores may change.
         assert muniment(*command, "--delay", 5, "--max-pages", 99, "--ignore", "x", "--timeout", 9).code == 0
         assert (site.counts(), captures(out)) == (asked, before)
