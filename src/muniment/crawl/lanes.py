@@ -22,13 +22,15 @@ _AHEAD = 5
 
 
 class _HostLanes:
-    __slots__ = ("due", "gap", "hold", "last", "permits", "queue", "running", "unacked")
+    __slots__ = ("due", "gap", "guests", "hold", "last", "permits", "queue", "running", "unacked")
 
     def __init__(self) -> None:
         self.queue: deque[Claim] = deque()
         self.permits = 0
         self.running = 0
         self.unacked = 0
+        self.guests = 0
+        """Requests under way that belong to no page."""
         self.gap = 0.0
         """Seconds between requests that its robots.txt asks for."""
         self.last = 0.0
@@ -53,7 +55,7 @@ class _HostLanes:
     @property
     def idle(self) -> bool:
         # while its delay runs, a host stays here with its permits: whoever got it next would not know of the delay
-        return not (self.queue or self.running) and (not self.due or monotonic() >= self.due)
+        return not (self.queue or self.running or self.guests) and (not self.due or monotonic() >= self.due)
 
 
 class Lanes:
@@ -207,6 +209,16 @@ class Lanes:
         """The tracker knows what became of a page."""
         self._hosts[host].unacked -= 1
         self._ready[host] = None
+
+    def enter(self, host: str) -> None:
+        """A request that belongs to no page begins to wait for its turn: the host is not idle until it leaves."""
+        self._host(host).guests += 1
+
+    def leave(self, host: str) -> int:
+        """It has ended; how many others there are."""
+        lanes = self._host(host)
+        lanes.guests -= 1
+        return lanes.guests
 
     def idle_hosts(self) -> list[str]:
         """Hosts with nothing to do here."""

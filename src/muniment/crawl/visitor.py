@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Protocol
@@ -51,6 +50,12 @@ class Turns(Protocol):
     def permits(self, host: str) -> int:
         """How many connections this worker may have."""
 
+    def enter(self, host: str) -> None:
+        """A request begins to wait for its turn."""
+
+    def leave(self, host: str) -> int:
+        """It has ended; how many others there are."""
+
 
 class _Opened:
     """An origin that took an account: its challenge, and how often the nonce was used."""
@@ -67,8 +72,6 @@ class Visitor:
     def __init__(self, client: Client, accounts: Mapping[str, Account], turns: Turns) -> None:
         self._client, self._accounts, self._turns = client, accounts, turns
         self._jar = Jar()
-        self._guests: Counter[str] = Counter()
-        """Requests under way by `visit_when_due`."""
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
@@ -78,7 +81,7 @@ class Visitor:
 
         A host without a permit here (a robots.txt leads to it) is asked over one connection, which is then closed.
         """
-        self._guests[host] += 1
+        self._turns.enter(host)
         try:
             while True:
                 await asyncio.sleep(max(0.0, self._turns.wait(host)))
@@ -91,10 +94,7 @@ class Visitor:
             self._leave(host)
 
     def _leave(self, host: str) -> None:
-        self._guests[host] -= 1
-        others = self._guests[host]
-        if not others:
-            del self._guests[host]
+        others = self._turns.leave(host)
         if not self._turns.permits(host):
             self._client.set_limit(host, 0)
             if others:
