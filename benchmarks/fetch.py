@@ -59,7 +59,7 @@ class Run:
 def wget(seed: Path, out: Path) -> list[str]:
     return [
         *("wget", "--quiet", "--delete-after", "--no-hsts", "--execute=robots=off", "--tries=1"),
-        *(f"--warc-file={out / 'wget'}", "--no-warc-keep-log", f"--warc-tempdir={out}"),
+        *(f"--warc-file={out / 'wget'}", "--no-warc-keep-log", "--warc-tempdir=."),
         *(f"--directory-prefix={out / 'files'}", f"--input-file={seed}"),
     ]
 

@@ -96,7 +96,7 @@ def wget(_home: Path) -> Peer:
     def command(urls: Path, out: Path) -> list[str]:
         return [
             *("wget", "--quiet", "--delete-after", "--no-hsts", f"--input-file={urls}", f"--warc-file={out / 'wget'}"),
-            *("--no-warc-keep-log", f"--warc-tempdir={out}", f"--directory-prefix={out / 'files'}"),
+            *("--no-warc-keep-log", "--warc-tempdir=.", f"--directory-prefix={out / 'files'}"),
         ]
 
     return Peer(version, command)
