@@ -11,6 +11,8 @@ from pathlib import Path
 
 MEDIAN, SIGMA, LARGEST = 30_000, 0.88, 260_000
 WORDS = 3_000
+SENTENCES = 160
+"""Of each page: text repeats itself, markup more so; together they deflate five to one, as web pages do."""
 
 
 def make_corpus(root: Path, files: int = 2_000, copies: int = 1, size: int = 0) -> list[str]:
@@ -40,8 +42,9 @@ def page(chance: random.Random, words: list[str], number: int, size: int) -> byt
     wanted = size or min(LARGEST, max(3_000, int(chance.lognormvariate(0, SIGMA) * MEDIAN)))
     pieces = [f"<!doctype html><html><head><title>{number}</title></head><body>"]
     length = len(pieces[0])
+    sentences = [" ".join(chance.choices(words, k=9)).capitalize() + "." for _ in range(SENTENCES)]
     while length < wanted:
-        text = " ".join(chance.choices(words, k=40))
+        text = " ".join(chance.choices(sentences, k=3))
         link = f"/{chance.randrange(20)}/{chance.randrange(2_000)}-0.html"
         pieces.append(f'<p class="text">{text}</p>\n<a class="link" href="{link}">{chance.choice(words)}</a>\n')
         length += len(pieces[-1])

@@ -141,7 +141,12 @@ def metadata_record(event: Event, record_id: str, response: str, block: bytes) -
 
 
 def metadata_block(context: PageContext, fetch_ms: int) -> bytes:
-    """How the page was found, how long it took and where it links, as warc-fields."""
+    """How the page was found, how long it took and where it links, as warc-fields.
+
+    Empty for a line of a seed list: it was found by nothing, and the rest is in its row.
+    """
+    if context.seed_url and not context.via and not context.outlinks:
+        return b""
     via = f"via: {_clean(context.via)}\r\n" if context.via else ""
     hops = f"hopsFromSeed: {context.depth}\r\n" if context.depth >= 0 else ""
     return _encode(f"{via}{hops}fetchTimeMs: {fetch_ms}\r\n") + context.outlinks

@@ -162,8 +162,8 @@ class Segment:
             self._write_response(exchange, event, urn)
         place = (self.name, offset, self._warc.length - offset)
         self._warc.append(deflate_member(records.request_record(event, new_record_urn(), urn, exchange.request)))
-        block = records.metadata_block(context, exchange.duration_ms)
-        self._warc.append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
+        if block := records.metadata_block(context, exchange.duration_ms):
+            self._warc.append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
         return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
 
     def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:

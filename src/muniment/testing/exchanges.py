@@ -130,7 +130,7 @@ def page_context(
         depth=depth,
         found_as="a" if via else "start",
         attempt=1,
-        seed_url="https://site.example/",
+        seed_url="",
         meta_json="",
         redirect_to=redirect_to,
         outlinks=b"".join(outlink_line(url, label) for url, label in outlinks),

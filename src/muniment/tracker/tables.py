@@ -140,14 +140,13 @@ pages = Table(
     # admission: is this URL known?
     Index("uq_pages_job_id_key", "job_id", "key", unique=True),
     # claim: pages of a due host, nice then first in first out; and the count of pending pages at start
-    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED, postgresql_where=_INDEXED),
+    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED),
     # resume: what a killed run held
     Index(
         "ix_pages_claimed",
         "job_id",
         "id",
         sqlite_where=text("state = 'CLAIMED'"),
-        postgresql_where=text("state = 'CLAIMED'"),
     ),
     sqlite_with_rowid=False,
 )

@@ -5,6 +5,7 @@ import hashlib
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from muniment.archive import records
 from muniment.archive.digests import sha1_label, sha1_of
@@ -133,3 +134,9 @@ def test_header_values_cannot_inject_lines():
 def test_foreign_characters_are_utf8_and_lone_surrogates_do_not_fail():
     event = records.Event.of(exchange(url="https://a.example/ä\udcff"), INFO)
     assert "WARC-Target-URI: https://a.example/ä?".encode() in records.request_record(event, URN, URN, b"")
+
+
+def test_a_line_of_a_list_has_nothing_to_tell_beside_its_row():
+    line = structs.replace(page_context(), seed_url="https://site.example/")
+    assert records.metadata_block(line, 1) == b""
+    assert records.metadata_block(structs.replace(line, via="https://site.example/"), 1).startswith(b"via: https:")
