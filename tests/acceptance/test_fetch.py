@@ -174,6 +174,13 @@ def test_shards_are_the_whole_list_and_none_twice(muniment: Any, site: Nginx, tm
         assert count == 60
 
 
+def test_a_shard_without_a_line_is_finished(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    write_list(tmp_path / "list.txt", [f"{site.url}1.html"])
+    for shard in range(2):
+        fetched(muniment, "list.txt", "-o", f"runs/{shard}", "--shard", shard, "--shards", 2, "--quiet")
+    assert len(rows_of(tmp_path / "runs" / "0")) + len(rows_of(tmp_path / "runs" / "1")) == 1
+
+
 def test_shards_of_a_sitemap_on_the_web(muniment: Any, site: Nginx, tmp_path: Path) -> None:
     urls = [f"{site.url}{number % 10}.html?{number}" for number in range(30)]
     (site.root / "map.xml").write_text(sitemap(urls))

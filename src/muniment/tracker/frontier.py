@@ -316,6 +316,11 @@ class Frontier:
         return dict(pending)
 
     @property
+    def empty(self) -> bool:
+        """Whether the job knows no URL at all."""
+        return not self._admission.last_id
+
+    @property
     def repairing(self) -> bool:
         """Whether shorter paths are still being told; a job is not finished while they are."""
         return self._repair.waiting
