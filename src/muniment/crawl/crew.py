@@ -23,7 +23,7 @@ __all__ = ["Crew", "Member", "most_workers"]
 
 _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
-_JUDGED_AFTER_S = 0.25
+_JUDGED_AFTER_S = 0.1
 _SILENCE_S = 60.0
 """How long a worker that holds pages may say nothing; it says something every second."""
 _log = logging.getLogger(__name__)

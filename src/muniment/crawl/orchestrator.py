@@ -153,8 +153,7 @@ class Orchestrator:
         self._crew.end_silent()
         most = self._steering.setup.workers
         self._crew.keep(most, _GRACE_S)
-        backlog = self._schedule.pending > 100
-        if backlog and self._crew.busy and len(self._crew.staying) < most and not self._paused:
+        if self._short_of_workers:
             await self._crew.hire()
 
     def _settle(self) -> None:
@@ -350,8 +349,13 @@ class Orchestrator:
             self._hosts.answered(host_id, claim.url, page)
         self._add_pending(report.pending, report.retries)
         self._serve()
-        if not self._schedule.pending:
+        if not self._schedule.pending or self._short_of_workers:
             self._wake.set()
+
+    @property
+    def _short_of_workers(self) -> bool:
+        few = len(self._crew.staying) < self._steering.setup.workers
+        return few and self._schedule.pending > 100 and self._crew.busy and not self._paused
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
