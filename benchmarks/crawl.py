@@ -3,7 +3,10 @@
 A figure counts only when the archive holds every file of the site: both archives are read, response by response.
 Prints a Markdown table; progress goes to standard error.
 
+With `--before` the tool `before` is Muniment as the sources in that directory have it: what a change costs.
+
 Usage: python benchmarks/crawl.py [--site DIR] [--pages N] [--rounds N] [--work DIR] [--tools wget,muniment]
+       python benchmarks/crawl.py --rounds 10 --tools before,muniment --before OTHER_CHECKOUT/src
 """
 
 from __future__ import annotations
@@ -67,6 +70,15 @@ def muniment(url: str, out: Path) -> list[str]:
     ]
 
 
+def before(sources: Path) -> Callable[[str, Path], list[str]]:
+    def command(url: str, out: Path) -> list[str]:
+        # the site has no sitemap, and an old version may not know the option
+        ours = [argument for argument in muniment(url, out) if argument != "--no-sitemaps"]
+        return ["env", f"PYTHONPATH={sources.absolute()}", *ours]
+
+    return command
+
+
 TOOLS: dict[str, Callable[[str, Path], list[str]]] = {"wget": wget, "muniment": muniment}
 
 
@@ -116,6 +128,9 @@ def table(rounds: list[dict[str, Run]]) -> str:
         lines += ["", f"Muniment's rate over wget's: {each}; median **{statistics.median(ratios):.2f}**"]
         spent = [runs["wget"].cpu_per_1000 / runs["muniment"].cpu_per_1000 for runs in rounds]
         lines += [f"wget's CPU time over Muniment's, median: **{statistics.median(spent):.2f}**"]
+    if all({"before", "muniment"} <= set(runs) for runs in rounds):
+        cost = [runs["muniment"].cpu_per_1000 / runs["before"].cpu_per_1000 for runs in rounds]
+        lines += ["", f"CPU time over that of before, median of {len(cost)} pairs: **{statistics.median(cost):.3f}**"]
     return "\n".join(lines)
 
 
@@ -132,9 +147,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="where archives are written")
     parser.add_argument("--tools", default="wget,muniment")
+    parser.add_argument("--before", type=Path, help="sources of an earlier version, for the tool `before`")
     parser.add_argument("--port", type=int, default=PORT, help="of the server; the site's absolute links name it")
     parser.add_argument("--cores", default="0,1", help="the cores that nginx and the tools share")
     arguments = parser.parse_args()
+    if arguments.before is not None:
+        TOOLS["before"] = before(arguments.before)
     cores = set(map(int, arguments.cores.split(","))) & os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory(prefix="bench-site-") as temporary:
         print(benchmark(arguments, arguments.site or Path(temporary), cores))
