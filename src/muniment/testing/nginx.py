@@ -6,6 +6,7 @@ import contextlib
 import grp
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -84,11 +85,18 @@ class LoggedRequest:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port of the loopback address that nothing listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of the loopback address that nothing listened on a moment ago.
+
+    It is none of those that the system gives to connections by itself: tests beside this one make many.
+    """
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((address, port))
+            return port
+
+
+_PORTS = range(20_000, 32_000)
 
 
 def closed_port(address: str = "127.0.0.1") -> int:
