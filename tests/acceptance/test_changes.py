@@ -292,22 +292,25 @@ def test_what_makes_no_sense_is_one_line_and_changes_nothing(muniment: Callable[
     assert events(out, "change") == []
 
 
-def test_a_crawl_that_a_pattern_emptied_goes_on_when_it_is_taken_out(
-    muniment: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize(("what", "told"), [((".",), "."), (("--set", "mediawiki"), "set mediawiki")])
+def test_a_crawl_that_patterns_emptied_goes_on_when_they_are_taken_out(
+    muniment: Callable[..., Any], tmp_path: Path, what: tuple[str, ...], told: str
 ) -> None:
     out = tmp_path / "out"
-    with GatedSite({"/": INDEX, **{path: path for path in GOOD}}, held=["/"]) as site:
+    kept_out = [f"/w/index.php?title=T&oldid={number}" for number in range(9)]
+    links = "".join(f"<a href='{path}'>x</a>" for path in kept_out)
+    with GatedSite({"/": links, **{path: path for path in kept_out}}, held=["/"]) as site:
         process = muniment.start("crawl", site.url, "-o", out, *PACE)
         site.wait_for("/")
-        assert muniment("ignores", "add", "-o", out, ".").code == 0
+        assert muniment("ignores", "add", "-o", out, *what).code == 0
         site.release()
         process.communicate(timeout=30)
         assert process.returncode == 0
-        assert asked(site, GOOD) == 0
-        again = muniment("ignores", "remove", "-o", out, ".")
-        assert (again.code, again.stdout) == (0, "ignores: . -> -\n"), again.stderr
+        assert asked(site, kept_out) == 0
+        again = muniment("ignores", "remove", "-o", out, *what)
+        assert (again.code, again.stdout) == (0, f"ignores: {told} -> -\n"), again.stderr
         assert muniment("crawl", site.url, "-o", out, *PACE).code == 0
-        assert asked(site, GOOD) == len(GOOD)
+        assert asked(site, kept_out) == len(kept_out)
         assert muniment("check", out).code == 0
         assert "is finished" in muniment("crawl", site.url, "-o", out, *PACE[:-1]).stdout
 

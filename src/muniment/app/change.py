@@ -11,7 +11,7 @@ import msgspec
 from muniment.clock import now_ms
 from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
-from muniment.model.change import Answer, Change, Changed, RemoveIgnore
+from muniment.model.change import Answer, Change, Changed, Removal
 from muniment.procs.control_socket import ask
 from muniment.procs.lock import TRACKER_LOCK, lock_directory
 from muniment.tracker import jobs
@@ -57,8 +57,8 @@ def _change_stored(out: Path, state: Path, change: Change) -> tuple[Changed, ...
         job = jobs.find_job(db)
         if job is None:
             raise UsageError(f"{out} holds no crawl yet")
-        if job.over and not isinstance(change, RemoveIgnore):
-            raise UsageError(f"the crawl in {out} is finished: only taking an ignore pattern out can change it")
+        if job.over and not isinstance(change, Removal):
+            raise UsageError(f"the crawl in {out} is finished: only taking ignore patterns out can change it")
         amended = amend(db, job, change, now_ms())
         if job.over:
             jobs.reopen(db, job.job_id)

@@ -194,7 +194,7 @@ def _list_lines(summary: Summary) -> list[str]:
     read = summary.list_read
     if read is None:
         return []
-    counts = f"{read.lines:,} lines, {read.duplicates:,} duplicates, {read.bad:,} bad"
+    counts = f"{counted(read.lines, 'line')}, {counted(read.duplicates, 'duplicate')}, {read.bad:,} bad"
     lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)

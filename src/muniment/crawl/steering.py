@@ -11,7 +11,7 @@ from muniment.crawl.events import EventLog
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, RemoveIgnore, RemoveSet, SetValues
+from muniment.model.change import Change, Changed, Removal, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
@@ -54,7 +54,7 @@ class Steering:
             self._set(settings)
         if amended.ruleset is not None:
             # one more pattern brings nothing back, one less keeps nothing out; an unfinished walk is made whole
-            narrow = PageState.SKIPPED if isinstance(change, RemoveIgnore | RemoveSet) else PageState.READY
+            narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             self._judging = self._frontier.judging(None if self.judging else narrow)
         if amended.changes:
             for member in self._crew.members.values():

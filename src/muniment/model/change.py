@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["AddIgnore", "AddSet", "Answer", "Change", "Changed", "RemoveIgnore", "RemoveSet", "SetValues"]
+__all__ = ["AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetValues"]
 
 
 class SetValues(Struct, frozen=True, tag=True):
@@ -43,7 +43,9 @@ class RemoveSet(Struct, frozen=True, tag=True):
     name: str
 
 
-Change = SetValues | AddIgnore | RemoveIgnore | AddSet | RemoveSet
+Removal = RemoveIgnore | RemoveSet
+"""What may bring pages back, and keeps none out."""
+Change = SetValues | AddIgnore | AddSet | Removal
 
 
 class Changed(Struct, frozen=True):
