@@ -1,9 +1,11 @@
-"""Fetches a list of URLs by turns with wget and with Muniment, against nginx on the same cores.
+"""Fetches one list of URLs by turns with Muniment and with other programs, against nginx on the same cores.
 
-A figure counts only when the archive holds every URL of the list. CPU time is that of all processes of a tool; beside
-it stands what is left without the cost of starting and ending, which a list of one URL shows.
+A figure counts only when every URL was fetched: of WARC files, response by response; Scrapy writes none, and counts for
+itself. CPU time is that of all processes of a program; beside it stands what is left without the cost of starting and
+ending, which a list of one URL shows. Prints a Markdown table; progress goes to standard error.
 
-Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--tools A,B]
+Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--workers N]
+       python benchmarks/fetch.py --tools muniment,wget,scrapy,warcio,zeno,ami
 """
 
 from __future__ import annotations
@@ -14,27 +16,23 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from crawl import captured_urls
+from crawl import SERVER, captured_urls
 from make_corpus import make_corpus
 from measure import Measured, measure
+from peers import PEERS, Peer, UnavailableError, prepared
 
 from muniment.testing.nginx import Nginx
-
-SERVER = "open_file_cache max=500 inactive=600s; open_file_cache_valid 600s; open_file_cache_min_uses 4;"
 
 
 @dataclass(frozen=True)
 class Run:
-    """One tool's fetch of the whole list."""
+    """One program's fetch of the whole list."""
 
-    tool: str
     urls: int
     measured: Measured
-    archive_bytes: int
     started: Measured
     """What a list of one URL took."""
 
@@ -48,102 +46,105 @@ class Run:
         return self.measured.cpu_seconds / self.urls * 1000
 
     @property
-    def steady_cpu(self) -> float:
-        return (self.measured.cpu_seconds - self.started.cpu_seconds) / self.urls * 1000
-
-    @property
     def steady_rate(self) -> float:
         return self.urls / (self.measured.seconds - self.started.seconds)
 
-
-def wget(seed: Path, out: Path) -> list[str]:
-    return [
-        *("wget", "--quiet", "--delete-after", "--no-hsts", "--execute=robots=off", "--tries=1"),
-        *(f"--warc-file={out / 'wget'}", "--no-warc-keep-log", "--warc-tempdir=."),
-        *(f"--directory-prefix={out / 'files'}", f"--input-file={seed}"),
-    ]
+    @property
+    def steady_cpu(self) -> float:
+        return (self.measured.cpu_seconds - self.started.cpu_seconds) / self.urls * 1000
 
 
-def muniment(seed: Path, out: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "muniment", "fetch", str(seed), "--out", str(out / "muniment"), "--quiet"),
-        *("--per-host", "64", "--workers", "2"),
-    ]
+Round = dict[str, Run]
 
 
-TOOLS: dict[str, Callable[[Path, Path], list[str]]] = {"wget": wget, "muniment": muniment}
-
-
-def run_once(tool: str, urls: list[str], work: Path, cores: set[int]) -> tuple[Measured, int]:
-    """One run in a directory of its own, which is removed; stops the benchmark when a URL is missing."""
-    out = Path(tempfile.mkdtemp(prefix=f"bench-{tool}-", dir=work))
+def run_once(name: str, peer: Peer, urls: list[str], work: Path, cores: set[int]) -> Measured:
+    """One run in a directory of its own, which is removed; raises UnavailableError when a URL is missing."""
+    out = Path(tempfile.mkdtemp(prefix=f"bench-{name}-", dir=work))
     try:
         seed = out / "seed.txt"
         seed.write_text("".join(url + "\n" for url in urls))
-        measured = measure(TOOLS[tool](seed, out), out, cores)
-        warcs = sorted(out.rglob("*.warc.gz"))
-        if missing := set(urls) - captured_urls(warcs):
-            said = (out / "stderr").read_text(errors="replace")[-2000:]
-            sys.exit(f"{tool} (exit {measured.code}) lacks {len(missing)} URLs, such as {min(missing)}\n{said}")
-        return measured, sum(path.stat().st_size for path in warcs)
+        measured = measure(peer.command(seed, out), out, cores)
+        if peer.counts_itself:
+            missing = len(urls) - int((out / "stdout").read_text(errors="replace").strip() or 0)
+        else:
+            missing = len(set(urls) - captured_urls(sorted(out.rglob("*.warc.gz"))))
+        if missing:
+            said = ((out / "stderr").read_text(errors="replace").strip() or "nothing").splitlines()[-1]
+            raise UnavailableError(f"exit {measured.code}, {missing} URLs are missing; it said: {said}")
+        return measured
     finally:
         shutil.rmtree(out)
 
 
-def table(rounds: list[dict[str, Run]]) -> str:
-    """The rounds as Markdown: one line a run, then ratios and medians."""
+def table(peers: dict[str, Peer], rounds: list[Round]) -> str:
+    """The medians of each program as Markdown, and Muniment's ratio to it, round by round."""
     lines = [
-        "| round | tool | URLs/s | CPU s per 1000 | steady URLs/s | steady CPU s per 1000 | archive, MB | RSS, MB |",
+        "| program | URLs/s | CPU s per 1000 | without start and end: URLs/s | CPU s per 1000 | all processes, MB "
+        "| Muniment's rate over it, by round | median |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for number, runs in enumerate(rounds, 1):
-        lines += [
-            f"| {number} | {run.tool} | {run.rate:.0f} | {run.cpu:.3f} | {run.steady_rate:.0f} | {run.steady_cpu:.3f} "
-            f"| {run.archive_bytes / 1e6:.0f} | {run.measured.total_rss / 1e6:.0f} |"
-            for run in runs.values()
-        ]
-    if all({"wget", "muniment"} <= set(runs) for runs in rounds):
-        ratios = [runs["muniment"].rate / runs["wget"].rate for runs in rounds]
-        steady = [runs["muniment"].steady_rate / runs["wget"].steady_rate for runs in rounds]
-        lines += ["", f"Muniment's rate over wget's, median: **{statistics.median(ratios):.2f}**"]
-        lines += [f"Without start and end: **{statistics.median(steady):.2f}**"]
+    for name, peer in peers.items():
+        runs = [one[name] for one in rounds if name in one]
+        if not runs:
+            continue
+        both = [one for one in rounds if name != "muniment" and {"muniment", name} <= set(one)]
+        ratios = [one["muniment"].rate / one[name].rate for one in both]
+        lines.append(
+            f"| {peer.what} | {statistics.median(run.rate for run in runs):.0f} "
+            f"| {statistics.median(run.cpu for run in runs):.3f} "
+            f"| {statistics.median(run.steady_rate for run in runs):.0f} "
+            f"| {statistics.median(run.steady_cpu for run in runs):.3f} "
+            f"| {statistics.median(run.measured.total_rss for run in runs) / 1e6:.0f} "
+            f"| {', '.join(f'{ratio:.2f}' for ratio in ratios)} "
+            f"| {f'**{statistics.median(ratios):.2f}**' if ratios else ''} |"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="a list of URLs, wget against Muniment")
+    parser = argparse.ArgumentParser(description="a list of URLs, Muniment against other programs")
     parser.add_argument("--corpus", type=Path, help="where the files are, or will be kept (default: temporary)")
     parser.add_argument("--files", type=int, default=2_000)
     parser.add_argument("--copies", type=int, default=10, help="of each file, every one with other first bytes")
     parser.add_argument("--size", type=int, default=0, help="bytes of every file, instead of those of web pages")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2, help="of Muniment")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="where archives are written")
-    parser.add_argument("--tools", default="wget,muniment")
-    parser.add_argument("--cores", default="0,1", help="the cores that nginx and the tools share")
+    parser.add_argument("--tools", default="muniment,wget", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--cores", default="0,1", help="the cores that nginx and the programs share")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="bench-corpus-") as temporary:
-        print(benchmark(arguments, arguments.corpus or Path(temporary)))
+    with tempfile.TemporaryDirectory(prefix="bench-fetch-") as home:
+        print(benchmark(arguments, Path(home)))
 
 
-def benchmark(arguments: argparse.Namespace, corpus: Path) -> str:
-    """All rounds; who goes first changes with every round."""
-    cores = set(map(int, arguments.cores.split(","))) & os.sched_getaffinity(0)
+def benchmark(arguments: argparse.Namespace, home: Path) -> str:
+    """All rounds; the order turns round with every round, so that no program always finds the warmer cache."""
+    corpus = arguments.corpus or home / "corpus"
     paths = make_corpus(corpus, arguments.files, arguments.copies, arguments.size)
     mean = sum((corpus / path).stat().st_size for path in paths) / len(paths)
+    cores = set(map(int, arguments.cores.split(","))) & os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
-    tools = arguments.tools.split(",")
-    rounds = []
+    left_out: dict[str, str] = {}
+    peers = prepared(arguments.tools.split(","), home, arguments.workers, left_out)
+    started: dict[str, Measured] = {}
+    rounds: list[Round] = []
     with Nginx(corpus, access_log=False, http=SERVER) as server:
         urls = [server.url + path for path in paths]
-        started = {tool: run_once(tool, urls[:1], arguments.work, cores)[0] for tool in tools}
         for number in range(arguments.rounds):
-            runs = {}
-            for tool in tools if number % 2 == 0 else tools[::-1]:
-                run = Run(tool, len(urls), *run_once(tool, urls, arguments.work, cores), started[tool])
-                print(f"{tool}: {run.rate:.0f} URLs/s, {run.cpu:.3f} CPU s/1000", file=sys.stderr)
-                runs[tool] = run
-            rounds.append({tool: runs[tool] for tool in tools})
-    return f"{len(paths)} URLs, {mean / 1000:.1f} kB on average, {os.cpu_count()} CPUs\n\n" + table(rounds)
+            rounds.append({})
+            for name in [name for name in peers if name not in left_out][:: 1 if number % 2 == 0 else -1]:
+                try:
+                    if name not in started:
+                        started[name] = run_once(name, peers[name], urls[:1], arguments.work, cores)
+                    measured = run_once(name, peers[name], urls, arguments.work, cores)
+                except UnavailableError as error:
+                    left_out[name] = str(error)
+                    continue
+                run = rounds[-1][name] = Run(len(urls), measured, started[name])
+                print(f"{name}: {run.rate:.0f} URLs/s, {run.cpu:.3f} CPU s/1000", file=sys.stderr)
+    notes = "".join(f"\nleft out: {name}: {reason}" for name, reason in left_out.items())
+    headline = f"{len(paths)} URLs, {mean / 1000:.1f} kB on average, Python {sys.version.split()[0]}, {len(cores)} CPUs"
+    return f"{headline}\n\n{table(peers, rounds)}\n{notes}"
 
 
 if __name__ == "__main__":

@@ -25,36 +25,27 @@ def test_benchmark_captures_every_file_of_a_small_site(tool: str, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
 
 
-def test_a_list_is_fetched_whole_by_both(tmp_path: Path) -> None:
-    command = [sys.executable, BENCHMARKS / "fetch.py", "--files", "25", "--copies", "2", "--rounds", "1"]
-    command += ["--work", tmp_path, "--corpus", tmp_path / "corpus"]
+def test_what_a_change_costs_is_told_for_a_pair(tmp_path: Path) -> None:
+    sources = BENCHMARKS.parent / "src"
+    command = [sys.executable, BENCHMARKS / "crawl.py", "--pages", "60", "--rounds", "1", "--tools", "before,muniment"]
+    command += ["--before", sources, "--work", tmp_path, "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert "50 URLs, " in done.stdout
-    assert all(f"| 1 | {tool} |" in done.stdout for tool in ("wget", "muniment"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
+    assert "CPU time over that of before, median of 1 pairs: **" in done.stdout
 
 
-def test_peers_fetch_every_file_of_a_small_list(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        BENCHMARKS / "peers.py",
-        "--pages",
-        "40",
-        "--rounds",
-        "1",
-        "--tools",
-        "muniment,wget,ami",
-    ]
-    command += ["--work", tmp_path, "--site", tmp_path / "site", "--port", str(free_port())]
-    # Without Go one peer cannot be had: it is named, and the others are measured.
+def test_a_list_is_fetched_whole_by_each_program_that_can_be_had(tmp_path: Path) -> None:
+    command = [sys.executable, BENCHMARKS / "fetch.py", "--files", "25", "--copies", "2", "--rounds", "1"]
+    command += ["--tools", "muniment,wget,ami", "--work", tmp_path, "--corpus", tmp_path / "corpus"]
+    # Without Go one of them cannot be had: it is named, and the others are measured.
     path = {"PATH": str(folder_without_go(tmp_path))}
     done = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+    assert "50 URLs, " in done.stdout
     assert "| muniment " in done.stdout
     assert "| GNU Wget " in done.stdout
     assert done.stdout.rstrip().endswith("left out: ami: there is no Go on this machine")
-    assert "missing" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "programs"]
 
 
 def folder_without_go(tmp_path: Path) -> Path:
