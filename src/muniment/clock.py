@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -40,12 +41,17 @@ def iso_ms(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+_random: list[str] = []
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def new_record_urn() -> str:
     """`urn:uuid:…` of a new version 4 UUID (RFC 9562 §5.4), without angle brackets."""
-    h = os.urandom(16).hex()
+    try:
+        h = _random.pop()
+    except IndexError:
+        # many at a time: each call of the kernel costs more than all the rest
+        h, *_random[:] = re.findall("." * 32, os.urandom(16 * 256).hex())
     return f"urn:uuid:{h[:8]}-{h[8:12]}-4{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:]}"
 
 

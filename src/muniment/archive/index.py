@@ -1,8 +1,8 @@
 """The capture index: row journals become Parquet parts, and parts become `captures.parquet`.
 
 Every file is written aside, synced and renamed before what it replaces is removed. `captures.parquet` names in its
-metadata the parts that its last join took in, so that parts left by a crash after the rename are recognised and not
-taken in twice.
+metadata the WARCs whose rows its last join took in, so that parts and journals left by a crash after the rename are
+recognised and not taken in twice.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def part_path(parts: Path, name: str) -> Path:
 def index_journal(out: Path, parts: Path, name: str) -> None:
     """Turn the journal of a sealed WARC into its part of the index; may be repeated after a crash."""
     journal, part = journal_path(parts, name), part_path(parts, name)
-    if (out / (name + OPEN_SUFFIX)).exists():
-        raise ArchiveError(f"{name}: still open; its rows are not complete")
+    _see_sealed(out, name)
     try:
         if not journal.exists():
             return
@@ -75,7 +74,7 @@ def index_journal(out: Path, parts: Path, name: str) -> None:
 
 
 def join(out: Path, parts: Path) -> None:
-    """Join the parts and left-over journals into `captures.parquet`, and remove them and the empty `parts` directory.
+    """Join the parts, and the journals that have none, into `captures.parquet`; remove them and the empty `parts`.
 
     May be killed at any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without
     any row gets an index without rows.
@@ -83,15 +82,13 @@ def join(out: Path, parts: Path) -> None:
     captures = out / CAPTURES
     try:
         merged = merged_names(captures) if captures.exists() else frozenset()
-        for name in _part_names(parts) & merged:
-            _remove_part(parts, name)
-        for journal in sorted(parts.glob("*" + SUFFIX)):
-            index_journal(out, parts, journal.name.removesuffix(SUFFIX))
-        names = sorted(_part_names(parts))
+        for name in _names(parts) & merged:
+            _remove_rows(parts, name)
+        names = sorted(_names(parts))
         if names or not captures.exists():
-            _write(captures, _joined(captures, parts, names), {_MERGED: json.dumps(names).encode()})
+            _write(captures, _joined(out, parts, names), {_MERGED: json.dumps(names).encode()})
         for name in names:
-            _remove_part(parts, name)
+            _remove_rows(parts, name)
         for aside in parts.glob("*.tmp"):
             aside.unlink()
         if parts.exists() and not any(parts.iterdir()):
@@ -102,7 +99,7 @@ def join(out: Path, parts: Path) -> None:
 
 
 def merged_names(captures: Path) -> frozenset[str]:
-    """The WARC names whose parts the last join took in."""
+    """The WARC names whose rows the last join took in."""
     with open_parquet(captures) as file:
         metadata = file.schema_arrow.metadata or {}
     return frozenset(json.loads(metadata.get(_MERGED, b"[]")))
@@ -139,11 +136,25 @@ def _batch(rows: list[Capture]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def _joined(captures: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
-    paths = [part_path(parts, name) for name in names]
-    for path in [captures, *paths] if captures.exists() else paths:
-        with open_parquet(path) as file:
-            yield from file.iter_batches(batch_size=ROW_GROUP)
+def _joined(out: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    if (out / CAPTURES).exists():
+        yield from _parquet_batches(out / CAPTURES)
+    for name in names:
+        if part_path(parts, name).exists():
+            yield from _parquet_batches(part_path(parts, name))
+        else:
+            _see_sealed(out, name)
+            yield from journal_batches(journal_path(parts, name))
+
+
+def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    with open_parquet(path) as file:
+        yield from file.iter_batches(batch_size=ROW_GROUP)
+
+
+def _see_sealed(out: Path, name: str) -> None:
+    if (out / (name + OPEN_SUFFIX)).exists():
+        raise ArchiveError(f"{name}: still open; its rows are not complete")
 
 
 def _write(target: Path, batches: Iterable[pa.RecordBatch], metadata: dict[bytes, bytes]) -> None:
@@ -173,11 +184,14 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held, SCHEMA)
 
 
-def _part_names(parts: Path) -> frozenset[str]:
-    return frozenset(path.name.removesuffix(PART_SUFFIX) for path in parts.glob("*" + PART_SUFFIX))
+def _names(parts: Path) -> frozenset[str]:
+    """The WARCs whose rows lie there, as a part or still as a journal."""
+    return frozenset(
+        path.name.removesuffix(suffix) for suffix in (PART_SUFFIX, SUFFIX) for path in parts.glob("*" + suffix)
+    )
 
 
-def _remove_part(parts: Path, name: str) -> None:
+def _remove_rows(parts: Path, name: str) -> None:
     # Should both exist, the journal goes first: a journal without its part would be taken for new rows.
     journal_path(parts, name).unlink(missing_ok=True)
     sync_directory(parts)

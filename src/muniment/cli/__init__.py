@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -67,6 +68,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def entry() -> NoReturn:
     """Run the command line and leave at once: to free each object of a large crawl first would take a while."""
+    # What a batch of pages brings is more than the 700 objects after which Python looks for circles by default.
+    gc.set_threshold(50_000, 20, 100)
     code: object = 1
     try:
         main()
