@@ -181,6 +181,14 @@ def test_a_shard_without_a_line_is_finished(muniment: Any, site: Nginx, tmp_path
     assert len(rows_of(tmp_path / "runs" / "0")) + len(rows_of(tmp_path / "runs" / "1")) == 1
 
 
+def test_a_shard_of_a_bad_line_and_of_lines_for_another_is_finished(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"no-url\n{site.url}1.html\n")
+    codes = {
+        muniment("fetch", "list.txt", "-o", f"runs/{n}", "--shard", n, "--shards", 2, "--quiet").code for n in (0, 1)
+    }
+    assert codes == {0}
+
+
 def test_shards_of_a_sitemap_on_the_web(muniment: Any, site: Nginx, tmp_path: Path) -> None:
     urls = [f"{site.url}{number % 10}.html?{number}" for number in range(30)]
     (site.root / "map.xml").write_text(sitemap(urls))

@@ -1,259 +1,66 @@
-"""A crawl or a fetch on this machine: directory, lock, tracker, archive and orchestrator, built in a safe order."""
+"""A crawl or a fetch on this machine: its directory and lock, and its first worker, which gets ready at once."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import uvloop
-from msgspec import Struct, structs
+from muniment.app.request import Request, Watch, output_directory
+from muniment.control.secrets import read_secrets
+from muniment.procs.launch import Launched, launch_worker
+from muniment.procs.lock import lock_directory, make_directory
+from muniment.settings import Settings
 
-from muniment import __version__
-from muniment.clock import now_ms
-from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
-from muniment.control.seed_list import named_list, spooled_list
-from muniment.control.starts import allowed_classes
-from muniment.crawl import messages as say
-from muniment.crawl.crew import most_workers
-from muniment.crawl.events import EventLog
-from muniment.crawl.feeder import Feeder
-from muniment.crawl.info import warc_info
-from muniment.crawl.limits import Limits
-from muniment.crawl.orchestrator import Orchestrator
-from muniment.crawl.progress import Outcome, Snapshot, Summary
-from muniment.crawl.shelf import Shelf
-from muniment.errors import UsageError
-from muniment.model.seed import SeedPlace
-from muniment.model.url import host_of, is_web
-from muniment.procs.launch import Indexer, launch_worker
-from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
-from muniment.rules.domains import troubles_of
-from muniment.rules.proxies import proxy_rules
-from muniment.rules.resume import changed_fixed
-from muniment.rules.rulesets import IgnoreSet
-from muniment.seeds.read import batches
-from muniment.seeds.source import Source
-from muniment.settings import Settings, operator_name
-from muniment.tracker import jobs
-from muniment.tracker.engine import Database
-from muniment.tracker.opening import Opened, Starts, open_job
-from muniment.tracker.outcomes import silent_hosts
+if TYPE_CHECKING:
+    from muniment.crawl.progress import Summary
+    from muniment.seeds.source import Source
 
-__all__ = ["Request", "output_directory", "run_crawl"]
-
-_log = logging.getLogger(__name__)
-Watch = Callable[[Snapshot], None]
-_WATCH_S = 0.25
-
-
-class Request(Struct, frozen=True):
-    """What the command line asks for."""
-
-    settings: Settings
-    urls: tuple[str, ...]
-    """Start URLs, normalised; none in a fetch, which has a list (`settings.seed`)."""
-    command_line: str
-    """For the warcinfo record, secrets masked."""
-    sets: tuple[IgnoreSet, ...] = ()
-    """Built-in and imported ignore patterns."""
-    retry_failed: bool = False
-    """Pages that failed for good are tried again."""
-
-
-def run_crawl(request: Request, watch: Watch) -> Summary | None:
-    """Run or resume a job; None when it had finished before. Raises MunimentError.
-
-    `watch` gets a snapshot four times a second.
-    """
-    settings = request.settings
-    secrets = read_secrets(settings.cookies, settings.auth_file)
-    source = named_list(settings)
-    out = output_directory(settings)
-    make_directory(out)
-    lock = lock_directory(out)
-    db = None
-    state_lock = -1
-    try:
-        state = Path(settings.state) if settings.state else out
-        if state != out:
-            make_directory(state)
-            state_lock = lock_directory(state, TRACKER_LOCK)
-        db = Database.open_sqlite(state / "tracker.sqlite")
-        if settings.seed == "-":
-            source = spooled_list(settings, out)
-        starts = Starts(request.urls, source.digest if source else b"")
-        job = jobs.find_job(db)
-        if job is None:
-            _check_empty(out, state)
-        else:
-            _check_same(out, job, settings, starts)
-            if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
-                return None
-        return uvloop.run(_run(out.absolute(), lock, db, request, starts, source, secrets, watch))
-    finally:
-        if db is not None:
-            db.close()
-        os.close(lock)
-        if state_lock >= 0:
-            os.close(state_lock)
-
-
-def output_directory(settings: Settings) -> Path:
-    """OUT, or OUT/RUN_ID."""
-    return Path(settings.out) / settings.run_id if settings.run_id else Path(settings.out)
-
-
-def _check_empty(out: Path, state: Path) -> None:
-    if (out / "captures.parquet").exists() or any(out.glob("*.warc.gz*")):
-        raise UsageError(
-            f"{out} holds captures, but {state} has no tracker for them; give --state as before or another -o"
-        )
-
-
-def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) -> None:
-    before = jobs.settings_of(job)
-    if settings.state and output_directory(before) != out:
-        raise UsageError(f"{settings.state} is the tracker of {output_directory(before)}; choose another --state")
-    if job.start_digest != starts.digest:
-        holds = "the fetch of another list" if before.seed else "a crawl of other start URLs"
-        raise UsageError(f"{out} holds {holds}; choose another directory with -o")
-    changed = changed_fixed(before, settings)
-    if changed:
-        raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
-
-
-async def _run(
-    out: Path,
-    lock: int,
-    db: Database,
-    request: Request,
-    starts: Starts,
-    source: Source | None,
-    secrets: Secrets,
-    watch: Watch,
-) -> Summary:
-    settings = request.settings
-    events = EventLog(lock)
-    urls = request.urls if source is None else _first_urls(source)
-    setup = say.Setup(
-        number=0,
-        out=str(out),
-        settings=settings,
-        operator=operator_name(),
-        command_line=request.command_line,
-        allowed_classes=await allowed_classes(urls, proxy_rules(settings.proxy), everything=settings.allow_private),
-        workers=most_workers(settings),
-        own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
-        accounts=secrets.accounts,
-    )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
-    repaired, lost = shelf.open()
-    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
-    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
-    opened.frontier.add_cookies(secrets.cookies)
-    events.write(
-        "start",
-        pid=os.getpid(),
-        version=__version__,
-        resumed=opened.resumed,
-        repaired_files=repaired,
-        lost_captures=lost,
-    )
-    if lost:
-        _log.warning(
-            "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
-        )
-    feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
-    orchestrator = Orchestrator(
-        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock), feeder
-    )
-    watching = asyncio.create_task(_watch(orchestrator, watch))
-    try:
-        with _signals(orchestrator, events):
-            outcome = await orchestrator.run(resumed=opened.resumed)
-    finally:
-        watching.cancel()
-    save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
-    return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
-
-
-def _first_urls(source: Source) -> list[str]:
-    """The first web addresses of a list; raises UsageError when it holds nothing at all."""
-    batch = None
-    for batch in batches(source, SeedPlace()):
-        if urls := [line.url for line in batch.lines if is_web(line.url)]:
-            return urls
-    if batch is None:
-        raise UsageError(f"the list {source.name} is empty")
-    return []
-
-
-async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
-    while True:
-        watch(orchestrator.snapshot())
-        await asyncio.sleep(_WATCH_S)
+__all__ = ["begun"]
 
 
 @contextmanager
-def _signals(orchestrator: Orchestrator, events: EventLog) -> Iterator[None]:
-    """Ctrl-C or SIGTERM once: stop when what is in flight has landed; twice: at once; a third time: here and now."""
-    loop = asyncio.get_running_loop()
-    steps: list[Callable[[str], None]] = [orchestrator.stop, orchestrator.kill]
+def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
+    """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
-    def asked(reason: str) -> None:
-        if not steps:
-            os._exit(3)
-        events.write("stop", reason=reason)
-        steps.pop(0)(reason)
+    That gets a `watch`, which it shows a snapshot four times a second, and returns None when the job had finished
+    before. What the caller imports meanwhile costs no time, for the worker has as much to import. Raises MunimentError.
+    """
+    settings = request.settings
+    secrets = read_secrets(settings.cookies, settings.auth_file)
+    source = _list_of(settings)
+    out = output_directory(settings)
+    make_directory(out)
+    lock = lock_directory(out)
+    first = None
 
-    for number, reason in _STOP_SIGNALS.items():
-        loop.add_signal_handler(number, asked, reason)
+    def run(watch: Watch) -> Summary | None:
+        from muniment.app.run import run_locked  # noqa: PLC0415
+
+        assert first is not None
+        return run_locked(request, secrets, source, lock, first, watch)
+
     try:
-        yield
+        first = launch_worker(lock)
+        yield run
     finally:
-        for number in _STOP_SIGNALS:
-            loop.remove_signal_handler(number)
+        if first is not None:
+            _discard(first)
+        os.close(lock)
 
 
-_STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+def _list_of(settings: Settings) -> Source | None:
+    if not settings.seed:
+        return None
+    from muniment.control.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
+
+    return named_list(settings)
 
 
-def _conclude(
-    db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
-) -> Summary:
-    job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED":
-        jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
-    last = orchestrator.snapshot()
-    files, size = shelf.files()
-    skipped = jobs.skipped(db, job_id)
-    summary = Summary(
-        outcome=outcome,
-        elapsed_s=last.elapsed_s,
-        pages=opened.frontier.totals.captured,
-        requisites=opened.frontier.totals.requisites,
-        failed=last.failed,
-        skipped=skipped,
-        queued=last.queued,
-        payload_bytes=last.payload_bytes,
-        warc_files=files,
-        warc_bytes=size,
-        statuses=tuple(sorted(orchestrator.progress.statuses.items())),
-        errors=tuple(orchestrator.progress.errors.most_common()),
-        silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
-    )
-    events.write(
-        "finish",
-        reason=outcome.reason,
-        exit=outcome.exit_code,
-        captured=last.captured,
-        failed=last.failed,
-        queued=last.queued,
-    )
-    return summary
+def _discard(first: Launched) -> None:
+    """End the worker in case nobody took it in; it holds the lock."""
+    first.channel.close()
+    if first.process.poll() is None:
+        first.process.kill()
+        first.process.wait()

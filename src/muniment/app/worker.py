@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import uvloop
 
 from muniment.crawl import messages as say
-from muniment.crawl.channel import Channel, open_channel
+from muniment.crawl.channel import Channel
 from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
 from muniment.errors import MunimentError, UsageError
@@ -62,7 +62,8 @@ async def _serve(sock: socket.socket) -> int:
             # the orchestrator is gone: nobody would take a finish, so this process ends at once
             os._exit(1)
 
-    channel = await open_channel(sock, say.FromOrchestrator, received, lost)
+    channel = Channel(say.FromOrchestrator, received, lost)
+    await channel.open(sock)
     channel.send(say.Hello(os.getpid()))
     await built
     code = 0

@@ -10,10 +10,10 @@ import click
 import msgspec
 from msgspec import structs
 
-from muniment.app.crawl import Request, output_directory, run_crawl
-from muniment.cli.display import LineDisplay, LiveDisplay, SilentDisplay, tell_summary
+from muniment.app.crawl import begun
+from muniment.app.request import Request, output_directory
 from muniment.cli.options import log_option, read_settings, setting_options
-from muniment.control.ignores import chosen_sets
+from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import start_urls
 from muniment.settings import redact
 
@@ -55,9 +55,11 @@ def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: An
 
 def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     out = output_directory(request.settings)
-    display = SilentDisplay() if quiet or as_json else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
-    with display:
-        summary = run_crawl(request, display.show)
+    with begun(request) as run:
+        from muniment.cli import display  # noqa: PLC0415  (while the worker imports what it needs)
+
+        with display.chosen(quiet=quiet or as_json) as shown:
+            summary = run(shown.show)
     if summary is None:
         if not (quiet or as_json):
             click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}")
@@ -67,7 +69,7 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
     elif not quiet:
-        tell_summary(summary, out, request.urls[0] if request.urls else "")
+        display.tell_summary(summary, out, request.urls[0] if request.urls else "")
     return summary.outcome.exit_code
 
 

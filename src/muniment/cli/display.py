@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ __all__ = [
     "LineDisplay",
     "LiveDisplay",
     "SilentDisplay",
+    "chosen",
     "counted",
     "duration_text",
     "size_text",
@@ -48,6 +50,11 @@ class SilentDisplay:
 
     def show(self, snapshot: Snapshot) -> None:
         """Ignore the snapshot."""
+
+
+def chosen(*, quiet: bool) -> SilentDisplay:
+    """The display that fits where standard error goes."""
+    return SilentDisplay() if quiet else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
 
 
 class LineDisplay(SilentDisplay):

@@ -1,4 +1,4 @@
-"""Ignore patterns for people: choosing sets for a crawl, and what a crawl or the built-in sets ignore."""
+"""Ignore patterns for people: what a crawl or the built-in sets ignore."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from msgspec import Struct
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
 from muniment.model.url import normalise
-from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen, parse_import
-from muniment.rules.patterns import Patterns
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores
-from muniment.settings import Settings
+from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
+from muniment.rules.rulesets import Rules, compile_ignores
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 
-__all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "chosen_sets", "in_force", "matching"]
+__all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "in_force", "matching"]
 
 
 class PatternInForce(Struct, frozen=True):
@@ -43,27 +41,6 @@ class Matches(Struct, frozen=True):
     url: str
     """Normalised."""
     matches: tuple[Matched, ...]
-
-
-def chosen_sets(settings: Settings) -> tuple[IgnoreSet, ...]:
-    """The sets that a command line asks for; raises UsageError for a set, file or pattern that cannot be used."""
-    built = chosen(settings.ignore_sets, with_global=not settings.no_global_ignores)
-    return (*built, *(_imported(file) for file in dict.fromkeys(settings.import_ignores)))
-
-
-def _imported(file: str) -> IgnoreSet:
-    try:
-        text = Path(file).read_text("utf-8")
-    except OSError as error:
-        raise UsageError(f"the patterns {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"the patterns {file} are not UTF-8 text") from None
-    read = parse_import(text, file)
-    try:
-        Patterns(read.patterns)
-    except UsageError as error:
-        raise UsageError(f"{file}: {error}") from None
-    return read
 
 
 def built_in_sets() -> tuple[BuiltInSet, ...]:

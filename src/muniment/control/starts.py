@@ -1,4 +1,4 @@
-"""Start URLs: reading them, and which networks they let a crawl reach."""
+"""Start URLs: reading them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muniment.errors import UsageError
-from muniment.fetch import address_class
-from muniment.fetch.dns import Resolver
-from muniment.fetch.proxy import resolved_here
-from muniment.model.failure import Failure
-from muniment.model.url import MOST_URL, host_of, normalise
-from muniment.rules.proxies import ProxyRule, proxy_for
+from muniment.model.url import MOST_URL, normalise
 
-__all__ = ["allowed_classes", "did_you_mean", "start_urls"]
+__all__ = ["did_you_mean", "start_urls"]
 
 # 443 is the port of https
 _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
-_CLASSES = ("loopback", "link-local", "private")
 
 
 def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
@@ -60,25 +54,3 @@ def did_you_mean(text: str) -> str:
     scheme = "http" if _PORT.match(text) else "https"
     meant = f"{scheme}://{text}"
     return f"; did you mean {meant}?" if normalise(meant) and "://" not in text else ""
-
-
-async def allowed_classes(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> tuple[str, ...]:
-    """The address classes besides public ones that a crawl may reach: those its own start URLs resolve to."""
-    if everything:
-        return (*_CLASSES, "reserved")
-    resolver = Resolver(frozenset((*_CLASSES, "reserved")))
-    classes: set[str] = set()
-    try:
-        for host in dict.fromkeys(map(host_of, urls[:_MOST_RESOLVED])):
-            if not resolved_here(proxy_for(proxies, host), host):
-                # the proxy finds it; asking here as well would tell others where the crawl goes
-                continue
-            found = await resolver.resolve(host)
-            if not isinstance(found, Failure):
-                classes.update(map(address_class, found))
-    finally:
-        await resolver.close()
-    return tuple(sorted(classes - {"public"}))
-
-
-_MOST_RESOLVED = 1000

@@ -9,15 +9,22 @@ from typing import Any, cast
 
 from muniment.crawl.messages import Frames, FromOrchestrator, FromWorker, encode
 
-__all__ = ["Channel", "open_channel"]
+__all__ = ["Channel"]
 
 
 class Channel(asyncio.Protocol):
     """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone."""
 
-    def __init__(self, frames: Frames[Any], received: Callable[[Any], None], lost: Callable[[], None]) -> None:
-        self._frames, self._received, self._lost = frames, received, lost
+    def __init__(self, kind: Any, received: Callable[[Any], None], lost: Callable[[], None]) -> None:
+        """For messages of one kind."""
+        self._frames: Frames[Any] = Frames(kind)
+        self._received, self._lost = received, lost
         self._transport: asyncio.Transport | None = None
+
+    async def open(self, sock: socket.socket) -> None:
+        """Begin on a connected socket; what the other side has said already is received before this returns."""
+        sock.setblocking(False)
+        await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=sock)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (asyncio.Protocol)."""
@@ -42,13 +49,3 @@ class Channel(asyncio.Protocol):
         """Close after what was sent is out."""
         if self._transport is not None:
             self._transport.close()
-
-
-async def open_channel(
-    sock: socket.socket, kind: Any, received: Callable[[Any], None], lost: Callable[[], None]
-) -> Channel:
-    """A channel over a connected socket, for messages of one kind."""
-    sock.setblocking(False)
-    loop = asyncio.get_running_loop()
-    _, channel = await loop.create_unix_connection(lambda: Channel(Frames(kind), received, lost), sock=sock)
-    return channel

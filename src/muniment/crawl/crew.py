@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.clock import monotonic
-from muniment.crawl.channel import Channel, open_channel
+from muniment.crawl.channel import Channel
 from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
@@ -118,9 +118,9 @@ class Crew:
         self._numbers += 1
         self.members[member.number] = member
         gone = asyncio.Event()
-        member.channel = await open_channel(
-            launched.channel, FromWorker, lambda message: self._heard(member, message), gone.set
-        )
+        # before it is opened: a worker that was launched long ago has said hello, and is answered at once
+        member.channel = Channel(FromWorker, lambda message: self._heard(member, message), gone.set)
+        await member.channel.open(launched.channel)
         watch = asyncio.create_task(self._watch(member, gone))
         self._watching.add(watch)
         watch.add_done_callback(self._watching.discard)

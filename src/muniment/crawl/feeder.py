@@ -36,6 +36,7 @@ class Feeder:
         self._shard, self._shards = settings.shard, settings.shards
         self._batches: Iterator[SeedBatch] = batches(source, book.read.place) if self.waiting else iter(())
         self._told = 0
+        self._others = False
         self.named: list[BadLine] = []
         """The first bad lines of this run."""
 
@@ -48,6 +49,11 @@ class Feeder:
     def read(self) -> ListRead:
         """How far the list was read."""
         return self._book.read
+
+    @property
+    def fruitless(self) -> bool:
+        """Whether the list has bad lines, and none for another shard: then nothing of it was meant for others."""
+        return bool(self.read.bad) and not self._others
 
     def hurried(self, pending: int) -> bool:
         """Whether so few pages wait that the list is to be read at once."""
@@ -67,7 +73,9 @@ class Feeder:
     def _mine(self, batch: SeedBatch) -> SeedBatch:
         if self._shards == 1:
             return batch
-        return structs.replace(batch, lines=[line for line in batch.lines if self._is_mine(line)])
+        mine = [line for line in batch.lines if self._is_mine(line)]
+        self._others = self._others or len(mine) < len(batch.lines)
+        return structs.replace(batch, lines=mine)
 
     def _is_mine(self, line: SeedLine) -> bool:
         # a sitemap is a part of the list, which every shard reads

@@ -121,7 +121,7 @@ class Orchestrator:
         more = self._schedule.pending or (self._feeder is not None and self._feeder.waiting)
         if not (held or more or self._frontier.repairing or self._steering.judging):
             # a shard may have no line at all
-            nothing = self._frontier.empty and not (self._feeder and self._feeder.read.bad)
+            nothing = self._frontier.empty and not (self._feeder and self._feeder.fruitless)
             return Outcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from muniment.crawl import messages as say
-from muniment.crawl.channel import Channel, open_channel
+from muniment.crawl.channel import Channel
 from muniment.procs.launch import launch_worker
 from muniment.settings import DelayRange, Settings
 from muniment.testing.gated_site import GatedSite
@@ -70,7 +70,8 @@ async def _pages_go_back(out: Path) -> None:
     gone = asyncio.Event()
     with GatedSite({"/": "a page", "/2": "another", "/3": "a third"}) as site:
         try:
-            desk.channel = await open_channel(launched.channel, say.FromWorker, desk.received, gone.set)
+            desk.channel = Channel(say.FromWorker, desk.received, gone.set)
+            await desk.channel.open(launched.channel)
             await desk.until(say.Hello, say.WantPages)
             pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
             permits = {pages[0].host: 1}

@@ -1,0 +1,39 @@
+"""What a command line asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from muniment.rules.rulesets import IgnoreSet
+from muniment.settings import Settings
+
+if TYPE_CHECKING:
+    from muniment.crawl.progress import Snapshot
+
+__all__ = ["Request", "Watch", "output_directory"]
+
+Watch = Callable[["Snapshot"], None]
+"""What is shown the crawl four times a second."""
+
+
+class Request(Struct, frozen=True):
+    """A job, and how to run it this time."""
+
+    settings: Settings
+    urls: tuple[str, ...]
+    """Start URLs, normalised; none in a fetch, which has a list (`settings.seed`)."""
+    command_line: str
+    """For the warcinfo record, secrets masked."""
+    sets: tuple[IgnoreSet, ...] = ()
+    """Built-in and imported ignore patterns."""
+    retry_failed: bool = False
+    """Pages that failed for good are tried again."""
+
+
+def output_directory(settings: Settings) -> Path:
+    """OUT, or OUT/RUN_ID."""
+    return Path(settings.out) / settings.run_id if settings.run_id else Path(settings.out)

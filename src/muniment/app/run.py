@@ -1,0 +1,246 @@
+"""A run in a locked directory: tracker, archive and orchestrator, built in a safe order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvloop
+from msgspec import structs
+
+from muniment import __version__
+from muniment.app.request import Request, Watch, output_directory
+from muniment.clock import now_ms
+from muniment.control.networks import allowed_classes
+from muniment.control.secrets import COOKIE_FILE, Secrets, save_cookies
+from muniment.control.seed_list import spooled_list
+from muniment.crawl import messages as say
+from muniment.crawl.crew import most_workers
+from muniment.crawl.events import EventLog
+from muniment.crawl.feeder import Feeder
+from muniment.crawl.info import warc_info
+from muniment.crawl.limits import Limits
+from muniment.crawl.orchestrator import Orchestrator
+from muniment.crawl.progress import Outcome, Summary
+from muniment.crawl.shelf import Shelf
+from muniment.errors import UsageError
+from muniment.model.seed import SeedPlace
+from muniment.model.url import host_of, is_web
+from muniment.procs.launch import Indexer, Launched, launch_worker
+from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.rules.domains import troubles_of
+from muniment.rules.proxies import proxy_rules
+from muniment.rules.resume import changed_fixed
+from muniment.seeds.read import batches
+from muniment.seeds.source import Source
+from muniment.settings import Settings, operator_name
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+from muniment.tracker.opening import Opened, Starts, open_job
+from muniment.tracker.outcomes import silent_hosts
+
+__all__ = ["run_locked"]
+
+_log = logging.getLogger(__name__)
+_WATCH_S = 0.25
+
+
+def run_locked(
+    request: Request, secrets: Secrets, source: Source | None, lock: int, first: Launched, watch: Watch
+) -> Summary | None:
+    """Run or resume the job of a directory that is locked and has its first worker; None when it had finished before.
+
+    The caller ends the worker if that was not taken in. Raises MunimentError.
+    """
+    settings = request.settings
+    out = output_directory(settings)
+    db = None
+    state_lock = -1
+    try:
+        state = Path(settings.state) if settings.state else out
+        if state != out:
+            make_directory(state)
+            state_lock = lock_directory(state, TRACKER_LOCK)
+        db = Database.open_sqlite(state / "tracker.sqlite")
+        if settings.seed == "-":
+            source = spooled_list(settings, out)
+        starts = Starts(request.urls, source.digest if source else b"")
+        job = jobs.find_job(db)
+        if job is None:
+            _check_empty(out, state)
+        else:
+            _check_same(out, job, settings, starts)
+            if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+                return None
+        launch = _Launching(lock, first)
+        return uvloop.run(_run(out.absolute(), lock, launch, db, request, starts, source, secrets, watch))
+    finally:
+        if db is not None:
+            db.close()
+        if state_lock >= 0:
+            os.close(state_lock)
+
+
+class _Launching:
+    """Launches workers; the first is on its way already."""
+
+    def __init__(self, lock: int, first: Launched) -> None:
+        self._lock, self._ready = lock, [first]
+
+    def __call__(self) -> Launched:
+        return self._ready.pop() if self._ready else launch_worker(self._lock)
+
+
+def _check_empty(out: Path, state: Path) -> None:
+    if (out / "captures.parquet").exists() or any(out.glob("*.warc.gz*")):
+        raise UsageError(
+            f"{out} holds captures, but {state} has no tracker for them; give --state as before or another -o"
+        )
+
+
+def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) -> None:
+    before = jobs.settings_of(job)
+    if settings.state and output_directory(before) != out:
+        raise UsageError(f"{settings.state} is the tracker of {output_directory(before)}; choose another --state")
+    if job.start_digest != starts.digest:
+        holds = "the fetch of another list" if before.seed else "a crawl of other start URLs"
+        raise UsageError(f"{out} holds {holds}; choose another directory with -o")
+    changed = changed_fixed(before, settings)
+    if changed:
+        raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
+
+
+async def _run(
+    out: Path,
+    lock: int,
+    launch: Callable[[], Launched],
+    db: Database,
+    request: Request,
+    starts: Starts,
+    source: Source | None,
+    secrets: Secrets,
+    watch: Watch,
+) -> Summary:
+    settings = request.settings
+    events = EventLog(lock)
+    urls = request.urls if source is None else _first_urls(source)
+    setup = say.Setup(
+        number=0,
+        out=str(out),
+        settings=settings,
+        operator=operator_name(),
+        command_line=request.command_line,
+        allowed_classes=await allowed_classes(urls, proxy_rules(settings.proxy), everything=settings.allow_private),
+        workers=most_workers(settings),
+        own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
+        accounts=secrets.accounts,
+    )
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
+    repaired, lost = shelf.open()
+    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
+    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
+    opened.frontier.add_cookies(secrets.cookies)
+    events.write(
+        "start",
+        pid=os.getpid(),
+        version=__version__,
+        resumed=opened.resumed,
+        repaired_files=repaired,
+        lost_captures=lost,
+    )
+    if lost:
+        _log.warning(
+            "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
+        )
+    feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
+    orchestrator = Orchestrator(opened.frontier, shelf, events, setup, Limits(opened.settings, out), launch, feeder)
+    watching = asyncio.create_task(_watch(orchestrator, watch))
+    try:
+        with _signals(orchestrator, events):
+            outcome = await orchestrator.run(resumed=opened.resumed)
+    finally:
+        watching.cancel()
+    save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
+    summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
+    return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+
+
+def _first_urls(source: Source) -> list[str]:
+    """The first web addresses of a list; raises UsageError when it holds nothing at all."""
+    batch = None
+    for batch in batches(source, SeedPlace()):
+        if urls := [line.url for line in batch.lines if is_web(line.url)]:
+            return urls
+    if batch is None:
+        raise UsageError(f"the list {source.name} is empty")
+    return []
+
+
+async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
+    while True:
+        watch(orchestrator.snapshot())
+        await asyncio.sleep(_WATCH_S)
+
+
+@contextmanager
+def _signals(orchestrator: Orchestrator, events: EventLog) -> Iterator[None]:
+    """Ctrl-C or SIGTERM once: stop when what is in flight has landed; twice: at once; a third time: here and now."""
+    loop = asyncio.get_running_loop()
+    steps: list[Callable[[str], None]] = [orchestrator.stop, orchestrator.kill]
+
+    def asked(reason: str) -> None:
+        if not steps:
+            os._exit(3)
+        events.write("stop", reason=reason)
+        steps.pop(0)(reason)
+
+    for number, reason in _STOP_SIGNALS.items():
+        loop.add_signal_handler(number, asked, reason)
+    try:
+        yield
+    finally:
+        for number in _STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+_STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+
+
+def _conclude(
+    db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
+) -> Summary:
+    job_id = opened.job.job_id
+    if jobs.settle(db, job_id, now_ms()) == "FINISHED":
+        jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
+    last = orchestrator.snapshot()
+    files, size = shelf.files()
+    skipped = jobs.skipped(db, job_id)
+    summary = Summary(
+        outcome=outcome,
+        elapsed_s=last.elapsed_s,
+        pages=opened.frontier.totals.captured,
+        requisites=opened.frontier.totals.requisites,
+        failed=last.failed,
+        skipped=skipped,
+        queued=last.queued,
+        payload_bytes=last.payload_bytes,
+        warc_files=files,
+        warc_bytes=size,
+        statuses=tuple(sorted(orchestrator.progress.statuses.items())),
+        errors=tuple(orchestrator.progress.errors.most_common()),
+        silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
+    )
+    events.write(
+        "finish",
+        reason=outcome.reason,
+        exit=outcome.exit_code,
+        captured=last.captured,
+        failed=last.failed,
+        queued=last.queued,
+    )
+    return summary

@@ -1,0 +1,34 @@
+"""The ignore sets that a command line asks for, built-in and imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from muniment.errors import UsageError
+from muniment.rules.ignore_sets import chosen, parse_import
+from muniment.rules.patterns import Patterns
+from muniment.rules.rulesets import IgnoreSet
+from muniment.settings import Settings
+
+__all__ = ["chosen_sets"]
+
+
+def chosen_sets(settings: Settings) -> tuple[IgnoreSet, ...]:
+    """The sets that a command line asks for; raises UsageError for a set, file or pattern that cannot be used."""
+    built = chosen(settings.ignore_sets, with_global=not settings.no_global_ignores)
+    return (*built, *(_imported(file) for file in dict.fromkeys(settings.import_ignores)))
+
+
+def _imported(file: str) -> IgnoreSet:
+    try:
+        text = Path(file).read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"the patterns {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the patterns {file} are not UTF-8 text") from None
+    read = parse_import(text, file)
+    try:
+        Patterns(read.patterns)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+    return read
