@@ -4,7 +4,7 @@ A figure counts only when every URL was fetched: of WARC files, response by resp
 itself. CPU time is that of all processes of a program; beside it stands what is left without the cost of starting and
 ending, which a list of one URL shows. Prints a Markdown table; progress goes to standard error.
 
-Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--workers N]
+Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--tls]
        python benchmarks/fetch.py --tools muniment,wget,scrapy,warcio,zeno,ami
 """
 
@@ -63,7 +63,8 @@ def run_once(name: str, peer: Peer, urls: list[str], work: Path, cores: set[int]
     try:
         seed = out / "seed.txt"
         seed.write_text("".join(url + "\n" for url in urls))
-        measured = measure(peer.command(seed, out), out, cores)
+        over_tls = peer.unverified if urls[0].startswith("https:") else ()
+        measured = measure([*peer.command(seed, out), *over_tls], out, cores)
         if peer.counts_itself:
             missing = len(urls) - int((out / "stdout").read_text(errors="replace").strip() or 0)
         else:
@@ -109,6 +110,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=0, help="bytes of every file, instead of those of web pages")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2, help="of Muniment")
+    parser.add_argument("--tls", action="store_true", help="fetch by https; only by programs that can be told to trust")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="where archives are written")
     parser.add_argument("--tools", default="muniment,wget", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--cores", default="0,1", help="the cores that nginx and the programs share")
@@ -126,9 +128,11 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
     os.sched_setaffinity(0, cores)
     left_out: dict[str, str] = {}
     peers = prepared(arguments.tools.split(","), home, arguments.workers, left_out)
+    if arguments.tls:
+        left_out |= {name: "not told to trust the certificate" for name, peer in peers.items() if not peer.unverified}
     started: dict[str, Measured] = {}
     rounds: list[Round] = []
-    with Nginx(corpus, access_log=False, http=SERVER) as server:
+    with Nginx(corpus, access_log=False, http=SERVER, tls=arguments.tls) as server:
         urls = [server.url + path for path in paths]
         for number in range(arguments.rounds):
             rounds.append({})

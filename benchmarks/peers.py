@@ -66,6 +66,8 @@ class Peer:
     """Its name and version."""
     command: Callable[[Path, Path], list[str]]
     """The command for a list of URLs and a directory to write to."""
+    unverified: tuple[str, ...] = ()
+    """Its options that let it take the certificate of the benchmark's own server; without them it sits TLS out."""
     counts_itself: bool = False
     """It writes no WARC; its output is the number of pages it had."""
 
@@ -74,7 +76,11 @@ def muniment(_home: Path, workers: int) -> Peer:
     options = ("--workers", str(workers), "--per-host", str(AT_ONCE), "--quiet")
     program = [sys.executable, "-m", "muniment"]
     version = answer([*program, "--version"])
-    return Peer(version, lambda urls, out: [*program, "fetch", str(urls), "--out", str(out / "muniment"), *options])
+    return Peer(
+        version,
+        lambda urls, out: [*program, "fetch", str(urls), "--out", str(out / "muniment"), *options],
+        ("--insecure",),
+    )
 
 
 def wget(_home: Path, _workers: int) -> Peer:
@@ -87,7 +93,7 @@ def wget(_home: Path, _workers: int) -> Peer:
             *("--no-warc-keep-log", "--warc-tempdir=.", f"--directory-prefix={out / 'files'}"),
         ]
 
-    return Peer(version, command)
+    return Peer(version, command, ("--no-check-certificate",))
 
 
 def scrapy(home: Path, _workers: int) -> Peer:
