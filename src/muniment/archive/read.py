@@ -17,12 +17,10 @@ from muniment.archive.index import (
     open_parquet,
     part_path,
 )
-from muniment.archive.journal import SUFFIX, journal_path
+from muniment.archive.journal import PARTS, SUFFIX, journal_path
 from muniment.errors import ArchiveError
 
-__all__ = ["PARTS", "Source", "batches", "rows", "sources"]
-
-PARTS = "parts"
+__all__ = ["Source", "batches", "rows", "sources"]
 
 
 class Source(Struct, frozen=True):
