@@ -69,7 +69,7 @@ class Pool:
                 assert isinstance(ready, Connection)
                 try:
                     read: Read = ready.recv()
-                except EOFError:
+                except (EOFError, ConnectionError):
                     raise ArchiveError("a process of the check was killed; is there enough memory?") from None
                 stretch = self._busy.pop(ready)
                 self._idle.append(ready)

@@ -72,15 +72,23 @@ class RecordHeader(Struct, frozen=True):
 def parse_header(block: bytes) -> RecordHeader:
     """The header whose lines end with CRLF, without the empty line at its end."""
     version, *lines = block.split(b"\r\n")
-    fields: list[tuple[str, str]] = []
-    bad: list[str] = []
-    for line in lines:
-        field = _field(line)
-        if field is None:
-            bad.append(repr(line[:60]))
-        else:
-            fields.append(field)
-    return RecordHeader(version.decode("latin-1"), tuple(fields), tuple(bad), dict(fields))
+    text = b"\n".join(lines)
+    try:
+        pairs = [line.split(":", 1) for line in text.decode().split("\n")]
+        fields = tuple([(_lower(name), value.strip(" \t")) for name, value in pairs])
+    except ValueError:
+        return _parse_lines(version, lines)
+    values = dict(fields)
+    if "" in values or len(pairs) != len(lines) or b"\r" in text:
+        return _parse_lines(version, lines)
+    return RecordHeader(version.decode("latin-1"), fields, (), values)
+
+
+def _parse_lines(version: bytes, lines: list[bytes]) -> RecordHeader:
+    found = [(line, _field(line)) for line in lines]
+    fields = tuple([field for _, field in found if field is not None])
+    bad = tuple([repr(line[:60]) for line, field in found if field is None])
+    return RecordHeader(version.decode("latin-1"), fields, bad, dict(fields))
 
 
 def _field(line: bytes) -> tuple[str, str] | None:

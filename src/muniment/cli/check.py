@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from muniment.archive.check import check as check_directory
-from muniment.cli.display import counted
 from muniment.cli.options import log_option
+from muniment.cli.wording import counted
 from muniment.errors import NotYetError, UsageError
 
 __all__ = ["check"]

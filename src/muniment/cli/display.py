@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from muniment.cli.wording import counted
 from muniment.crawl.progress import Snapshot, Summary
 from muniment.model.trouble import Trouble
 
@@ -20,7 +21,6 @@ __all__ = [
     "LineDisplay",
     "LiveDisplay",
     "SilentDisplay",
-    "counted",
     "duration_text",
     "size_text",
     "tell_summary",
@@ -115,11 +115,6 @@ def _panel(now: Snapshot) -> RenderableType:
         rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
     rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
     return Group(*rows)
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something: `1 page`, `1,200 pages`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def size_text(size: float) -> str:
