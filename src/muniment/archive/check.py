@@ -21,7 +21,7 @@ from muniment.archive.segment import OPEN_SUFFIX
 if TYPE_CHECKING:
     from muniment.archive.check_rows import Index
 
-__all__ = ["Checked", "Fault", "Torn", "check"]
+__all__ = ["Checked", "Fault", "Torn", "check", "is_own"]
 
 _WORTH_PROCESSES = 16 << 20
 """Below so many bytes a directory is checked before other processes have started."""
@@ -57,9 +57,9 @@ def check(out: Path, processes: int | None = None) -> Checked:
     """Read every WARC and the index of a directory, which may be finished, crashed or still running.
 
     An open WARC is read up to its journalled length. Blocks; unless told otherwise, uses one process per core for more
-    than a little. Raises `ArchiveError` when the index cannot be read at all.
+    than a little. Raises `ArchiveError` when one of them is killed.
     """
-    own = any((out / name).exists() for name in _OF_RUN)
+    own = is_own(out)
     files = _files(out)
     with IdJudge() as judge:
         checking = _Checking(out, files, judge, own=own)
@@ -73,6 +73,11 @@ def check(out: Path, processes: int | None = None) -> Checked:
         faults=checking.faults.sorted(),
         torn=tuple(checking.torn),
     )
+
+
+def is_own(out: Path) -> bool:
+    """Whether Muniment wrote the directory; if not, its files are any WARCs, and have no index."""
+    return any((out / name).exists() for name in _OF_RUN)
 
 
 class _File(Struct, frozen=True):
@@ -234,7 +239,7 @@ class _Checking:
                 self.faults.add([Fault(file.name, -1, "journal", _NO_JOURNAL)])
             elif not file.limit and not file.open:
                 self.faults.add([Fault(file.name, 0, "warcinfo", "the file is empty")])
-        if self._own and self._files and not self.index.exists:
+        if self._own and self._files and not self.index.exists and not self.index.faults:
             self.faults.add([Fault("captures.parquet", -1, "index", "the index is missing: no record has a row")])
         for name in sorted(self.index.files - {file.name for file in self._files} - {""}):
             if not (self._out / name).exists() and not (self._out / (name + OPEN_SUFFIX)).exists():

@@ -166,7 +166,7 @@ class Checker:
         length = header.get("content-length")
         if not length.isdecimal():
             raise _SpoiltError("length", "no Content-Length, so the record's end is unknown")
-        block = _block(header)
+        block = self._block(header)
         self._read_block(block, memoryview(first)[end + 4 :], pieces, int(length), offset)
         return header, block
 
@@ -197,6 +197,22 @@ class Checker:
             self._fault(offset, "trailer", f"{count - 4} bytes after the record's end")
         else:
             self._fault(offset, "trailer", f"the block is not followed by CRLF CRLF but by {data[:12]!r}")
+
+    def _block(self, header: RecordHeader) -> PlainBlock:
+        kind = header.get("warc-type")
+        digest, payload = header.get("warc-block-digest"), header.get("warc-payload-digest")
+        is_http = header.get("content-type").startswith("application/http")
+        if is_http and kind in {"response", "revisit"}:
+            return HttpBlock(
+                digest,
+                payload,
+                revisit=kind == "revisit",
+                truncated="warc-truncated" in header.values,
+                on_the_wire=any(value.lower().startswith("http/1") for value in header.all("warc-protocol")),
+            )
+        if is_http and kind == "request" and payload:
+            return RequestBlock(digest, payload)
+        return PlainBlock(digest, payload if kind in _WHOLE and not is_http else "")
 
     def _remember(self, header: RecordHeader, offset: int) -> None:
         record_id = header.get("warc-record-id")
@@ -254,20 +270,3 @@ class _SpoiltError(Exception):
 def _says_where(header: RecordHeader) -> bool:
     """The revisit names its original as one that may lie in another archive (WARC 1.1 §6.7.2)."""
     return bool(header.get("warc-refers-to-target-uri") and header.get("warc-refers-to-date"))
-
-
-def _block(header: RecordHeader) -> PlainBlock:
-    kind = header.get("warc-type")
-    digest, payload = header.get("warc-block-digest"), header.get("warc-payload-digest")
-    is_http = header.get("content-type").startswith("application/http")
-    if is_http and kind in {"response", "revisit"}:
-        return HttpBlock(
-            digest,
-            payload,
-            revisit=kind == "revisit",
-            truncated="warc-truncated" in header.values,
-            on_the_wire=any(value.lower().startswith("http/1") for value in header.all("warc-protocol")),
-        )
-    if is_http and kind == "request" and payload:
-        return RequestBlock(digest, payload)
-    return PlainBlock(digest, payload if kind in _WHOLE and not is_http else "")

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from muniment.archive.check_file import Fault, Found
-from muniment.archive.index import SCHEMA, open_parquet
-from muniment.archive.read import batches, sources
+from muniment.archive.index import CAPTURES, SCHEMA
+from muniment.archive.read import Source, batches, sources
+from muniment.errors import ArchiveError
 
 __all__ = ["Index", "differences"]
 
@@ -42,16 +43,24 @@ class Index:
     """The index of a directory as it is at this moment; without any file of it, nothing is compared."""
 
     def __init__(self, out: Path) -> None:
-        found = sources(out)
-        self.exists = bool(found)
+        self.exists = False
         self.files: set[str] = set()
         self.rows = 0
         self.faults: list[Fault] = []
         self._joined: ds.Dataset | None = None
+        self._parts: dict[str, Source] = {}
+        try:
+            self._open(sources(out))
+        except ArchiveError as error:
+            # without it, every record would be one without a row
+            self.faults.append(Fault(CAPTURES, -1, "index", str(error)))
+            self.exists = False
+
+    def _open(self, found: Sequence[Source]) -> None:
+        self.exists = bool(found)
         self._parts = {source.name: source for source in found if source.name}
         for source in found:
             if not source.name:
-                open_parquet(source.path).close()
                 self._joined = ds.dataset(source.path, format="parquet")
             for batch in batches(source, ("warc_file", "error", "url")):
                 self._survey(batch)
