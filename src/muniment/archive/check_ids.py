@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from tempfile import TemporaryFile
+from tempfile import SpooledTemporaryFile
 
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
@@ -18,6 +18,8 @@ from xxhash import xxh3_64_intdigest
 __all__ = ["CONCURRENT_TO", "REFERS_TO", "WARCINFO_ID", "IdHeaps", "IdJudge", "Place"]
 
 _HEAPS = 64
+_IN_MEMORY = 256 << 10
+"""Of each heap; a small directory needs no file."""
 _NAME, CONCURRENT_TO, REFERS_TO, WARCINFO_ID = range(4)
 _OFFSET_BITS, _FILE_BITS = 42, 20
 """Four terabytes a file, and a million files."""
@@ -67,7 +69,7 @@ class IdJudge:
 
     def __enter__(self) -> IdJudge:
         self._stack = ExitStack()
-        self._files = [self._stack.enter_context(TemporaryFile()) for _ in range(_HEAPS)]  # noqa: SIM115
+        self._files = [self._stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)) for _ in range(_HEAPS)]
         return self
 
     def __exit__(self, *_: object) -> None:

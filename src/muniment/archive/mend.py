@@ -126,7 +126,8 @@ def join_index(out: Path) -> list[Mended]:
             parts.rmdir()
         return []
     join(out, parts)
-    return [Mended(CAPTURES, f"joined from {len(waiting)} journals and parts")] if waiting else []
+    text = f"joined from {len(waiting)} journals and parts" if waiting else "was missing; made anew"
+    return [Mended(CAPTURES, text)]
 
 
 def mend_rows(out: Path, checked: Checked) -> list[Mended]:
