@@ -69,7 +69,8 @@ class IdJudge:
 
     def __enter__(self) -> IdJudge:
         self._stack = ExitStack()
-        self._files = [self._stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)) for _ in range(_HEAPS)]
+        files = [SpooledTemporaryFile(_IN_MEMORY) for _ in range(_HEAPS)]  # noqa: SIM115
+        self._files = [self._stack.enter_context(file) for file in files]
         return self
 
     def __exit__(self, *_: object) -> None:
