@@ -7,6 +7,7 @@
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
+    ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     └── ProtocolError         a worker and the orchestrator disagree
 
 The network's failures are not exceptions: they are values (`model.failure.Failure`).
@@ -21,6 +22,7 @@ __all__ = [
     "MunimentError",
     "NotYetError",
     "ProtocolError",
+    "StoppedError",
     "TrackerError",
     "UsageError",
 ]
@@ -62,3 +64,9 @@ class TrackerError(MunimentError):
 
 class ProtocolError(MunimentError):
     """A worker and the orchestrator disagree about what was said between them."""
+
+
+class StoppedError(MunimentError):
+    """Ctrl-C ended a command that can be given again."""
+
+    exit_code = 3

@@ -1,151 +1,145 @@
-"""The index's side of the check: one file's rows in order of their offsets, compared record by record."""
+"""The index's side of the check: a stretch's rows in order of their offsets, compared record by record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from msgspec import Struct
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
-from muniment.archive.digests import sha1_label
-from muniment.archive.index import SCHEMA
+from muniment.archive.check_file import Fault, Found
+from muniment.archive.index import CAPTURES, SCHEMA
 from muniment.archive.read import Source, batches, sources
-from muniment.clock import iso_us
+from muniment.errors import ArchiveError
 
-__all__ = ["FileRows", "Found", "rows_of_file"]
+__all__ = ["Index", "differences"]
 
 _COLUMNS = (
-    "warc_file", "warc_offset", "warc_length", "url", "started_at", "status", "digest", "body_length",
-    "record_type", "record_id", "unchanged",
+    "warc_offset", "warc_length", "url", "started_at", "status", "digest", "body_length", "record_type", "record_id",
+    "unchanged",
 )  # fmt: skip
+_NAMES = (
+    "warc_length",
+    "url",
+    "started_at",
+    "status",
+    "digest",
+    "body_length",
+    "record_type",
+    "record_id",
+    "unchanged",
+)
+_SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", *_COLUMNS)])
+_DATE = "%Y-%m-%dT%H:%M:%SZ"
+"""With the microseconds: Arrow adds them to the seconds."""
+
+Row = tuple[Any, ...]
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """What the file holds for one capture."""
+class Index:
+    """The index of a directory as it is at this moment; without any file of it, nothing is compared."""
 
-    offset: int
-    length: int
-    url: str
-    date: str
-    status: int
-    digest: str
-    """The payload's digest as the record spells it; empty when it states none."""
-    payload_length: int
-    """As read; of no meaning for a revisit."""
-    record_type: str
-    record_id: str
+    def __init__(self, out: Path) -> None:
+        self.exists = False
+        self.files: set[str] = set()
+        self.rows = 0
+        self.faults: list[Fault] = []
+        self._joined: ds.Dataset | None = None
+        self._parts: dict[str, Source] = {}
+        try:
+            self._open(sources(out))
+        except ArchiveError as error:
+            # without it, every record would be one without a row
+            self.faults.append(Fault(CAPTURES, -1, "index", str(error)))
+            self.exists = False
 
+    def _open(self, found: Sequence[Source]) -> None:
+        self.exists = bool(found)
+        self._parts = {source.name: source for source in found if source.name}
+        for source in found:
+            if not source.name:
+                self._joined = ds.dataset(source.path, format="parquet")
+            for batch in batches(source, ("warc_file", "error", "url")):
+                self._survey(batch)
 
-class _Row(Struct, frozen=True):
-    warc_file: str
-    offset: int
-    length: int
-    url: str
-    started_at: int
-    status: int
-    digest: str
-    body_length: int
-    record_type: str
-    record_id: str
-    unchanged: bool
+    def _survey(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        held, errors, urls = ([str(value) for value in column.to_pylist()] for column in batch.columns)
+        self.files.update(held)
+        for name, error, url in zip(held, errors, urls, strict=True):
+            if not name and not error:
+                self.faults.append(Fault("", -1, "index", f"a row has neither a record nor an error: {url[:200]}"))
 
+    def compare(self, name: str, start: int, end: int, found: Sequence[Found]) -> Iterator[Fault]:
+        """What differs between the records of a stretch of the file `name` and its rows."""
+        rows = self._rows(name, start, end)
+        row = next(rows, None)
+        for record in found:
+            while row is not None and row[0] < record.offset:
+                yield _lonely(name, row)
+                row = next(rows, None)
+            if row is None or row[0] != record.offset:
+                text = f"the {record.record_type} record has no row: {record.url[:200]}"
+                yield Fault(name, record.offset, "row", text)
+                continue
+            for text in differences(row, record):
+                yield Fault(name, record.offset, "row", text)
+            while (row := next(rows, None)) is not None and row[0] == record.offset:
+                text = f"the record has more than one row: {record.url[:200]}"
+                yield Fault(name, record.offset, "row", text)
+        while row is not None:
+            yield _lonely(name, row)
+            row = next(rows, None)
 
-class FileRows:
-    """The rows of one file, used up in step with its records."""
-
-    def __init__(self, table: pa.Table | None) -> None:
-        self._rows = _sorted_rows(table) if table is not None else None
-        self._next: _Row | None = next(self._rows, None) if self._rows is not None else None
-
-    def compare(self, found: Found) -> Iterator[tuple[int, str]]:
-        """What differs between a record and its rows, as (offset, text); without an index, nothing."""
-        if self._rows is None:
-            return
-        yield from self._before(found.offset)
-        row = self._take(found.offset)
-        if row is None:
-            yield found.offset, f"the {found.record_type} record has no row: {found.url[:200]}"
-            return
-        yield from _differences(row, found)
-        while self._take(found.offset) is not None:
-            yield found.offset, f"the record has more than one row: {found.url[:200]}"
-
-    def rest(self, limit: int) -> Iterator[tuple[int, str]]:
-        """Rows left over when the file has been read up to `limit`."""
-        if self._rows is not None:
-            yield from self._before(limit)
-
-    def _before(self, offset: int) -> Iterator[tuple[int, str]]:
-        while self._next is not None and self._next.offset < offset:
-            row = self._next
-            self._advance()
-            yield row.offset, f"the row points at no response or revisit record: {row.url[:200]}"
-
-    def _take(self, offset: int) -> _Row | None:
-        row = self._next
-        if row is None or row.offset != offset:
-            return None
-        self._advance()
-        return row
-
-    def _advance(self) -> None:
-        if self._rows is not None:
-            self._next = next(self._rows, None)
+    def _rows(self, name: str, start: int, end: int) -> Iterator[Row]:
+        offset = ds.field("warc_offset")
+        here = (ds.field("warc_file") == name) & (offset >= start) & (offset < end)
+        tables = []
+        if self._joined is not None:
+            # row groups whose statistics exclude the stretch are not read
+            tables.append(self._joined.to_table(columns=list(_COLUMNS), filter=here))
+        if name in self._parts:
+            whole = pa.Table.from_batches(batches(self._parts[name], _SCHEMA.names), _SCHEMA)
+            tables.append(whole.filter(here).select(list(_COLUMNS)))
+        for table in tables:
+            yield from _in_order(table.replace_schema_metadata(None))
 
 
-def rows_of_file(out: Path, name: str) -> FileRows:
-    """The rows that the index of a directory has for one of its files; none at all when there is no index."""
-    found = sources(out)
-    tables = [_filtered(source, name) for source in found if source.name in {"", name}]
-    if not found:
-        return FileRows(None)
-    return FileRows(pa.concat_tables(tables) if tables else _none())
+def _in_order(table: pa.Table) -> Iterator[Row]:
+    ordered = table.sort_by("warc_offset")
+    times: pa.ChunkedArray[Any] = ordered["started_at"].cast(pa.timestamp("us"))
+    dates = pc.strftime(times, format=_DATE)
+    position = _COLUMNS.index("started_at")
+    for batch in ordered.set_column(position, "started_at", dates).to_batches(max_chunksize=4096):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _filtered(source: Source, name: str) -> pa.Table:
-    if source.name:
-        return pa.Table.from_batches(batches(source, _COLUMNS), _none().schema)
-    # Row groups whose statistics exclude the file are not read.
-    table: pa.Table = pq.read_table(source.path, columns=list(_COLUMNS), filters=[("warc_file", "=", name)])
-    return table.replace_schema_metadata(None)
+def _lonely(name: str, row: Row) -> Fault:
+    return Fault(name, row[0], "row", f"the row points at no response or revisit record: {row[2][:200]}")
 
 
-def _none() -> pa.Table:
-    return pa.schema([SCHEMA.field(name) for name in _COLUMNS]).empty_table()
-
-
-def _sorted_rows(table: pa.Table) -> Iterator[_Row]:
-    ordered = table.filter(table["warc_offset"].is_valid()).sort_by("warc_offset")
-    for batch in ordered.to_batches(max_chunksize=4096):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield _Row(*values)
-
-
-def _differences(row: _Row, found: Found) -> Iterator[tuple[int, str]]:
-    digest = "" if row.status == 304 or not row.body_length else found.digest
-    length = row.body_length if found.record_type == "revisit" or row.status == 304 else found.payload_length
-    # a 304 is a revisit when it was asked for, and a response otherwise
-    unchanged = found.record_type == "revisit" if row.status == 304 else row.unchanged
-    pairs = (
-        ("warc_length", row.length, found.length),
-        ("url", row.url, found.url),
-        ("started_at", iso_us(row.started_at), found.date),
-        ("status", row.status, found.status),
-        ("digest", _label(row.digest), digest),
-        ("body_length", row.body_length, length),
-        ("unchanged", row.unchanged, unchanged),
-        ("record_type", row.record_type, found.record_type),
-        ("record_id", row.record_id.removeprefix("urn:uuid:"), found.record_id.removeprefix("urn:uuid:")),
+def differences(row: Row, found: Found) -> list[str]:
+    """What a row says and its record does not, as texts."""
+    _, _, _, _, status, _, body_length, _, _, unchanged = row
+    is_revisit = found.record_type == "revisit"
+    held = (
+        found.length,
+        found.url,
+        found.date,
+        found.status,
+        "" if status == 304 or not body_length else found.digest,
+        body_length if is_revisit or status == 304 else found.payload_length,
+        found.record_type,
+        found.record_id,
+        # a 304 is a revisit when it was asked for, and a response otherwise
+        is_revisit if status == 304 else unchanged,
     )
-    for name, said, held in pairs:
-        if said != held:
-            yield row.offset, f"{name} is {said!r} in the row and {held!r} in the record"
-
-
-def _label(digest: str) -> str:
-    try:
-        return sha1_label(bytes.fromhex(digest)) if digest else ""
-    except ValueError:
-        return digest
+    if row[1:] == held:
+        return []
+    pairs = zip(_NAMES, row[1:], held, strict=True)
+    return [
+        f"{name} is {said!r} in the row and {there!r} in the record" for name, said, there in pairs if said != there
+    ]

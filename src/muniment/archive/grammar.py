@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
 __all__ = ["RecordHeader", "parse_header", "violations"]
 
-_NAME = re.compile(rb"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+\Z")
-_FIELDS = re.compile(r"([!#$%&'*+\-.0-9A-Z^_`a-z|~]+):[ \t]*([^\r\n]*)\r\n")
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z")
+_NAME = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+\Z")
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z", re.ASCII)
 _ID = re.compile(r"<[^\s<>]+:[^\s<>]+>\Z")
-_DIGITS = re.compile(r"\d+\Z")
+_DIGITS = re.compile(r"[0-9]{1,18}\Z")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]*\Z")
 
 _ALWAYS = ("warc-type", "warc-record-id", "warc-date", "content-length")
 _CAPTURED = frozenset({"response", "resource", "request", "revisit", "conversion", "continuation"})
 _KNOWN = _CAPTURED | {"warcinfo", "metadata"}
+_VERSIONS = frozenset({"WARC/1.0", "WARC/1.1"})
 _REPEATABLE = frozenset({"warc-concurrent-to", "warc-protocol"})
-_TRUNCATED = frozenset({"length", "time", "disconnect", "unspecified"})
+_TRUNCATED = re.compile(r"(?:length|time|disconnect|unspecified)\Z")
 _ONLY_ON = {
     "warc-filename": frozenset({"warcinfo"}),
     "warc-profile": frozenset({"revisit"}),
@@ -33,16 +34,17 @@ _ONLY_ON = {
     "warc-ip-address": frozenset({"response", "resource", "request", "revisit", "metadata"}),
     "warc-payload-digest": frozenset({"response", "resource", "request", "revisit", "conversion", "continuation"}),
 }
-_SHAPES = {
-    "warc-date": _DATE,
-    "warc-refers-to-date": _DATE,
-    "warc-record-id": _ID,
-    "warc-warcinfo-id": _ID,
-    "warc-concurrent-to": _ID,
-    "warc-refers-to": _ID,
-    "content-length": _DIGITS,
-    "warc-target-uri": _URI,
-    "warc-refers-to-target-uri": _URI,
+_SHAPES: dict[str, Callable[[str], object]] = {
+    "warc-date": _DATE.match,
+    "warc-refers-to-date": _DATE.match,
+    "warc-record-id": _ID.match,
+    "warc-warcinfo-id": _ID.match,
+    "warc-concurrent-to": _ID.match,
+    "warc-refers-to": _ID.match,
+    "content-length": _DIGITS.match,
+    "warc-target-uri": _URI.match,
+    "warc-refers-to-target-uri": _URI.match,
+    "warc-truncated": _TRUNCATED.match,
 }
 
 
@@ -53,89 +55,110 @@ class RecordHeader(Struct, frozen=True):
     fields: tuple[tuple[str, str], ...]
     bad_lines: tuple[str, ...]
     """Lines that are no field."""
+    values: dict[str, str]
+    """One value of each field."""
 
     def get(self, name: str) -> str:
-        """The first value of a field, or the empty string."""
-        for field, value in self.fields:
-            if field == name:
-                return value
-        return ""
+        """The value of a field, or the empty string."""
+        return self.values.get(name, "")
 
     def all(self, name: str) -> list[str]:
         """Every value of a field."""
+        if name not in self.values:
+            return []
         return [value for field, value in self.fields if field == name]
 
 
 def parse_header(block: bytes) -> RecordHeader:
     """The header whose lines end with CRLF, without the empty line at its end."""
-    version, _, lines = block.partition(b"\r\n")
+    version, *lines = block.split(b"\r\n")
+    text = b"\n".join(lines)
     try:
-        text = lines.decode("utf-8") + "\r\n"
+        pairs = [line.split(":", 1) for line in text.decode().split("\n")]
+        fields = tuple([(_lower(name), value.strip(" \t")) for name, value in pairs])
+    except ValueError:
+        return _parse_lines(version, lines)
+    values = dict(fields)
+    if "" in values or len(pairs) != len(lines) or b"\r" in text:
+        return _parse_lines(version, lines)
+    return RecordHeader(version.decode("latin-1"), fields, (), values)
+
+
+def _parse_lines(version: bytes, lines: list[bytes]) -> RecordHeader:
+    found = [(line, _field(line)) for line in lines]
+    fields = tuple([field for _, field in found if field is not None])
+    bad = tuple([repr(line[:60]) for line, field in found if field is None])
+    return RecordHeader(version.decode("latin-1"), fields, bad, dict(fields))
+
+
+def _field(line: bytes) -> tuple[str, str] | None:
+    try:
+        name, colon, value = line.decode().partition(":")
     except UnicodeDecodeError:
-        return _parse_lines(version, lines)
-    # Split by its fields, the block leaves only empty strings between them; otherwise some line is no field.
-    split = _FIELDS.split(text)
-    if any(split[::3]):
-        return _parse_lines(version, lines)
-    fields = tuple([(name.lower(), value.rstrip(" \t")) for name, value in zip(split[1::3], split[2::3], strict=True)])
-    return RecordHeader(version.decode("latin-1"), fields, ())
+        return None
+    lower = _lower(name)
+    if not colon or not lower or "\n" in value or "\r" in value:
+        return None
+    return lower, value.strip(" \t")
 
 
-def _parse_lines(version: bytes, block: bytes) -> RecordHeader:
-    fields: list[tuple[str, str]] = []
-    bad: list[str] = []
-    for line in block.split(b"\r\n"):
-        name, colon, value = line.partition(b":")
-        if not colon or not _NAME.match(name) or b"\n" in line or b"\r" in line:
-            bad.append(repr(line[:60]))
-            continue
-        try:
-            fields.append((name.decode("ascii").lower(), value.decode("utf-8").strip(" \t")))
-        except UnicodeDecodeError:
-            bad.append(repr(line[:60]))
-    return RecordHeader(version.decode("latin-1"), tuple(fields), tuple(bad))
+@lru_cache(maxsize=1024)
+def _lower(name: str) -> str:
+    # the same few names stand in every record
+    return name.lower() if _NAME.match(name) else ""
 
 
-def violations(header: RecordHeader) -> Iterator[tuple[str, str]]:
-    """What is wrong with a header, as (fault code, text)."""
-    if header.version != "WARC/1.1":
+def violations(header: RecordHeader, *, own: bool = True) -> Iterator[tuple[str, str]]:
+    """What is wrong with a header, as (fault code, text).
+
+    `own` asks for what Muniment writes, too: WARC 1.1, and a Warcinfo-ID on every record.
+    """
+    if header.version != "WARC/1.1" and (own or header.version not in _VERSIONS):
         yield "version", f"version line is {header.version[:40]!r}"
     for line in header.bad_lines:
         yield "header", f"not a field: {line}"
-    names = [name for name, _ in header.fields]
-    if len(set(names)) != len(names):
-        repeated = {name for name in names if names.count(name) > 1} - _REPEATABLE
-        for name in sorted(repeated):
-            yield "header", f"{name} is repeated"
-    kind = header.get("warc-type")
-    for name in _required(header, kind):
-        if name not in names:
-            yield "field", f"{kind or 'record'} without {name}"
-    yield from _values(header, kind)
+    values = header.values
+    kind = values.get("warc-type", "")
+    identical = values.get("warc-profile", "").endswith("/identical-payload-digest")
+    empty = values.get("content-length", "0") == "0"
+    shape = _shape(tuple([name for name, _ in header.fields]), kind, identical, empty, own)
+    yield from shape.faults
+    for position, match in shape.values:
+        name, value = header.fields[position]
+        if not match(value):
+            yield "field", f"{name} has no valid value: {value[:80]!r}"
 
 
-def _required(header: RecordHeader, kind: str) -> Iterator[str]:
+class _Shape(Struct, frozen=True):
+    """What is the same for all records with these fields."""
+
+    faults: tuple[tuple[str, str], ...]
+    values: tuple[tuple[int, Callable[[str], object]], ...]
+    """Which fields have a value of a certain shape, by their position."""
+
+
+@lru_cache(maxsize=1024)
+def _shape(names: tuple[str, ...], kind: str, identical: bool, empty: bool, own: bool) -> _Shape:
+    faults = [("header", f"{name} is repeated") for name in sorted(set(names) - _REPEATABLE) if names.count(name) > 1]
+    required = _required(kind, identical=identical, empty=empty, own=own)
+    faults += [("field", f"{kind or 'record'} without {name}") for name in required if name not in names]
+    for name in names:
+        allowed = _ONLY_ON.get(name)
+        if allowed is not None and kind in _KNOWN and kind not in allowed:
+            faults.append(("field", f"{name} does not belong on {kind}"))
+    checked = tuple([(position, _SHAPES[name]) for position, name in enumerate(names) if name in _SHAPES])
+    return _Shape(tuple(faults), checked)
+
+
+def _required(kind: str, *, identical: bool, empty: bool, own: bool) -> Iterator[str]:
     yield from _ALWAYS
     if kind in _CAPTURED:
         yield "warc-target-uri"
-    if kind in _KNOWN and kind != "warcinfo":
+    if own and kind in _KNOWN and kind != "warcinfo":
         yield "warc-warcinfo-id"
     if kind == "revisit":
         yield "warc-profile"
-    if header.get("warc-profile").endswith("/identical-payload-digest"):
+    if identical:
         yield "warc-payload-digest"
-    if header.get("content-length") not in {"", "0"}:
+    if not empty and kind != "continuation":
         yield "content-type"
-
-
-def _values(header: RecordHeader, kind: str) -> Iterator[tuple[str, str]]:
-    for name, value in header.fields:
-        allowed = _ONLY_ON.get(name)
-        if allowed is not None and kind in _KNOWN and kind not in allowed:
-            yield "field", f"{name} does not belong on {kind}"
-        shape = _SHAPES.get(name)
-        if shape is not None and not shape.match(value):
-            yield "field", f"{name} has no valid value: {value[:80]!r}"
-    cut = header.get("warc-truncated")
-    if cut and cut not in _TRUNCATED:
-        yield "field", f"warc-truncated has no valid value: {cut[:40]!r}"

@@ -8,7 +8,7 @@ recognised and not taken in twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,6 +32,7 @@ __all__ = [
     "merged_names",
     "open_parquet",
     "part_path",
+    "replace_index",
 ]
 
 CAPTURES = "captures.parquet"
@@ -98,6 +99,15 @@ def join(out: Path, parts: Path) -> None:
         raise archive_error(error, captures) from error
 
 
+def replace_index(out: Path, batches: Iterable[Sequence[Capture]]) -> None:
+    """Put a new `captures.parquet` in the place of the present one; no part may be waiting to be joined."""
+    captures = out / CAPTURES
+    try:
+        _write(captures, (_batch(rows) for rows in batches if rows), {})
+    except OSError as error:
+        raise archive_error(error, captures) from error
+
+
 def merged_names(captures: Path) -> frozenset[str]:
     """The WARC names whose rows the last join took in."""
     with open_parquet(captures) as file:
@@ -130,7 +140,7 @@ def journal_batches(journal: Path) -> Iterator[pa.RecordBatch]:
         yield _batch(rows)
 
 
-def _batch(rows: list[Capture]) -> pa.RecordBatch:
+def _batch(rows: Sequence[Capture]) -> pa.RecordBatch:
     columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

@@ -9,61 +9,67 @@ from typing import cast
 
 from isal import isal_zlib
 
-__all__ = ["DamageError", "MemberReader"]
+__all__ = ["DamageError", "MemberReader", "next_record"]
 
 _ERROR: type[Exception] = cast("type[Exception]", isal_zlib.error)
 """The stubs of isal call its exception class an instance."""
 _GZIP = 31
 _MAGIC = b"\x1f\x8b"
+_DEFLATED = _MAGIC + b"\x08"
+_RECORD = b"WARC/"
 _BLOCK = 1 << 20
-_FIRST = 4 << 10
+_FIRST = 8 << 10
 """The first step into a member; small, since what is read past its end is copied by the inflater."""
 _MOST = 256 << 10
+_STEP = 64 << 10
+"""What is searched at once for a member's beginning."""
 
 
 class DamageError(Exception):
-    """The gzip layer is broken at this point, so that nothing after it can be read; stays inside the reader."""
+    """The gzip layer is broken at this point, so that this member cannot be read; stays inside the reader."""
 
 
 class MemberReader:
-    """The members of one file, one after the other, up to `limit` bytes."""
+    """The members of one file, one after the other, from `start` up to `limit` bytes."""
 
-    def __init__(self, path: Path, limit: int) -> None:
+    def __init__(self, path: Path, limit: int, start: int = 0) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._limit = limit
         self._buffer = b""
         self._base = 0
-        self.position = 0
+        self.position = start
         """Where the next member begins, once the pieces of the present one are used up."""
 
     def close(self) -> None:
         """Give back the descriptor."""
         os.close(self._fd)
 
-    @property
-    def at_end(self) -> bool:
-        """Whether everything up to the limit has been read."""
-        return self.position >= self._limit
-
     def pieces(self) -> Iterator[bytes]:
-        """The contents of the member at `position`, at most 1 MiB at a time; must be used up.
+        """The contents of the member at `position`, in pieces of 1 MiB or a little more; must be used up.
 
         Raises `DamageError` for what is no whole gzip member with the right checksum.
         """
         if bytes(self._window(2)) != _MAGIC:
-            raise DamageError("not a gzip member: bytes after the last member")
+            raise DamageError("not a gzip member")
         inflater = isal_zlib.decompressobj(_GZIP)
         step = _FIRST
+        held: list[bytes] = []
+        size = 0
         while not inflater.eof:
             window = self._window(step)
-            got = False
             for piece in _inflated(inflater, window):
-                got = True
-                yield piece
-            if not window and not got:
+                held.append(piece)
+                size += len(piece)
+                if size >= _BLOCK:
+                    yield b"".join(held)
+                    held.clear()
+                    size = 0
+            if not window and not inflater.eof:
                 raise DamageError("the file ends inside a gzip member")
             self.position += len(window) - len(inflater.unused_data)
-            step = min(step * 2, _MOST)
+            step = min(step * 4, _MOST)
+        if held:
+            yield held[0] if len(held) == 1 else b"".join(held)
 
     def _window(self, size: int) -> memoryview:
         start = self.position - self._base
@@ -71,6 +77,33 @@ class MemberReader:
             self._buffer = os.pread(self._fd, min(_BLOCK, self._limit - self.position), self.position)
             self._base, start = self.position, 0
         return memoryview(self._buffer)[start : start + size]
+
+
+def next_record(path: Path, start: int, end: int) -> int:
+    """Where the first gzip member in `start`…`end` begins that holds a WARC record's beginning; `end` when none does.
+
+    A member that is stored and not deflated may hold another WARC as it is: then this may be one of its members.
+    """
+    with path.open("rb") as file:
+        at, held = start, b""
+        while at < end:
+            file.seek(at)
+            held = file.read(_STEP + _FIRST)
+            found = held.find(_DEFLATED)
+            while 0 <= found < _STEP and at + found < end:
+                if _begins_record(held[found : found + _FIRST]):
+                    return at + found
+                found = held.find(_DEFLATED, found + 1)
+            at += _STEP
+    return end
+
+
+def _begins_record(data: bytes) -> bool:
+    try:
+        begun: bytes = isal_zlib.decompressobj(_GZIP).decompress(data, len(_RECORD))
+    except _ERROR:
+        return False
+    return begun == _RECORD
 
 
 def _inflated(inflater: isal_zlib.Decompress, window: memoryview) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from muniment.model.capture import Capture
 
 __all__ = [
     "FORMAT_VERSION",
+    "PARTS",
     "SUFFIX",
     "Entry",
     "entries",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+PARTS = "parts"
+"""Where journals and parts of the index lie, within the output directory."""
 SUFFIX = ".journal"
 
 _FRAME = struct.Struct("<II")

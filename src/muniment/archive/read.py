@@ -17,12 +17,10 @@ from muniment.archive.index import (
     open_parquet,
     part_path,
 )
-from muniment.archive.journal import SUFFIX, journal_path
+from muniment.archive.journal import PARTS, SUFFIX, journal_path
 from muniment.errors import ArchiveError
 
-__all__ = ["PARTS", "Source", "batches", "rows", "sources"]
-
-PARTS = "parts"
+__all__ = ["Source", "batches", "rows", "sources"]
 
 
 class Source(Struct, frozen=True):
@@ -66,6 +64,8 @@ def batches(source: Source, columns: Sequence[str] | None = None) -> Iterator[pa
             yield from file.iter_batches(batch_size=ROW_GROUP, columns=list(columns) if columns is not None else None)
     except FileNotFoundError as error:
         raise ArchiveError(f"{path.name}: the index was joined while it was read; read it again") from error
+    except pa.ArrowException as error:
+        raise ArchiveError(f"{path.name}: damaged inside, so that not all rows can be read") from error
 
 
 def rows(out: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

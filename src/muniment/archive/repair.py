@@ -65,11 +65,16 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
 
 def _cut_and_seal(warc: Path, journal: Path, name: str) -> Repaired:
     if not journal.exists():
-        raise ArchiveError(f"{warc.name}: its row journal {journal.name} is missing, so what is safe in it is unknown")
+        raise ArchiveError(
+            f"{warc.name}: its row journal {journal.name} is missing, so what is safe in it is unknown; "
+            f"muniment check {warc.parent} --repair keeps all its whole records"
+        )
     size = warc.stat().st_size
     if not read_header(journal):
         if size:
-            raise ArchiveError(f"{warc.name}: its row journal {journal.name} is damaged at its beginning")
+            raise ArchiveError(
+                f"{warc.name}: its row journal {journal.name} is damaged at its beginning; try muniment check --repair"
+            )
         return _free(warc, journal, 0, 0)
     length, rows, dropped = _vouched(journal, size)
     if dropped:

@@ -8,7 +8,7 @@ from muniment.model.capture import Capture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 
-__all__ = ["failure_row", "record_row"]
+__all__ = ["failure_row", "host_in", "record_row"]
 
 
 Place = tuple[str, int, int]
@@ -24,7 +24,7 @@ def record_row(
     failure = exchange.failure
     return Capture(
         url=exchange.url,
-        host=_host(exchange.url),
+        host=host_in(exchange.url),
         status=exchange.status,
         fetched_at=exchange.started_at // 1000 + exchange.duration_ms,
         content_type=exchange.header("content-type"),
@@ -59,7 +59,7 @@ def failure_row(url: str, failure: Failure, context: PageContext, at_us: int, ex
     duration_ms = exchange.duration_ms if exchange else 0
     return Capture(
         url=url,
-        host=_host(url),
+        host=host_in(url),
         status=0,
         fetched_at=started_at // 1000 + duration_ms,
         content_type="",
@@ -88,7 +88,8 @@ def failure_row(url: str, failure: Failure, context: PageContext, at_us: int, ex
     )
 
 
-def _host(url: str) -> str:
+def host_in(url: str) -> str:
+    """The host name of a URL that need not be one of the web; lower case, without port, empty when it has none."""
     scheme, slashes, rest = url.partition("://")
     if not slashes or not scheme:
         return ""

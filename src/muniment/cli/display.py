@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from muniment.cli.wording import counted
 from muniment.crawl.progress import Snapshot, Summary
 from muniment.model.trouble import Trouble
 
@@ -22,7 +23,6 @@ __all__ = [
     "LiveDisplay",
     "SilentDisplay",
     "chosen",
-    "counted",
     "duration_text",
     "size_text",
     "tell_summary",
@@ -122,11 +122,6 @@ def _panel(now: Snapshot) -> RenderableType:
         rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
     rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
     return Group(*rows)
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something: `1 page`, `1,200 pages`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def size_text(size: float) -> str:

@@ -7,8 +7,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import counted, duration_text, size_text, trouble_lines
+from muniment.cli.display import duration_text, size_text, trouble_lines
 from muniment.cli.options import log_option
+from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.cli.display import counted
 from muniment.cli.options import log_option, out_option, state_option
+from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.why import Why
 from muniment.control.why import why as explain

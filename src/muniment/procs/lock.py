@@ -18,9 +18,11 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["TRACKER_LOCK", "lock_directory", "make_directory"]
+__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "lock_directory", "make_directory"]
 
 EVENTS_FILE = "crawl.jsonl"
+THE_DIRECTORY = "."
+"""What is locked where no run can have been: a lock file would make the directory look like one of a run."""
 TRACKER_LOCK = "tracker.lock"
 """What is locked in a `--state` directory."""
 
@@ -43,7 +45,8 @@ def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0)
     Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError.
     """
     try:
-        descriptor = os.open(path / file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
+        descriptor = os.open(path / file, how | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
     give_up = time.monotonic() + patience_s
@@ -71,6 +74,8 @@ class _Started(Struct):
 def _holder(events: Path) -> str:
     """` (process N)` from the last start event, for the message."""
     pid = 0
+    if events.is_dir():
+        return ""
     with events.open("rb") as lines:
         for line in lines:
             if b'"start"' in line:

@@ -1,13 +1,15 @@
-"""Outcomes: which hosts of a job never answered. Read once, at the end of a run."""
+"""Outcomes: which hosts of a job never answered, and which pages are done. Read when a run is over."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import func, or_, select
 
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import attempts, hosts, pages
 
-__all__ = ["silent_hosts"]
+__all__ = ["done_pages", "page_urls", "silent_hosts"]
 
 _FAILED = 3
 _CAPTURED = (1, 2)
@@ -39,3 +41,18 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
     names = {int(host_id): str(name) for host_id, name in db.connection.execute(named)} if silent else {}
     # a page that was given up without a try of its own has no attempt
     return [(names[host_id], (error or _DEAD).partition(":")[0], count) for host_id, error, count in silent]
+
+
+def done_pages(db: Database, job_id: int) -> Iterator[tuple[int, str]]:
+    """(id, URL) of the pages whose last try has ended: each has a row of the index."""
+    done = select(pages.c.id, pages.c.url).where(
+        pages.c.job_id == job_id, pages.c.state == "READY", pages.c.attempts_remaining == 0, pages.c.counted > 0
+    )
+    for page_id, url in db.connection.execution_options(yield_per=10_000).execute(done):
+        yield int(page_id), str(url)
+
+
+def page_urls(db: Database, job_id: int, ids: Sequence[int]) -> list[str]:
+    """The URLs of some pages."""
+    found = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id.in_(ids))
+    return [str(url) for url in db.connection.execute(found).scalars()]

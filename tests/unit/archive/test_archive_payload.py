@@ -28,7 +28,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
 )
 def test_chunked_blocks_are_judged_as_they_were_captured(wire, payload, codes, step):
-    found, http = faults(CHUNKED + wire, payload=payload, step=step)
+    found, http = faults(CHUNKED + wire, payload=payload, step=step, on_the_wire=True)
     assert found == codes
     assert http.payload_length == len(payload)
 
@@ -44,8 +44,8 @@ def sha1(data):
     return "sha1:" + hashlib.sha1(data).hexdigest()
 
 
-def faults(block, *, payload=b"", truncated=False, step=10):
-    http = HttpBlock(sha1(block), sha1(payload), revisit=False, truncated=truncated)
+def faults(block, *, payload=b"", truncated=False, step=10, on_the_wire=False):
+    http = HttpBlock(sha1(block), sha1(payload), revisit=False, truncated=truncated, on_the_wire=on_the_wire)
     for at in range(0, len(block), step):
         http.feed(memoryview(block)[at : at + step])
     return [code for code, _ in http.faults()], http
@@ -62,7 +62,7 @@ def test_http_blocks(step):
 @pytest.mark.parametrize(
     ("block", "codes"),
     [
-        (b"HTTP/1.1 200 OK\n\nhi", []),
+        (b"HTTP/1.1 200 OK\n\nhi", ["http"]),
         (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", []),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi", ["http"]),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nhi", []),
@@ -73,6 +73,14 @@ def test_http_blocks(step):
 )
 def test_http_faults(block, codes):
     assert faults(block, payload=b"hi")[0] == codes
+
+
+def test_what_only_a_server_may_send():
+    """Header lines that end with LF, and a body that only claims to be chunked: true as captured, wrong as written."""
+    bare, claims = b"HTTP/1.1 200 OK\nA: b\n\nhi", CHUNKED + b"hi"
+    for block in (bare, claims):
+        assert faults(block, payload=b"hi", on_the_wire=True)[0] == []
+        assert faults(block, payload=b"hi")[0] == ["http"]
 
 
 ID = b"WARC-Warcinfo-ID"

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from muniment.archive.rows import _host, failure_row, record_row
+from muniment.archive.rows import failure_row, host_in, record_row
 from muniment.model.failure import Failure
 from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
@@ -29,7 +29,7 @@ def row(x, **context):
     ],
 )
 def test_host(url, host):
-    assert _host(url) == host
+    assert host_in(url) == host
 
 
 def test_payload_is_without_the_transfer_coding():

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from muniment.cli.display import LineDisplay, counted, duration_text, size_text, tell_summary
+from muniment.cli.display import LineDisplay, duration_text, size_text, tell_summary
+from muniment.cli.wording import counted
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 
 

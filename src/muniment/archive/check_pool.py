@@ -1,0 +1,98 @@
+"""Processes that check stretches; nothing of them is left behind when the check is stopped."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, SpawnContext
+from multiprocessing.process import BaseProcess
+
+from muniment.archive.check_file import Checker, Read, Stretch
+from muniment.errors import ArchiveError
+
+__all__ = ["Pool"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Pool:
+    """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
+
+    def __init__(self, count: int) -> None:
+        # A fork would inherit the locks of pyarrow's threads; where it is not loaded, a fork is the fastest start.
+        threads = "pyarrow" in sys.modules
+        context = multiprocessing.get_context("spawn") if threads else multiprocessing.get_context("fork")
+        self._idle: list[Connection] = []
+        self._busy: dict[Connection, Stretch] = {}
+        self._processes: list[BaseProcess] = []
+        # Ctrl-C reaches the whole group: blocked here, it is blocked in the children for good, and they stay quiet.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for _ in range(count):
+                self._start(context)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _start(self, context: SpawnContext | ForkContext) -> None:
+        ours, theirs = context.Pipe()
+        # A forked child holds the ends of its elder siblings, too: the kernel must tell it of its parent's death.
+        process = context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
+        process.start()
+        theirs.close()
+        self._processes.append(process)
+        self._idle.append(ours)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.join()
+        for connection in (*self._idle, *self._busy):
+            connection.close()
+
+    def read(
+        self, next_stretch: Callable[[], Stretch | None], meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[Stretch, Read]]:
+        """Each stretch with what it holds, in the order in which they get ready; `meanwhile` runs once beside them."""
+        self._give(next_stretch)
+        meanwhile()
+        while self._busy:
+            for ready in wait(list(self._busy)):
+                assert isinstance(ready, Connection)
+                try:
+                    read: Read = ready.recv()
+                except (EOFError, ConnectionError):
+                    raise ArchiveError("a process of the check was killed; is there enough memory?") from None
+                stretch = self._busy.pop(ready)
+                self._idle.append(ready)
+                self._give(next_stretch)
+                yield stretch, read
+                # what came of it may be another stretch
+                self._give(next_stretch)
+
+    def _give(self, next_stretch: Callable[[], Stretch | None]) -> None:
+        while self._idle and (stretch := next_stretch()) is not None:
+            connection = self._idle.pop()
+            connection.send(stretch)
+            self._busy[connection] = stretch
+
+
+def _serve(connection: Connection, parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        return
+    while True:
+        try:
+            stretch: Stretch = connection.recv()
+            connection.send(Checker(stretch).run())
+        except (EOFError, OSError):
+            return

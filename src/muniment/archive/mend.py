@@ -1,0 +1,208 @@
+"""Mending a directory that nobody writes to: unfinished ends are cut off and kept, rows are rebuilt.
+
+Nothing is destroyed: what no journal vouches for goes into a file beside before it is cut off, and an index that is
+replaced is kept. Each step may be the last before a kill, and be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from muniment.archive.check import Checked, Torn
+from muniment.archive.check_file import Checker, Stretch
+from muniment.archive.durable import rename, sync_directory, sync_path
+from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, join, replace_index
+from muniment.archive.journal import PARTS, SUFFIX, journal_path, read_header
+from muniment.archive.read import Source, batches
+from muniment.archive.rebuild import merged, rows_of_records
+from muniment.archive.repair import repair_file
+from muniment.archive.segment import OPEN_SUFFIX
+from muniment.model.capture import Capture
+
+__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "set_aside_unreadable"]
+
+_COPIED = 1 << 20
+
+
+class Mended(Struct, frozen=True):
+    """One thing that was done."""
+
+    file: str
+    text: str
+
+
+def set_aside_unreadable(out: Path) -> list[Mended]:
+    """Rename files of the index that cannot be read, so that their rows can be rebuilt."""
+    done = []
+    for path in (out / CAPTURES, *sorted((out / PARTS).glob("*" + PART_SUFFIX))):
+        if path.exists() and not _readable(path):
+            aside = _move(path, out / (path.name + ".damaged"))
+            done.append(Mended(path.name, f"is no readable index; kept as {aside.name}"))
+    return done
+
+
+def _readable(path: Path) -> bool:
+    try:
+        with pq.ParquetFile(path) as file:
+            for _ in file.iter_batches(ROW_GROUP):
+                pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def _move(path: Path, wanted: Path) -> Path:
+    """Give a file another name, or that with a number where it is taken; the name it got."""
+    aside = _free_name(wanted)
+    path.replace(aside)
+    sync_directory(path.parent)
+    sync_directory(aside.parent)
+    return aside
+
+
+def mend_files(out: Path, torn: Collection[Torn]) -> list[Mended]:
+    """Seal open files, and cut the unfinished ends off sealed ones."""
+    done = [_mend_open(out, path) for path in sorted(out.glob("*.warc.gz" + OPEN_SUFFIX))]
+    done += [_cut(out / one.file, one.offset, one.file) for one in torn if one.offset]
+    return done
+
+
+def _mend_open(out: Path, warc: Path) -> Mended:
+    name = warc.name.removesuffix(OPEN_SUFFIX)
+    journal = journal_path(out / PARTS, name)
+    if journal.exists() and read_header(journal):
+        done = repair_file(out, out / PARTS, name)
+        if done.freed:
+            return Mended(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
+        return Mended(name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe")
+    if journal.exists():
+        _move(journal, out / (journal.name + ".damaged"))
+    return _salvage(warc, name)
+
+
+def _salvage(warc: Path, name: str) -> Mended:
+    """Seal a file without journal, with all its whole records; what follows them is kept beside."""
+    size = warc.stat().st_size
+    read = Checker(Stretch(0, name, str(warc), 0, size, size, own=True)).run()
+    if not size or read.torn == 0:
+        aside = warc.with_name(f"{name}.torn-0")
+        rename(warc, aside)
+        return Mended(name, f"holds no whole record; kept as {aside.name}")
+    text = _cut(warc, read.torn, name).text + "; " if read.torn > 0 else ""
+    rename(warc, warc.with_name(name))
+    return Mended(name, f"{text}sealed without its journal, with {read.records} records")
+
+
+def _cut(warc: Path, offset: int, name: str) -> Mended:
+    """Cut a file's end off, after it was copied into a file beside; a copy from before a kill is made again."""
+    aside = warc.with_name(f"{name}.torn-{offset}")
+    half = aside.with_name(aside.name + ".tmp")
+    with warc.open("rb+") as source:
+        source.seek(offset)
+        with half.open("wb") as target:
+            while data := source.read(_COPIED):
+                target.write(data)
+        sync_path(half)
+        rename(half, aside)
+        size = source.tell()
+        os.ftruncate(source.fileno(), offset)
+        os.fsync(source.fileno())
+    return Mended(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
+
+
+def join_index(out: Path) -> list[Mended]:
+    """Join what is there of the index, journals included."""
+    parts = out / PARTS
+    waiting = [*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX)]
+    if not waiting and (out / CAPTURES).exists():
+        if parts.exists() and not any(parts.iterdir()):
+            parts.rmdir()
+        return []
+    join(out, parts)
+    text = f"joined from {len(waiting)} journals and parts" if waiting else "was missing; made anew"
+    return [Mended(CAPTURES, text)]
+
+
+def mend_rows(out: Path, checked: Checked) -> list[Mended]:
+    """Rebuild the rows of every file with rows that are wrong or missing; all other rows stay as they are.
+
+    A file that is damaged in its middle keeps the rows of the damaged records: they are all that is known of them.
+    """
+    damaged = {fault.file for fault in checked.faults if fault.code == "gzip"}
+    wrong = sorted({fault.file for fault in checked.faults if fault.code == "row"})
+    counts = {name: _changes(out, name, damaged) for name in wrong if (out / name).exists()}
+    names = [name for name, count in counts.items() if count is not None]
+    if not names:
+        return []
+    kept = _keep_index(out)
+    replace_index(out, _with_rebuilt(out, names, damaged))
+    text = f"rows rebuilt from records; the index before is kept as {kept.name}"
+    return [Mended(name, f"{counts[name]} {text}") for name in names]
+
+
+def _changes(out: Path, name: str, damaged: Collection[str]) -> int | None:
+    """How many rows the file gets, or None when these are the rows that it has."""
+    old = _old_rows(out, name)
+    new = _new_rows(out, name, old, keep=name in damaged)
+    return None if sorted(old, key=_offset) == new else len(new)
+
+
+def _offset(row: Capture) -> int:
+    return row.warc_offset or 0
+
+
+def _old_rows(out: Path, name: str) -> list[Capture]:
+    table = ds.dataset(out / CAPTURES, format="parquet").to_table(filter=ds.field("warc_file") == name)
+    return _captures(table)
+
+
+def _captures(table: pa.Table | pa.RecordBatch) -> list[Capture]:
+    return [Capture(**row) for row in table.to_pylist()]
+
+
+def _new_rows(out: Path, name: str, old: list[Capture], *, keep: bool) -> list[Capture]:
+    known = {row.record_id: row for row in reversed(old)}
+    rows = rows_of_records(out / name, name)
+    found = {row.record_id for row in rows}
+    rows = [merged(row, known[row.record_id]) if row.record_id in known else row for row in rows]
+    if keep:
+        rows += [row for row in old if row.record_id not in found]
+    return sorted(rows, key=_offset)
+
+
+def _keep_index(out: Path) -> Path:
+    """A second name for the present index, which its replacement will not touch."""
+    captures = out / CAPTURES
+    for known in out.glob(CAPTURES + ".before*"):
+        if known.samefile(captures):
+            return known
+    kept = _free_name(out / (CAPTURES + ".before"))
+    kept.hardlink_to(captures)
+    sync_directory(out)
+    return kept
+
+
+def _with_rebuilt(out: Path, names: Collection[str], damaged: Collection[str]) -> Iterator[list[Capture]]:
+    """All rows in batches: those of other files as they are, then file by file those that are new."""
+    for batch in batches(Source("", out / CAPTURES)):
+        yield [row for row in _captures(batch) if row.warc_file not in names]
+    for name in names:
+        rows = _new_rows(out, name, _old_rows(out, name), keep=name in damaged)
+        for at in range(0, len(rows), ROW_GROUP):
+            yield rows[at : at + ROW_GROUP]
+
+
+def _free_name(path: Path) -> Path:
+    number = 0
+    found = path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found

@@ -1,0 +1,75 @@
+"""`check`: one directory's files, index and tracker held against each other, and mended where that is safe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.archive.check import Checked, Fault, check, is_own
+from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
+
+__all__ = ["Verdict", "check_directory", "repair_directory"]
+
+
+class Repair(Struct, frozen=True):
+    """One thing that `--repair` did."""
+
+    file: str
+    text: str
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What a check found, and what was mended before it."""
+
+    files: int
+    records: int
+    rows: int
+    faults: tuple[Fault, ...]
+    repaired: tuple[Repair, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be compared, and why; no fault."""
+
+
+def check_directory(out: Path) -> Verdict:
+    """Check a directory, which may be of a run that is under way; blocks."""
+    return _verdict(out, check(out))
+
+
+def repair_directory(out: Path) -> Verdict:
+    """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
+    # pyarrow has threads: it is not loaded before processes of a plain check are forked
+    from muniment.archive import mend  # noqa: PLC0415
+
+    lock = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else THE_DIRECTORY)
+    own = is_own(out)
+    try:
+        done = mend.set_aside_unreadable(out)
+        checked = check(out)
+        mended = mend.mend_files(out, checked.torn)
+        if own:
+            mended += mend.join_index(out)
+            checked = check(out) if mended or done else checked
+            mended += mend.mend_rows(out, checked)
+        done += mended
+        if done:
+            checked = check(out)
+        repaired = tuple([Repair(one.file, one.text) for one in done])
+        return _verdict(out, checked, repaired)
+    finally:
+        os.close(lock)
+
+
+def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
+    from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
+
+    faults, note = pages_without_row(out) if (out / "tracker.sqlite").exists() else ([], "")
+    return Verdict(
+        files=checked.files,
+        records=checked.records,
+        rows=checked.rows,
+        faults=(*checked.faults, *faults),
+        repaired=repaired,
+        notes=(f"the tracker was not compared with the index: {note}",) if note else (),
+    )

@@ -1,0 +1,71 @@
+"""The tracker against the index: a page that is done must have a row."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from muniment.archive.check_file import Fault
+from muniment.archive.check_ids import IdHeaps, IdJudge
+from muniment.archive.read import rows
+from muniment.errors import ArchiveError, TrackerError, UsageError
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database
+from muniment.tracker.outcomes import done_pages, page_urls
+
+__all__ = ["pages_without_row"]
+
+_TRACKER = "tracker.sqlite"
+_DONE = 1
+"""The field of the heaps: a page that is done uses its URL as a name of a row."""
+_MOST_LISTED = 100
+
+
+def pages_without_row(out: Path) -> tuple[list[Fault], str]:
+    """The faults, and why the tracker could not be compared; nothing of both for a directory without one.
+
+    Flat in memory. May be run beside a crawl, since rows are safe before a page is done.
+    """
+    if not (out / _TRACKER).exists():
+        return [], ""
+    try:
+        db = Database.read_sqlite(out / _TRACKER)
+    except UsageError as error:
+        return [], str(error)
+    except TrackerError as error:
+        return [Fault(_TRACKER, -1, "tracker", str(error))], ""
+    try:
+        job = jobs.find_job(db)
+        return (_missing(db, job.job_id, out) if job else []), ""
+    except ArchiveError as error:
+        return [], str(error)
+    finally:
+        db.close()
+
+
+def _missing(db: Database, job_id: int, out: Path) -> list[Fault]:
+    with IdJudge() as judge:
+        done = done_pages(db, job_id)
+        while batch := list(islice(done, 10_000)):
+            heaps = IdHeaps(0)
+            for page_id, url in batch:
+                heaps.used(_DONE, url, page_id)
+            judge.add(heaps.packed())
+        # rows after pages: beside a crawl, what is done now has its row by then
+        for table in rows(out, ("url",)):
+            judge.add(_urls(table))
+        missing = [place.offset for _, place in judge.dangling()]
+    urls = page_urls(db, job_id, missing[:_MOST_LISTED])
+    faults = [Fault(_TRACKER, -1, "tracker", f"the page is done and has no row: {url[:200]}") for url in urls]
+    if len(missing) > len(urls):
+        faults.append(Fault(_TRACKER, -1, "more", f"{len(missing) - len(urls)} more pages are done and have no row"))
+    return faults
+
+
+def _urls(batch: pa.RecordBatch) -> list[bytes]:
+    heaps = IdHeaps(0)
+    for url in batch.column("url").to_pylist():
+        heaps.named(str(url), 0, warcinfo=False)
+    return heaps.packed()

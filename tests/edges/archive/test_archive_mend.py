@@ -1,0 +1,188 @@
+"""`--repair`: nothing is destroyed, twice is once, and a kill at any step leaves it to the next time."""
+
+import shutil
+
+import duckdb
+import msgspec
+import pytest
+
+from muniment.archive.check import check
+from muniment.archive.index import join
+from muniment.archive.journal import entries, rewrite
+from muniment.control.check import check_directory, repair_directory
+from muniment.errors import BusyError
+from muniment.model.capture import Earlier
+from muniment.procs.lock import lock_directory
+from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
+
+HTML = b"<p>words</p>" * 50
+NO_ROW_TELLS = {"meta_json", "seed_url", "attempt", "found_as", "ttfb_ms"}
+
+
+def written(directory, seal=True):
+    """Records of every kind that has a row."""
+    segment = directory.segment()
+    head = (("Content-Type", "text/html"), ("ETag", '"1"'), ("Last-Modified", "Wed, 18 Nov 2026 11:06:40 GMT"))
+    segment.write(exchange("http://a.example/1", HTML, headers=head), page_context(depth=2, via="http://a.example/"))
+    chunked = MemoryBody(chunk(HTML), HTML)
+    segment.write(exchange("http://a.example/2", chunked, headers=(("Transfer-Encoding", "chunked"),)), page_context())
+    moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", "/1"),))
+    segment.write(moved, page_context(redirect_to="http://a.example/1"))
+    earlier = Earlier("http://a.example/1", 1_795_000_000_123_456)
+    segment.write(exchange("http://a.example/4", HTML), page_context(), earlier)
+    not_modified = exchange("http://a.example/5", b"", status_line="HTTP/1.1 304 Not Modified")
+    segment.write(not_modified, page_context(), earlier, unchanged=True)
+    segment.sync()
+    if seal:
+        segment.seal()
+    else:
+        segment.close()
+    return [entry.capture for entry in entries(directory.journal()) if entry.capture]
+
+
+def rows(directory):
+    found = duckdb.sql(f"SELECT * FROM '{directory.out}/captures.parquet' ORDER BY warc_file, warc_offset")
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def asdict(capture):
+    return dict(zip(capture.__struct_fields__, msgspec.structs.astuple(capture), strict=True))
+
+
+def mended(directory):
+    """The directory is mended, nothing is left to do, and what was cut off is kept."""
+    first = repair_directory(directory.out)
+    files = {path: (directory.out / path).read_bytes() for path in directory.files()}
+    again = repair_directory(directory.out)
+    assert again.repaired == ()
+    assert {path: (directory.out / path).read_bytes() for path in directory.files()} == files
+    return first
+
+
+def test_an_index_from_records_alone(directory):
+    known = written(directory)
+    directory.journal().unlink()
+    directory.parts.rmdir()
+    (directory.out / "crawl.jsonl").touch()
+    assert [fault.code for fault in check_directory(directory.out).faults] == ["index"]
+    done = mended(directory)
+    assert done.faults == ()
+    assert [one.file for one in done.repaired] == ["captures.parquet", directory.name()]
+    for row, before in zip(rows(directory), map(asdict, known), strict=True):
+        assert {name for name in row if row[name] != before[name]} <= NO_ROW_TELLS
+
+
+def test_a_row_that_is_wrong_keeps_what_no_record_tells(directory):
+    known = written(directory)
+    kept = list(entries(directory.journal()))
+    kept[3] = msgspec.structs.replace(kept[3], capture=msgspec.structs.replace(known[2], status=404))
+    rewrite(directory.journal(), kept)
+    join(directory.out, directory.parts)
+    before = (directory.out / "captures.parquet").read_bytes()
+    assert {fault.code for fault in check_directory(directory.out).faults} == {"row"}
+    assert mended(directory).faults == ()
+    assert rows(directory) == [asdict(one) for one in known]
+    assert (directory.out / "captures.parquet.before").read_bytes() == before
+
+
+def test_an_unreadable_index_is_kept_and_rebuilt(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    (directory.out / "captures.parquet").write_bytes(b"PAR1 and no more")
+    assert [fault.code for fault in check_directory(directory.out).faults] == ["index"]
+    assert mended(directory).faults == ()
+    assert len(rows(directory)) == 5
+    assert (directory.out / "captures.parquet.damaged").read_bytes() == b"PAR1 and no more"
+
+
+@pytest.mark.parametrize("cut", [1, 9, 300])
+def test_a_torn_end_is_kept_beside(directory, cut):
+    written(directory)
+    join(directory.out, directory.parts)
+    whole = directory.warc().read_bytes()
+    directory.warc().write_bytes(whole[:-cut])
+    done = mended(directory)
+    [torn] = directory.out.glob("*.torn-*")
+    offset = int(torn.name.rpartition("-")[2])
+    assert directory.warc().read_bytes() == whole[:offset]
+    assert torn.read_bytes() == whole[offset:-cut]
+    assert done.faults == ()
+
+
+def test_parts_deleted_by_hand(directory):
+    known = written(directory, seal=False)
+    with directory.open_warc().open("ab") as file:
+        file.write(b"\x1f\x8b\x08 half a member")
+    shutil.rmtree(directory.parts)
+    (directory.out / "crawl.jsonl").touch()
+    assert "journal" in {fault.code for fault in check_directory(directory.out).faults}
+    assert mended(directory).faults == ()
+    assert [row["url"] for row in rows(directory)] == [one.url for one in known]
+    assert len(list(directory.out.glob("*.torn-*"))) == 1
+
+
+def test_a_killed_run_is_sealed_by_its_journal(directory):
+    written(directory, seal=False)
+    with directory.open_warc().open("ab") as file:
+        file.write(b"never safe")
+    done = mended(directory)
+    assert done.faults == ()
+    assert "10 bytes that were never safe" in done.repaired[0].text
+    assert directory.files() == ["captures.parquet", directory.name()]
+
+
+def test_damage_in_the_middle_costs_no_row(directory):
+    known = written(directory)
+    join(directory.out, directory.parts)
+    data = bytearray(directory.warc().read_bytes())
+    data[known[1].warc_offset + 40] ^= 0xFF
+    directory.warc().write_bytes(data)
+    done = mended(directory)
+    assert done.repaired == ()
+    assert {fault.code for fault in done.faults} >= {"gzip", "row"}
+    assert done.records > 10
+    assert len(rows(directory)) == 5
+
+
+def test_a_directory_of_other_files_gets_no_index(directory, tmp_path):
+    written(directory)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    data = directory.warc().read_bytes()
+    (plain / "other.warc.gz").write_bytes(data + b"\x1f\x8b\x08")
+    assert repair_directory(plain).faults == ()
+    assert sorted(path.name for path in plain.iterdir()) == ["other.warc.gz", f"other.warc.gz.torn-{len(data)}"]
+
+
+def test_a_run_under_way_is_left_alone(directory):
+    written(directory, seal=False)
+    before = directory.files()
+    lock_directory(directory.out)
+    with pytest.raises(BusyError):
+        repair_directory(directory.out)
+    assert directory.files() == sorted([*before, "crawl.jsonl"])
+
+
+@pytest.mark.parametrize("state", ["open", "without journal", "torn", "no index"])
+def test_killed_at_every_step(directory, kill_at, tmp_path, state):
+    written(directory, seal=state in {"torn", "no index"})
+    if state != "no index":
+        warc = directory.warc() if state == "torn" else directory.open_warc()
+        warc.write_bytes(warc.read_bytes() + b"\x1f\x8b\x08tail")
+    if state in {"without journal", "no index"}:
+        shutil.rmtree(directory.parts)
+    (directory.out / "crawl.jsonl").touch()
+    kept = tmp_path / "kept"
+    shutil.copytree(directory.out, kept)
+    n, ended, results = 1, False, set()
+    while not ended:
+        shutil.rmtree(directory.out)
+        shutil.copytree(kept, directory.out)
+        ended = kill_at(lambda: repair_directory(directory.out), n)
+        done = repair_directory(directory.out)
+        assert done.faults == ()
+        results.add((len(rows(directory)), *(name for name in directory.files() if ".before" not in name)))
+        n += 1
+    assert len(results) == 1
+    assert n > 3
+    assert check(directory.out).faults == ()
