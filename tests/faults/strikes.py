@@ -61,7 +61,7 @@ def draw(seed: int, pages: int) -> Script:
 
 
 def _options(kinds: list[str], chance: random.Random) -> tuple[str, ...]:
-    options = ["--workers", str(chance.randint(1, 2)), "--warc-size", chance.choice(("40k", "200k", "1GiB"))]
+    options = ["--workers", str(chance.randint(1, 2)), "--warc-size", chance.choice(("150k", "1GiB"))]
     if "stall" in kinds:
         options += ["--timeout", chance.choice(("1", "30"))]
     if chance.random() < 0.5:
