@@ -9,10 +9,15 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 EVERY_S = 0.05
+SETTLED_S = 0.2
+"""After a strike: one more look at what is being replaced."""
+MOST_MORE = 16 << 20
+"""Bytes by which the memory of a small crawl may grow: its caches fill."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,17 @@ class Footprint:
                 self.samples.append(self._look())
 
     def _look(self) -> Sample:
-        children = [" ".join(child.cmdline()) for child in self._process.children()]
-        workers = sum(line.endswith(" worker") for line in children)
-        return Sample(
-            time.monotonic(), workers, len(children) - workers, _descriptors(self._process.pid), self._process.memory_info().rss
-        )
+        children = _children(self._process.pid)
+        workers = sum(line.endswith(b"\0worker\0") for line in children)
+        rss = self._process.memory_info().rss
+        descriptors = _descriptors(self._process.pid)
+        return Sample(time.monotonic(), workers, len(children) - workers, descriptors, rss)
+
+
+def _children(pid: int) -> list[bytes]:
+    """Their command lines. psutil would look at every process of the machine."""
+    pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [Path(f"/proc/{child}/cmdline").read_bytes() for child in pids]
 
 
 def _descriptors(pid: int) -> Counter[str]:
@@ -68,5 +79,24 @@ def _descriptors(pid: int) -> Counter[str]:
 
 
 def grown(samples: list[Sample], struck_at: list[float]) -> list[str]:
-    """What a process that was struck around has more of at its end than before."""
-    return []
+    """What a process has more of after it was struck around than before, at moments when its children are as many.
+
+    A process that was not seen both before and after says nothing.
+    """
+    moments = [at for at in struck_at if samples and samples[0].at < at < samples[-1].at]
+    if not moments:
+        return []
+    before = [sample for sample in samples if sample.at < moments[0] and _is_working(sample)]
+    after = [sample for sample in samples if sample.at > moments[-1] + SETTLED_S and _is_working(sample)]
+    if not before or not after:
+        return []
+    kinds = {kind for sample in after for kind in sample.descriptors}
+    least = {kind: min(sample.descriptors[kind] for sample in after) for kind in kinds}
+    most = {kind: max(sample.descriptors[kind] for sample in before) for kind in kinds}
+    found = [f"descriptors: {least[kind]} {kind}, {most[kind]} before" for kind in sorted(kinds) if least[kind] > most[kind]]
+    more = min(sample.rss for sample in after) - max(sample.rss for sample in before)
+    return [*found, f"memory: {more} bytes more than before"] if more > MOST_MORE else found
+
+
+def _is_working(sample: Sample) -> bool:
+    return sample.workers == 1 and not sample.helpers

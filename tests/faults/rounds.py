@@ -51,7 +51,7 @@ Log = Callable[..., None]
 
 @dataclass(frozen=True)
 class Site:
-    """What the rounds crawl."""
+    """What the rounds crawl: the maze."""
 
     root: Path
     expected: dict[str, str]
@@ -100,10 +100,10 @@ def small_disk(place: Path) -> Iterator[Path]:
 class Round:
     """One round; `run` gives its verdict, and never raises for what the crawl does."""
 
-    def __init__(self, script: Script, site: Site, work: Path, log: Log) -> None:
-        self.script, self._site, self._work = script, site, work
+    def __init__(self, script: Script, site: Site, work: Path, log: Log, *, keep: bool = False) -> None:
+        self.script, self._site, self._work, self._keeps = script, site, work, keep
         self.verdict = Verdict(script.seed)
-        self.rows: list[dict[str, Any]] = []
+        self.evidence: Evidence | None = None
         self._mark = uuid.uuid4().hex
         self._began = time.monotonic()
         self._passed_s = 0.0
@@ -131,7 +131,7 @@ class Round:
             self._end_all(before)
             self.verdict.seconds = time.monotonic() - self._began
             self.verdict.requests = self._relay.requests
-            if self.verdict.complaints:
+            if self.verdict.complaints or self._keeps:
                 self._keep()
         self._log("end", **asdict(self.verdict))
         return self.verdict
@@ -317,17 +317,17 @@ class Round:
     def _judge(self) -> None:
         self._calm_down()
         self._server.wait_requests(self._relay.requests, 2.0)
-        losses = [strike for strike in self.script.of("kill", "disk", "freeze") if strike.lasts_s < 1 or strike.lasts_s >= SILENCE_S]
-        evidence = Evidence(
+        frozen = [strike for strike in self.script.of("freeze") if strike.lasts_s > SILENCE_S]
+        self.evidence = Evidence(
             self._out,
             self._site.expected,
             Counter(urlsplit(request.uri).path for request in self._server.requests()),
             TRIES,
-            losses=len(losses) if losses else 0,
+            losses=len(self.script.of("kill", "disk")) + len(frozen),
             cuts=len(self.script.of(*NETWORK)),
             temporary=self._tmp,
         )
-        for complaint in complaints(evidence):
+        for complaint in complaints(self.evidence):
             self._complain(complaint)
 
     def _end_all(self, shared_before: set[str]) -> None:
@@ -355,7 +355,7 @@ class Round:
     def _keep(self) -> None:
         """Put the directory of a failed round where it survives the round's disk."""
         with contextlib.suppress(OSError, shutil.Error):
-            shutil.copytree(self._disk, self._work / "failed", dirs_exist_ok=True)
+            shutil.copytree(self._out, self._work / "kept")
 
     def _complain(self, text: str) -> None:
         self.verdict.complaints.append(text)
