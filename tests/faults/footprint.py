@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import threading
 import time
@@ -70,10 +69,9 @@ def _children(pid: int) -> list[bytes]:
 
 def _descriptors(pid: int) -> Counter[str]:
     kinds: Counter[str] = Counter()
-    folder = f"/proc/{pid}/fd"
-    for name in os.listdir(folder):
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
-            target = os.readlink(f"{folder}/{name}")
+            target = str(entry.readlink())
             kinds[re.sub(r":\[.*|\s\(deleted\)|^/.*/|\d+", "", target) or target] += 1
     return kinds
 
@@ -93,7 +91,9 @@ def grown(samples: list[Sample], struck_at: list[float]) -> list[str]:
     kinds = {kind for sample in after for kind in sample.descriptors}
     least = {kind: min(sample.descriptors[kind] for sample in after) for kind in kinds}
     most = {kind: max(sample.descriptors[kind] for sample in before) for kind in kinds}
-    found = [f"descriptors: {least[kind]} {kind}, {most[kind]} before" for kind in sorted(kinds) if least[kind] > most[kind]]
+    found = [
+        f"descriptors: {least[kind]} {kind}, {most[kind]} before" for kind in sorted(kinds) if least[kind] > most[kind]
+    ]
     more = min(sample.rss for sample in after) - max(sample.rss for sample in before)
     return [*found, f"memory: {more} bytes more than before"] if more > MOST_MORE else found
 

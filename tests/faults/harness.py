@@ -51,9 +51,9 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def round_seeds(seed: int, rounds: int) -> Iterator[int]:
+def round_seeds(seed: int, rounds: int) -> range:
     """The seeds of the rounds of a harness's seed."""
-    return iter(range(seed * 1_000_000 + 1, seed * 1_000_000 + 1 + rounds))
+    return range(seed * 1_000_000 + 1, seed * 1_000_000 + 1 + rounds)
 
 
 def run_round(seed: int, work: Path, log: Path) -> Verdict:

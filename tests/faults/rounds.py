@@ -33,7 +33,7 @@ PAGES = 200
 TRIES = 8
 DISK = "24m"
 MOST_S = 120.0
-"""A round that takes longer has failed, however well it goes on; time in which this machine stood still is not counted."""
+"""A round that takes longer has failed, however well it goes on. Time in which this machine stood still is no time."""
 _STOOD_STILL_S = 0.5
 MOST_RUNS = 60
 MARK = "MUNIMENT_HARNESS_ROUND"
@@ -75,7 +75,8 @@ def make_site(root: Path) -> Site:
     root.mkdir()
     paths = write_maze(root, PAGES)
     digests = {f"/{path}": hashlib.sha1((root / path).read_bytes()).hexdigest() for path in paths}
-    return Site(root, {"/": digests["/p0.html"]} | {path: digest for path, digest in digests.items() if path != "/index.html"})
+    digests["/"] = digests.pop("/index.html")
+    return Site(root, digests)
 
 
 @contextlib.contextmanager
@@ -114,7 +115,7 @@ class Round:
 
     def run(self) -> Verdict:
         """Do it all."""
-        before = set(os.listdir(SHARED_MEMORY))
+        before = set(SHARED_MEMORY.iterdir())
         with contextlib.ExitStack() as stack:
             self._disk = stack.enter_context(small_disk(self._work / "disk"))
             self._server = stack.enter_context(Nginx(self._site.root))
@@ -181,7 +182,17 @@ class Round:
         if self.script.command == "fetch":
             first = str(self._work / "list.txt")
             Path(first).write_text("\n".join(self._relay.url.rstrip("/") + path for path in self._site.expected))
-        command = [self.script.command, first, "-o", str(self._out), "--per-host", "8", "--tries", str(TRIES), "--quiet"]
+        command = [
+            self.script.command,
+            first,
+            "-o",
+            str(self._out),
+            "--per-host",
+            "8",
+            "--tries",
+            str(TRIES),
+            "--quiet",
+        ]
         return subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-c", IMPATIENT, *command, *self.script.options],
             stdin=subprocess.DEVNULL,
@@ -330,14 +341,14 @@ class Round:
         for complaint in complaints(self.evidence):
             self._complain(complaint)
 
-    def _end_all(self, shared_before: set[str]) -> None:
+    def _end_all(self, shared_before: set[Path]) -> None:
         """No process, no shared memory is left."""
         if left := self._processes(5.0):
             self._complain(f"processes are left: {left}")
             for pid in left:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     psutil.Process(pid).kill()
-        if shared := [name for name in set(os.listdir(SHARED_MEMORY)) - shared_before if "muniment" in name]:
+        if shared := [path for path in set(SHARED_MEMORY.iterdir()) - shared_before if "muniment" in path.name]:
             self._complain(f"shared memory is left: {shared}")
 
     def _processes(self, seconds: float) -> dict[int, str]:

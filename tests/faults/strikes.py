@@ -80,7 +80,11 @@ def _strike(kind: str, pages: int, chance: random.Random) -> Strike:
             return Strike(kind, after, delay_s, chance.choice(ROLES), lasts_s)
         case "disk":
             return Strike(
-                kind, after, delay_s, lasts_s=chance.uniform(0.1, 1.0), amount=chance.choice((0, 20_000, 100_000))
+                kind,
+                after,
+                delay_s,
+                lasts_s=chance.uniform(0.1, 1.0),
+                amount=chance.choice((0, 50_000, 300_000, 1_000_000)),
             )
         case "cut":
             return Strike(kind, after, delay_s, amount=chance.randint(1, 4))

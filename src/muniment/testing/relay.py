@@ -34,7 +34,8 @@ class _Line:
 
     def reset(self) -> None:
         """Break it, the client learning so by RST."""
-        self.client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        with contextlib.suppress(OSError):  # it may be closed already
+            self.client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.client.transport.abort()
         self.server.transport.abort()
 
