@@ -62,8 +62,8 @@ def draw(seed: int, pages: int) -> Script:
 
 def _options(kinds: list[str], chance: random.Random) -> tuple[str, ...]:
     options = ["--workers", str(chance.randint(1, 2)), "--warc-size", chance.choice(("150k", "1GiB"))]
-    if "stall" in kinds:
-        options += ["--timeout", chance.choice(("1", "30"))]
+    # without a stall no try may be lost, even when the whole machine stands still for minutes
+    options += ["--timeout", chance.choice(("1", "30")) if "stall" in kinds else "900", "--connect-timeout", "900"]
     if chance.random() < 0.5:
         options += ["--min-free", "0"]
     return tuple(options)
