@@ -12,7 +12,7 @@ import pytest
 from harness import round_seeds, run_round
 from strikes import KINDS, draw
 
-ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "6"))
 SEED = int(os.environ.get("MUNIMENT_ROUNDS_SEED", "1"))
 
 
