@@ -215,7 +215,7 @@ def _conclude(
     db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED":
+    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and shelf.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     files, size = shelf.files()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,8 +13,11 @@ from typing import Protocol
 from muniment.archive.records import WarcInfo
 from muniment.archive.repair import repair, repair_file
 from muniment.archive.segment import Segment
+from muniment.errors import ArchiveError
 
 __all__ = ["Indexing", "Shelf"]
+
+_log = logging.getLogger(__name__)
 
 
 class Indexing(Protocol):
@@ -67,7 +71,11 @@ class Shelf:
         task.add_done_callback(self._indexing.discard)
 
     async def _index_one(self, name: str) -> None:
-        await (await self._index(name)).done()
+        try:
+            await (await self._index(name)).done()
+        except ArchiveError as error:
+            # its journal is still there, and the join takes that too
+            _log.warning("the rows of %s wait for the end of the run: %s", name, error)
 
     def mend(self, name: str) -> None:
         """Seal the file of a worker that was killed, cut to what its journal vouches for."""
@@ -92,6 +100,11 @@ class Shelf:
             number = heapq.heappop(self._free)
             if number < last:
                 Segment.open(self._out, self._parts, self._name(number), self._info).seal()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the index is whole: no journal and no part of it is left."""
+        return not self._parts.exists()
 
     def files(self) -> tuple[int, int]:
         """How many WARC files there are, and their bytes."""

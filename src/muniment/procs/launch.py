@@ -93,7 +93,10 @@ class Indexer:
 
     async def done(self) -> None:
         """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not."""
-        _, said = await self._process.communicate(INDEX_NOW)
+        word = self._process.stdin
+        if word is not None and not word.is_closing():  # that of one which was killed is closed
+            word.write(INDEX_NOW)
+        _, said = await self._process.communicate()
         if self._process.returncode:
             text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
             why = text or ending(self._process.returncode)

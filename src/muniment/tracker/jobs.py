@@ -64,8 +64,11 @@ class Job(Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended for good; one that captured nothing may be tried again."""
-        return self.state == "FINISHED" and self.outcome != "failed"
+        """Whether it has ended for good; one that captured nothing may be tried again.
+
+        FINISHED alone says that no page is left: a kill may have come before the index was joined.
+        """
+        return self.state == "FINISHED" and self.outcome == "completed"
 
 
 def start_digest(urls: Iterable[str]) -> bytes:

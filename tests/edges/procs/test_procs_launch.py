@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import uvloop
 
 from muniment.crawl import messages as say
 from muniment.crawl.messages import Frames
-from muniment.procs.launch import CHANNEL_VARIABLE, ending, inherited_channel, launch_worker
+from muniment.errors import ArchiveError
+from muniment.procs.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
 
 PARENT = """
@@ -156,3 +159,20 @@ def test_how_a_process_ended_is_told_by_the_name_of_its_signal():
     assert (ending(0), ending(3), ending(-64), ending(-63)) == (
         "exit 0", "exit 3", "killed by signal 64 (SIGRTMAX)", "killed by signal 63",
     )  # fmt: skip
+
+
+def test_an_index_process_that_is_killed_before_it_is_told_to_join_is_an_error_of_ours(tmp_path):
+    lock = lock_directory(tmp_path)
+
+    async def killed() -> None:
+        made = await Indexer.start(lock, tmp_path)
+        [child] = psutil.Process().children()
+        child.kill()
+        await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
+        await made.done()
+
+    try:
+        with pytest.raises(ArchiveError, match=r"killed by signal 9.*give the same command again"):
+            uvloop.run(killed())
+    finally:
+        os.close(lock)

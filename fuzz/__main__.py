@@ -1,0 +1,86 @@
+"""Spreads time over targets, each in a process of its own, and ends with a line for each."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+from fuzz import TARGETS
+
+PLACE = Path(__file__).resolve().parents[1] / ".fuzz"
+"""Corpus and crashes; git ignores it."""
+LONGEST_S = 20
+"""An input that takes longer hangs."""
+MOST_BYTES = 4096
+
+
+def main() -> int:
+    """Fuzz the targets of the command line; 0 when none crashed."""
+    given = _arguments()
+    each = max(1, given.seconds * given.jobs // len(given.targets))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        crashes = sum(pool.map(lambda target: _fuzz(target, each), given.targets))
+    return 1 if crashes else 0
+
+
+def _fuzz(target: str, seconds: int) -> int:
+    """Fuzz one for so long; how many crashes there were. libFuzzer stops at the first."""
+    corpus, crashes = PLACE / target, PLACE / f"{target}-crashes"
+    for place in (corpus, crashes):
+        place.mkdir(parents=True, exist_ok=True)
+    for seed in import_module(f"fuzz.{target}").SEEDS:
+        (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+    before = set(crashes.iterdir())
+    command = [
+        sys.executable,
+        "-m",
+        "fuzz.one",
+        target,
+        str(corpus),
+        f"-max_total_time={seconds}",
+        f"-timeout={LONGEST_S}",
+    ]
+    command += [f"-max_len={MOST_BYTES}", f"-artifact_prefix={crashes}/", "-print_final_stats=1", "-rss_limit_mb=2048"]
+    done = subprocess.run(command, cwd=PLACE.parent, capture_output=True, text=True, errors="replace", check=False)
+    found = sorted(path.name for path in set(crashes.iterdir()) - before if not _was_only_slow(target, path))
+    stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", done.stderr))
+    runs, slowest = stats.get("number_of_executed_units", "?"), stats.get("slowest_unit_time_sec", "?")
+    failed = len(found)
+    if done.returncode and not set(crashes.iterdir()) - before:
+        failed = 1  # it did not even begin
+    print(f"{target}: {runs} runs in {seconds} s, {failed} crashes, slowest input {slowest} s", flush=True)
+    if failed:
+        print(done.stderr[-3000:], *(f"kept: {crashes / name}" for name in found), sep="\n", flush=True)
+    return failed
+
+
+def _was_only_slow(target: str, path: Path) -> bool:
+    """Whether an input that took long does not so the second time: then the machine stood still."""
+    if path.name.startswith("slow-unit"):
+        return True
+    if not path.name.startswith("timeout"):
+        return False
+    command = [sys.executable, "-m", "fuzz.one", target, str(path), f"-timeout={LONGEST_S}"]
+    return not subprocess.run(command, cwd=PLACE.parent, capture_output=True, check=False).returncode
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/fuzz", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=int, default=60, help="how long altogether (default 60)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes beside each other (default 2)")
+    parser.add_argument("targets", nargs="*", help=f"which (default all): {' '.join(TARGETS)}")
+    given = parser.parse_args()
+    given.targets = given.targets or list(TARGETS)
+    if unknown := set(given.targets) - set(TARGETS):
+        parser.error(f"no target is called {', '.join(sorted(unknown))}; there are {' '.join(TARGETS)}")
+    return given
+
+
+if __name__ == "__main__":
+    sys.exit(main())
