@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, now_ms
+from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
 from muniment.crawl.schedule import Schedule
@@ -23,6 +23,7 @@ from muniment.rules.politeness import (
     CALM,
     Manners,
     Sign,
+    believable,
     blameless,
     connections,
     is_proof,
@@ -75,14 +76,15 @@ class HostsDesk:
         if host_id in self._manners:
             return
         waits = self._hosts.waits_of(host_id)
-        manners = Manners(heard=False, until=waits.until, reason=waits.reason, strikes=waits.strikes)
+        until = believable(waits.until, waits.reason, steady_ms())
+        manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
         self._manners[host_id] = manners
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
         self._schedule.set_gap(host_id, waits.crawl_delay_ms)
-        until = max(waits.until, self._since + self._schedule.gap(host_id) if self._since else 0)
-        if until:
-            self._schedule.hold(host_id, until)
-        if waits.until > now_ms():
+        due = max(until, self._since + self._schedule.gap(host_id) if self._since else 0)
+        if due:
+            self._schedule.hold(host_id, due)
+        if until > steady_ms():
             self._pause(host_id, manners)
 
     def most(self, wanted: int, now: int) -> int:
@@ -104,7 +106,7 @@ class HostsDesk:
             # the target of a redirect, which has no pages
             self._tell(worker, say.HostWait(host, 0))
             return False
-        now = now_ms()
+        now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, sign, now, random.random())
         self._watch_network(host_id, before, sign)
@@ -121,11 +123,11 @@ class HostsDesk:
         before = self._manners.get(host_id)
         if before is CALM or page.error or not page.status or page.status in (403, 429, 503):
             return
-        self.heard(host_id, url, page.started_at // 1000)
+        self.heard(host_id, url, steadied(page.started_at // 1000))
 
     def heard(self, host_id: int, url: str, asked_at: int) -> None:
         """A host has answered a request that began at `asked_at` (Unix ms)."""
-        now = now_ms()
+        now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, Sign("answer", "", "", asked_at), now, 0.0)
         if after is not before:
@@ -141,7 +143,7 @@ class HostsDesk:
         host_id = self._schedule.known(host)
         if host_id is None or not settled(answer):
             return
-        self.heard(host_id, origin, answer.fetched_at)
+        self.heard(host_id, origin, steadied(answer.fetched_at))
         delay_ms = RobotsRules(answer, self._token).crawl_delay_ms
         if delay_ms <= self._schedule.gap(host_id):
             return
@@ -171,7 +173,7 @@ class HostsDesk:
             if sign.kind != "slow":
                 self._network_is_there()
             return
-        now = now_ms()
+        now = steady_ms()
         if before.heard:
             self._silent[host_id] = now
         if self.lost or len(self._silent) < _MANY:
@@ -207,7 +209,7 @@ class HostsDesk:
         if not self._paused:
             return ""
         first = min(self._paused, key=lambda host_id: self._manners[host_id].until)
-        seconds = max(0, self._manners[first].until - now_ms()) // 1000
+        seconds = max(0, self._manners[first].until - steady_ms()) // 1000
         more = len(self._paused) - 1
         others = f", and {more} other host{'' if more == 1 else 's'}" if more else ""
         return f"waiting {seconds} s for {self._hosts.name(first)} ({self._paused[first]}){others}"

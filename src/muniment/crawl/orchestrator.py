@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import now_ms
+from muniment.clock import steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
@@ -76,7 +76,7 @@ class Orchestrator:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
-        self._hosts.begin(now_ms(), resumed=resumed)
+        self._hosts.begin(steady_ms(), resumed=resumed)
         await self._desk.open()
         try:
             outcome = await self._work()
@@ -135,8 +135,8 @@ class Orchestrator:
             pass
         more = False
         self._watch_disk()
-        self._hosts.tick(now_ms())
-        self._inflight.tick(now_ms(), self._hosts_asked)
+        self._hosts.tick(steady_ms())
+        self._inflight.tick(steady_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -161,7 +161,7 @@ class Orchestrator:
         drained = not self._schedule.pending
         if drained != self._drained:
             self._drained = drained
-            self._frontier.settle(now_ms())
+            self._frontier.settle(steady_ms())
 
     def _watch_disk(self) -> None:
         short = shutil.disk_usage(self._out).free < self._limits.min_free
@@ -204,9 +204,10 @@ class Orchestrator:
                 self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
-                crowded = self._inflight.crowded(now_ms())
+                sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
+                crowded = self._inflight.crowded(steady_ms())
                 if self._hosts.told(member.number, host, sign, crowded=crowded):
-                    self._inflight.fell_silent(host, sign.asked_at, now_ms())
+                    self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 self._serve()
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
@@ -262,7 +263,7 @@ class Orchestrator:
             self._events.write("worker", number=member.number, **member.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
-        self._schedule.remove_worker(member.number, now_ms())
+        self._schedule.remove_worker(member.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
@@ -304,7 +305,7 @@ class Orchestrator:
             else 0
         )
         most = self._limits.room(self._frontier.totals, out, member.wants)
-        now = now_ms()
+        now = steady_ms()
         picked = self._schedule.pick(member.number, self._hosts.most(most, now), now) if most > 0 else []
         if not picked:
             return
@@ -331,7 +332,7 @@ class Orchestrator:
     def _finish(self, member: Member, message: say.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch)
         self._release(member, spared)
-        report = self._frontier.finish(batch, member.number, now_ms())
+        report = self._frontier.finish(batch, member.number, steady_ms())
         member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
@@ -341,7 +342,7 @@ class Orchestrator:
         self._crashes = 0
         self.progress.received(message.wire_bytes)
         if message.full:
-            self._inflight.wanted(now_ms())
+            self._inflight.wanted(steady_ms())
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)
