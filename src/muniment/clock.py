@@ -19,8 +19,8 @@ __all__ = [
     "now_ms",
     "now_us",
     "record_urn",
-    "steady_ms",
     "steadied",
+    "steady_ms",
 ]
 
 monotonic = time.monotonic
@@ -45,7 +45,7 @@ _BOOTED_AT = now_ms() - _since_boot_ms()
 
 
 def steady_ms() -> int:
-    """Milliseconds since the Unix epoch by the date when this process began; setting the system's clock moves it not."""
+    """Milliseconds since the Unix epoch by the date when this process began, whoever sets the clock."""
     return _BOOTED_AT + _since_boot_ms()
 
 

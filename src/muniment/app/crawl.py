@@ -23,15 +23,15 @@ from muniment.crawl.crew import most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.feeder import Feeder
 from muniment.crawl.info import warc_info
-from muniment.crawl.limits import Limits
+from muniment.crawl.limits import Limits, no_room
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Snapshot, Summary
 from muniment.crawl.shelf import Shelf
-from muniment.errors import UsageError
+from muniment.errors import DiskFullError, UsageError
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, launch_worker
-from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.procs.lock import lock_both, make_directory
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
@@ -43,6 +43,7 @@ from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
 from muniment.tracker.outcomes import silent_hosts
+from muniment.tracker.place import keep_place, tracker_directory
 
 __all__ = ["Request", "output_directory", "run_crawl"]
 
@@ -75,14 +76,12 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
     source = named_list(settings)
     out = output_directory(settings)
     make_directory(out)
-    lock = lock_directory(out)
+    state = tracker_directory(out, Path(settings.state) if settings.state else None)
+    make_directory(state)
+    locks = lock_both(out, state)
     db = None
-    state_lock = -1
     try:
-        state = Path(settings.state) if settings.state else out
-        if state != out:
-            make_directory(state)
-            state_lock = lock_directory(state, TRACKER_LOCK)
+        paired = keep_place(out, state)
         db = Database.open_sqlite(state / "tracker.sqlite")
         if settings.seed == "-":
             source = spooled_list(settings, out)
@@ -91,16 +90,17 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
         if job is None:
             _check_empty(out, state)
         else:
-            _check_same(out, job, settings, starts)
+            _check_same(out, job, settings, starts, "" if paired else str(state))
             if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
-        return uvloop.run(_run(out.absolute(), lock, db, request, starts, source, secrets, watch))
+        return uvloop.run(_run(out.absolute(), locks, db, request, starts, source, secrets, watch))
+    except DiskFullError as error:
+        raise no_room(error, out, state, settings) from error
     finally:
         if db is not None:
             db.close()
-        os.close(lock)
-        if state_lock >= 0:
-            os.close(state_lock)
+        for lock in locks:
+            os.close(lock)
 
 
 def output_directory(settings: Settings) -> Path:
@@ -115,10 +115,10 @@ def _check_empty(out: Path, state: Path) -> None:
         )
 
 
-def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) -> None:
+def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts, new_state: str) -> None:
     before = jobs.settings_of(job)
-    if settings.state and output_directory(before) != out:
-        raise UsageError(f"{settings.state} is the tracker of {output_directory(before)}; choose another --state")
+    if new_state and output_directory(before) != out:
+        raise UsageError(f"{new_state} is the tracker of {output_directory(before)}; choose another --state")
     if job.start_digest != starts.digest:
         holds = "the fetch of another list" if before.seed else "a crawl of other start URLs"
         raise UsageError(f"{out} holds {holds}; choose another directory with -o")
@@ -129,7 +129,7 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) ->
 
 async def _run(
     out: Path,
-    lock: int,
+    locks: list[int],
     db: Database,
     request: Request,
     starts: Starts,
@@ -138,7 +138,7 @@ async def _run(
     watch: Watch,
 ) -> Summary:
     settings = request.settings
-    events = EventLog(lock)
+    events = EventLog(locks[0])
     urls = request.urls if source is None else _first_urls(source)
     setup = say.Setup(
         number=0,
@@ -151,7 +151,7 @@ async def _run(
         own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
         accounts=secrets.accounts,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name))
     repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
@@ -170,7 +170,7 @@ async def _run(
         )
     feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
     orchestrator = Orchestrator(
-        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(lock), feeder
+        opened.frontier, shelf, events, setup, Limits(opened.settings, out), lambda: launch_worker(*locks), feeder
     )
     watching = asyncio.create_task(_watch(orchestrator, watch))
     try:
@@ -228,7 +228,8 @@ def _conclude(
     db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED":
+    # a run that was stopped has joined no index: whatever its pages are, the next one has something to do
+    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and outcome.exit_code != 3:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     files, size = shelf.files()

@@ -74,9 +74,14 @@ class Member:
         """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
         code = self.process.returncode
         # one that is told to stop before it has its setup ends without a word
-        if self.bye or (stopping and code == 0):
+        if not self.lost or (stopping and code == 0):
             return {"state": "ended", "exit": code}
         return {"state": "lost", "exit": code, "reason": self.ending}
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended without a goodbye."""
+        return not self.bye
 
     def send(self, message: FromOrchestrator) -> None:
         """Tell the worker, if it is there to listen."""

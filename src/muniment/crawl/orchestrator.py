@@ -7,7 +7,7 @@ worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged
 from __future__ import annotations
 
 import asyncio
-import shutil
+import logging
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from muniment.clock import steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
+from muniment.crawl.disk_desk import DiskDesk
 from muniment.crawl.events import EventLog
 from muniment.crawl.feeder import Feeder
 from muniment.crawl.hosts_desk import HostsDesk
@@ -28,11 +29,14 @@ from muniment.crawl.robots_desk import RobotsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
-from muniment.errors import MunimentError, ProtocolError
+from muniment.crawl.suspects import Suspects
+from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
+from muniment.procs.launch import OUT_OF_MEMORY
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
 
+_log = logging.getLogger(__name__)
 _TICK_S = 0.2
 _GRACE_S = 10.0
 _MOST_CRASHES = 5
@@ -62,11 +66,12 @@ class Orchestrator:
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
-        self._out = Path(setup.out)
+        self._disk = DiskDesk(Path(setup.out), limits, events)
+        self._suspects = Suspects()
         self.progress = Progress()
         self._outcome: Outcome | None = None
         self._wake = asyncio.Event()
-        self._stopping = self._paused = self._killed = False
+        self._stopping = self._killed = False
         self._drained = False
         self._crashes = 0
         self._hiring: list[asyncio.Task[Member]] = []
@@ -134,13 +139,13 @@ class Orchestrator:
         except TimeoutError:
             pass
         more = False
-        self._watch_disk()
+        self._disk.tick()
         self._hosts.tick(steady_ms())
         self._inflight.tick(steady_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
-        if self._feeder is not None and not self._paused:
+        if self._feeder is not None and not self._disk.paused:
             self._add_pending(self._feeder.step(self._schedule.pending), {})
             more = self._feeder.hurried(self._schedule.pending)
         if self._steering.judging:
@@ -162,16 +167,6 @@ class Orchestrator:
         if drained != self._drained:
             self._drained = drained
             self._frontier.settle(steady_ms())
-
-    def _watch_disk(self) -> None:
-        short = shutil.disk_usage(self._out).free < self._limits.min_free
-        if short and not self._paused:
-            self._events.write("pause", reason="disk")
-            self.progress.note = f"paused: less than {self._limits.min_free} bytes are free on the disk"
-        elif self._paused and not short:
-            self._events.write("resume", reason="disk")
-            self.progress.note = ""
-        self._paused = short
 
     def _hosts_asked(self) -> int:
         return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
@@ -249,13 +244,11 @@ class Orchestrator:
             member.send(say.Stop(0.0))
 
     def _trouble(self, *, disk_full: bool, text: str) -> None:
-        if disk_full:
-            self._end(Outcome(3, f"disk full: {text}"))
-        else:
-            self._give_up(ProtocolError(f"a worker gave up: {text}"))
+        self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
 
     def _worker_ended(self, member: Member) -> None:
         """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
+        held = list(member.held)
         try:
             if member.open_file:
                 self._shelf.mend(member.open_file)
@@ -267,10 +260,14 @@ class Orchestrator:
         self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
+            if member.lost:
+                self._suspects.died(held, member.ending)
             self._replace(member)
         self._wake.set()
 
     def _replace(self, member: Member) -> None:
+        if member.process.returncode == OUT_OF_MEMORY:
+            _log.warning("worker %d got no more memory and is replaced", member.number)
         self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
             died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
@@ -297,7 +294,9 @@ class Orchestrator:
 
     def _serve_one(self, member: Member) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._paused or self._outcome is not None or member.leaving:
+        if self._stopping or self._disk.paused or self._outcome is not None or member.leaving:
+            return
+        if self._suspects.alone(member.held):
             return
         out = (
             sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values())
@@ -323,11 +322,13 @@ class Orchestrator:
             _, granted = self._schedule.claimed(member.number, host_id, got[name], asked, now)
             permits[name] = granted
         if claims:
-            member.wants = 0
+            member.wants, idle = 0, not member.held
             member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+            claims, back = self._suspects.sift(claims, idle=idle)
             taken = {host: n for host, n in permits.items() if got[host]}
             gaps = self._hosts.crawl_delays(taken)
             member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken), gaps))
+            self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch)
@@ -346,6 +347,7 @@ class Orchestrator:
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)
+            self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
             self._hosts.answered(host_id, claim.url, page)
         self._add_pending(report.pending, report.retries)
@@ -356,7 +358,7 @@ class Orchestrator:
     @property
     def _short_of_workers(self) -> bool:
         few = len(self._crew.staying) < self._steering.setup.workers
-        return few and self._schedule.pending > 100 and self._crew.busy and not self._paused
+        return few and self._schedule.pending > 100 and self._crew.busy and not self._disk.paused
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
@@ -394,5 +396,5 @@ class Orchestrator:
             queued=self._schedule.pending,
             in_flight=sum(len(member.held) for member in members),
             workers=len(members),
-            note=self.progress.note or self._hosts.note(),
+            note=self._disk.note or self._hosts.note(),
         )

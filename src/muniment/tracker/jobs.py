@@ -64,8 +64,8 @@ class Job(Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended for good; one that captured nothing may be tried again."""
-        return self.state == "FINISHED" and self.outcome != "failed"
+        """Whether it has ended for good: its index is joined. One that captured nothing may be tried again."""
+        return self.state == "FINISHED" and self.outcome == "completed"
 
 
 def start_digest(urls: Iterable[str]) -> bytes:
