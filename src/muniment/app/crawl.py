@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from muniment import __version__
 from muniment.clock import now_ms
+from muniment.control.place import keep_place, tracker_directory
 from muniment.control.secrets import COOKIE_FILE, Secrets, read_secrets, save_cookies
 from muniment.control.seed_list import named_list, spooled_list
 from muniment.control.starts import allowed_classes
@@ -30,7 +31,7 @@ from muniment.crawl.shelf import Shelf
 from muniment.errors import DiskFullError, UsageError
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
-from muniment.procs.launch import Indexer, launch_worker
+from muniment.procs.launch import Indexer, launch_worker, most_descriptors
 from muniment.procs.lock import lock_both, make_directory
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
@@ -43,13 +44,14 @@ from muniment.tracker import jobs
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
 from muniment.tracker.outcomes import silent_hosts
-from muniment.tracker.place import keep_place, tracker_directory
 
 __all__ = ["Request", "output_directory", "run_crawl"]
 
 _log = logging.getLogger(__name__)
 Watch = Callable[[Snapshot], None]
 _WATCH_S = 0.25
+_LEAST_DESCRIPTORS = 64
+"""Files and sockets that a process of a crawl needs at least: half of them are for connections."""
 
 
 class Request(Struct, frozen=True):
@@ -138,6 +140,7 @@ async def _run(
     watch: Watch,
 ) -> Summary:
     settings = request.settings
+    most_descriptors(least=_LEAST_DESCRIPTORS)
     events = EventLog(locks[0])
     urls = request.urls if source is None else _first_urls(source)
     setup = say.Setup(

@@ -10,11 +10,11 @@ import msgspec
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.set import carry_out
 from muniment.control.ignores import built_in_sets, in_force, matching
+from muniment.control.place import tracker_directory
 from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, AddSet, RemoveIgnore, RemoveSet
 from muniment.rules.ignore_sets import built_in
 from muniment.settings import operator_name
-from muniment.tracker.place import tracker_directory
 
 __all__ = ["ignores"]
 

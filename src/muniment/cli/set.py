@@ -9,10 +9,10 @@ import msgspec
 
 from muniment.app.change import change_crawl
 from muniment.cli.options import log_option, out_option, state_option
+from muniment.control.place import tracker_directory
 from muniment.model.change import Change, SetValues
 from muniment.rules.changes import changeable, parse_assignments
 from muniment.settings import operator_name
-from muniment.tracker.place import tracker_directory
 
 __all__ = ["carry_out", "set_"]
 

@@ -10,9 +10,9 @@ import msgspec
 from muniment.cli.display import counted
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
+from muniment.control.place import tracker_directory
 from muniment.control.why import Why
 from muniment.control.why import why as explain
-from muniment.tracker.place import tracker_directory
 
 __all__ = ["why"]
 

@@ -15,7 +15,7 @@ from muniment.crawl.channel import Channel, open_channel
 from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
-from muniment.procs.launch import Launched, ending
+from muniment.procs.launch import OUT_OF_MEMORY, Launched, ending
 from muniment.rules.cookies import domains_of
 from muniment.settings import Settings
 
@@ -165,6 +165,8 @@ class Crew:
             member.kill()
             await asyncio.to_thread(member.process.wait)
         del self.members[member.number]
+        if member.process.returncode == OUT_OF_MEMORY:
+            _log.warning("worker %d got no more memory and is replaced", member.number)
         self._ended(member)
 
     @property

@@ -16,6 +16,7 @@ from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
 from muniment.crawl.schedule import Schedule
+from muniment.model.failure import of_this_machine
 from muniment.model.page import FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.agents import robots_agent
@@ -40,6 +41,7 @@ _UNHEARD = Manners(heard=False)
 _MANY = 2
 """Hosts that must fail at once before the network is held to be lost: one alone may be down."""
 _AT_ONCE_MS = 60_000
+_STUCK_MS = 1_000
 _LOOK_MS = 5_000
 """While the network is lost, how often it is looked for."""
 _MOST_DEAD = 10_000
@@ -110,7 +112,7 @@ class HostsDesk:
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, sign, now, random.random())
         self._watch_network(host_id, before, sign)
-        ours = self.lost or (crowded and is_timeout(sign))
+        ours = self.lost or of_this_machine(sign.text) or (crowded and is_timeout(sign))
         if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
@@ -154,12 +156,22 @@ class HostsDesk:
         self._hosts.keep_waits(host_id, structs.replace(self._hosts.waits_of(host_id), crawl_delay_ms=delay_ms))
 
     def spare(self, batch: FinishBatch) -> tuple[FinishBatch, list[tuple[int, int]]]:
-        """While the network is lost, a page that fails by it goes back as if not tried: (page id, claim id)."""
-        spared = [page for page in batch.pages if blameless(page.error)] if self.lost else []
+        """A page that fails by a lost network, or by this machine, goes back as if not tried: (page id, claim id)."""
+        spared = [page for page in batch.pages if page.error and self._spares(page.error)]
         if not spared:
             return batch, []
-        pages = [page for page in batch.pages if not blameless(page.error)]
+        pages = [page for page in batch.pages if not (page.error and self._spares(page.error))]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
+
+    def _spares(self, error: str) -> bool:
+        return of_this_machine(error) or (self.lost and blameless(error))
+
+    def stuck(self, host_ids: Iterable[int]) -> None:
+        """Pages of these hosts were spared: what this machine could not ask for now, it may a little later."""
+        until = steady_ms() + _STUCK_MS
+        for host_id in set(host_ids):
+            for worker in self._schedule.hold(host_id, max(until, self._manners.get(host_id, CALM).until)):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), _STUCK_MS))
 
     def crawl_delays(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps of those hosts that ask for one, in ms."""

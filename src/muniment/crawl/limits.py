@@ -25,11 +25,8 @@ def no_room(error: DiskFullError, out: Path, state: Path, settings: Settings) ->
     """The error with what to do about it: which directory, what is free there, and how much is needed to go on."""
     full = min(out, state, key=lambda path: shutil.disk_usage(path).free)
     # the index is written anew beside the old one
-    needed = (
-        _ELBOW_ROOM
-        + Limits(settings, full).min_free
-        + sum(path.stat().st_size for path in (*out.glob("*.parquet"), *out.glob("parts/*")))
-    )
+    index = sum(path.stat().st_size for path in (*out.glob("*.parquet"), *out.glob("parts/*")))
+    needed = _ELBOW_ROOM + Limits(settings, full).min_free + index
     return DiskFullError(
         f"the disk of {full} is full ({error}): {shutil.disk_usage(full).free:,} bytes are free and about {needed:,} "
         "needed; make room and give the same command again"

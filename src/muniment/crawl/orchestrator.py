@@ -7,7 +7,6 @@ worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,11 @@ from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
 from muniment.crawl.suspects import Suspects
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
-from muniment.procs.launch import OUT_OF_MEMORY
+from muniment.model.page import Claim
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
 
-_log = logging.getLogger(__name__)
 _TICK_S = 0.2
 _GRACE_S = 10.0
 _MOST_CRASHES = 5
@@ -260,14 +258,11 @@ class Orchestrator:
         self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
-            if member.lost:
-                self._suspects.died(held, member.ending)
+            self._suspects.died(held if member.lost else [], member.ending)
             self._replace(member)
         self._wake.set()
 
     def _replace(self, member: Member) -> None:
-        if member.process.returncode == OUT_OF_MEMORY:
-            _log.warning("worker %d got no more memory and is replaced", member.number)
         self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
             died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
@@ -322,16 +317,21 @@ class Orchestrator:
             _, granted = self._schedule.claimed(member.number, host_id, got[name], asked, now)
             permits[name] = granted
         if claims:
-            member.wants, idle = 0, not member.held
-            member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
-            claims, back = self._suspects.sift(claims, idle=idle)
-            taken = {host: n for host, n in permits.items() if got[host]}
-            gaps = self._hosts.crawl_delays(taken)
-            member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken), gaps))
-            self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
+            self._hand_out(member, claims, ids, {host: n for host, n in permits.items() if got[host]})
+
+    def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
+        """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
+        out, back = self._suspects.sift(claims, idle=not member.held)
+        member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+        if out:
+            member.wants = 0
+            gaps = self._hosts.crawl_delays(permits)
+            member.send(say.PagesOut(out, permits, self._frontier.cookies.of(permits), gaps))
+        self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch)
+        self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
         self._release(member, spared)
         report = self._frontier.finish(batch, member.number, steady_ms())
         member.send(say.FinishAck())

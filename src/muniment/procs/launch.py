@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.errors import ArchiveError, DiskFullError
+from muniment.errors import ArchiveError, DiskFullError, UsageError
 
 __all__ = [
     "CHANNEL_VARIABLE",
@@ -142,9 +142,14 @@ def die_with_parent() -> None:
             os._exit(1)
 
 
-def most_descriptors() -> int:
-    """Let this process open as many files and sockets as it may, and say how many that is."""
+def most_descriptors(least: int = 0) -> int:
+    """Let this process open as many files and sockets as it may, and say how many that is.
+
+    Raises UsageError when that is fewer than `least`.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < least:
+        raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
     most = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
