@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,20 +13,18 @@ import pyarrow.parquet as pq
 
 from muniment.testing.gated_site import Answer, GatedSite
 
-PATHS = [f"/p{number}" for number in range(40)]
+PATHS = [f"/p{number}" for number in range(24)]
 PACE = ("--no-robots", "--no-sitemaps", "--workers", 1, "--per-host", 2)
 
 
 def a_site(after: float = 0.0, size: int = 200) -> GatedSite:
-    """A start page with links to forty others."""
+    """A start page with links to two dozen others."""
     links = "".join(f"<a href='{path}'>x</a>" for path in PATHS)
-    # of two letters in an order of its own, so that it cannot be made much smaller
+    # noise, which no compression makes smaller
     return GatedSite({"/": links, **{path: Answer(_noise(path, size), after=after) for path in PATHS}})
 
 
 def _noise(path: str, size: int) -> bytes:
-    import random
-
     return random.Random(path).randbytes(size)
 
 
