@@ -14,9 +14,7 @@ from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 from muniment.testing.gated_site import Answer
 
 
-def test_a_page_that_kills_its_worker_again_and_again_is_given_up(
-    muniment: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
     with a_site() as site:
         process = None

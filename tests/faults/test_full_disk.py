@@ -109,7 +109,7 @@ def test_an_event_that_does_not_fit_leaves_no_part_of_itself(disk: Path) -> None
         log.write("capture", url="http://a.example/")
         before = path.read_bytes()
         ballast = fill(disk)
-        with pytest.raises(DiskFullError, match="crawl.jsonl"):
+        with pytest.raises(DiskFullError, match=r"crawl\.jsonl"):
             log.write("capture", url="http://a.example/" + "x" * 10_000)
         ballast.unlink()
     assert path.read_bytes() == before
