@@ -168,10 +168,11 @@ class HostsDesk:
 
     def stuck(self, host_ids: Iterable[int]) -> None:
         """Pages of these hosts were spared: what this machine could not ask for now, it may a little later."""
-        until = steady_ms() + _STUCK_MS
+        now = steady_ms()
         for host_id in set(host_ids):
-            for worker in self._schedule.hold(host_id, max(until, self._manners.get(host_id, CALM).until)):
-                self._tell(worker, say.HostWait(self._hosts.name(host_id), _STUCK_MS))
+            until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
+            for worker in self._schedule.hold(host_id, until):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
 
     def crawl_delays(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps of those hosts that ask for one, in ms."""
