@@ -56,7 +56,7 @@ def test_a_run_that_was_stopped_before_the_clock_was_set_back_resumes_at_once(
         site.pages["/p0"] = [Answer("not now", 500), Answer("a page")]
         command = ("crawl", site.url, "-o", out, *PACE, "--quiet")
         process = muniment.start(*command, **changed)
-        wait_for(lambda: events(out, "fail"), "the try that fails")
+        wait_for(lambda: any(event["status"] == 500 for event in events(out, "capture")), "the try that fails")
         process.kill()
         process.wait()
         moved.touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_below_min_free_a_crawl_waits_for_room(muniment: Callable[..., Any], dis
     with a_site(after=0.05) as site:
         process = muniment.start("crawl", site.url, "-o", out, *PACE, "--min-free", 1_500_000, "--quiet")
         wait_for(lambda: len(events(out, "capture")) > 5, "some pages")
-        (disk / "ballast").write_bytes(bytes(2_000_000))
+        (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 1_000_000))
         wait_for(lambda: events(out, "pause"), "the pause")
         (disk / "ballast").unlink()
         _, stderr = process.communicate(timeout=60)
