@@ -1,4 +1,8 @@
-"""Time and identifiers: the things that tests replace."""
+"""Time and identifiers: the things that tests replace.
+
+What is written down has the system's date, which may be set at any moment, back too. What has to be waited for goes by
+`steady_ms`, which nobody sets.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,17 @@ import time
 from datetime import UTC, datetime
 from functools import lru_cache
 
-__all__ = ["iso_ms", "iso_us", "monotonic", "new_record_urn", "now_ms", "now_us", "record_urn"]
+__all__ = [
+    "iso_ms",
+    "iso_us",
+    "monotonic",
+    "new_record_urn",
+    "now_ms",
+    "now_us",
+    "record_urn",
+    "steadied",
+    "steady_ms",
+]
 
 monotonic = time.monotonic
 
@@ -21,6 +35,24 @@ def now_us() -> int:
 def now_ms() -> int:
     """Milliseconds since the Unix epoch."""
     return time.time_ns() // 1_000_000
+
+
+def _since_boot_ms() -> int:
+    # the time that a machine sleeps passes for servers, too; macOS has no such clock
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
+
+
+_BOOTED_AT = now_ms() - _since_boot_ms()
+
+
+def steady_ms() -> int:
+    """Milliseconds since the Unix epoch by the date when this process began, whoever sets the clock."""
+    return _BOOTED_AT + _since_boot_ms()
+
+
+def steadied(at_ms: int) -> int:
+    """A moment that some process of this machine took from the system's clock, on this process's steady one."""
+    return at_ms + steady_ms() - now_ms()
 
 
 def iso_us(us: int) -> str:

@@ -13,7 +13,7 @@ from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Answer, Change, Changed, Removal
 from muniment.procs.control_socket import ask
-from muniment.procs.lock import TRACKER_LOCK, lock_directory
+from muniment.procs.lock import lock_both
 from muniment.tracker import jobs
 from muniment.tracker.amendments import amend
 from muniment.tracker.engine import Database
@@ -47,12 +47,9 @@ def change_crawl(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
 
 
 def _change_stored(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
-    lock = lock_directory(out, patience_s=0)
-    state_lock = -1
+    locks = lock_both(out, state, patience_s=0)
     db = None
     try:
-        if state.resolve() != out.resolve():
-            state_lock = lock_directory(state, TRACKER_LOCK, patience_s=0)
         db = Database.open_sqlite(state / "tracker.sqlite")
         job = jobs.find_job(db)
         if job is None:
@@ -62,11 +59,10 @@ def _change_stored(out: Path, state: Path, change: Change) -> tuple[Changed, ...
         amended = amend(db, job, change, now_ms())
         if job.over:
             jobs.reopen(db, job.job_id)
-        EventLog(lock).changed(change.who, amended.changes)
+        EventLog(locks[0]).changed(change.who, amended.changes)
         return amended.changes
     finally:
         if db is not None:
             db.close()
-        os.close(lock)
-        if state_lock >= 0:
-            os.close(state_lock)
+        for lock in locks:
+            os.close(lock)

@@ -1,16 +1,18 @@
-"""A crawl or a fetch on this machine: its directory and lock, and its first worker, which gets ready at once."""
+"""A crawl or a fetch on this machine: its directories and locks, and its first worker, which gets ready at once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muniment.app.request import Request, Watch, output_directory
+from muniment.app.request import Request, Taken, Watch, output_directory
+from muniment.control.place import tracker_directory
 from muniment.control.secrets import read_secrets
 from muniment.procs.launch import Launched, launch_worker
-from muniment.procs.lock import lock_directory, make_directory
+from muniment.procs.lock import lock_both, make_directory
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,22 +34,28 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     source = _list_of(settings)
     out = output_directory(settings)
     make_directory(out)
-    lock = lock_directory(out)
+    state = tracker_directory(out, Path(settings.state) if settings.state else None)
+    make_directory(state)
+    locks = lock_both(out, state)
     first = None
 
     def run(watch: Watch) -> Summary | None:
         from muniment.app.run import run_locked  # noqa: PLC0415
 
         assert first is not None
-        return run_locked(request, secrets, source, lock, first, watch)
+        taken = Taken(
+            request=request, secrets=secrets, source=source, out=out, state=state, locks=tuple(locks), first=first
+        )
+        return run_locked(taken, watch)
 
     try:
-        first = launch_worker(lock)
+        first = launch_worker(*locks)
         yield run
     finally:
         if first is not None:
             _discard(first)
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)
 
 
 def _list_of(settings: Settings) -> Source | None:

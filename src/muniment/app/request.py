@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from muniment.control.secrets import Secrets
+from muniment.procs.launch import Launched
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
     from muniment.crawl.progress import Snapshot
+    from muniment.seeds.source import Source
 
-__all__ = ["Request", "Watch", "output_directory"]
+__all__ = ["Request", "Taken", "Watch", "output_directory"]
 
 Watch = Callable[["Snapshot"], None]
 """What is shown the crawl four times a second."""
@@ -32,6 +35,22 @@ class Request(Struct, frozen=True):
     """Built-in and imported ignore patterns."""
     retry_failed: bool = False
     """Pages that failed for good are tried again."""
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """A job whose directories this run has taken."""
+
+    request: Request
+    secrets: Secrets
+    source: Source | None
+    """The list of a fetch; None as long as that is still on standard input."""
+    out: Path
+    state: Path
+    """Where the tracker lies."""
+    locks: tuple[int, ...]
+    """Descriptors; the first is that of the event log."""
+    first: Launched
+    """The first worker; the caller ends it if it was not taken in."""
 
 
 def output_directory(settings: Settings) -> Path:

@@ -14,25 +14,25 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
-from muniment.app.request import Request, Watch, output_directory
+from muniment.app.request import Taken, Watch, output_directory
 from muniment.clock import now_ms
 from muniment.control.networks import allowed_classes
-from muniment.control.secrets import COOKIE_FILE, Secrets, save_cookies
+from muniment.control.place import keep_place
+from muniment.control.secrets import COOKIE_FILE, save_cookies
 from muniment.control.seed_list import spooled_list
 from muniment.crawl import messages as say
 from muniment.crawl.crew import most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.feeder import Feeder
 from muniment.crawl.info import warc_info
-from muniment.crawl.limits import Limits
+from muniment.crawl.limits import Limits, no_room
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Summary
 from muniment.crawl.shelf import Shelf
-from muniment.errors import UsageError
+from muniment.errors import DiskFullError, UsageError
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
-from muniment.procs.launch import Indexer, Launched, launch_worker
-from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
@@ -48,52 +48,43 @@ __all__ = ["run_locked"]
 
 _log = logging.getLogger(__name__)
 _WATCH_S = 0.25
+_LEAST_DESCRIPTORS = 64
+"""Files and sockets that a process of a crawl needs at least: half of them are for connections."""
 
 
-def run_locked(
-    request: Request, secrets: Secrets, source: Source | None, lock: int, first: Launched, watch: Watch
-) -> Summary | None:
-    """Run or resume the job of a directory that is locked and has its first worker; None when it had finished before.
-
-    The caller ends the worker if that was not taken in. Raises MunimentError.
-    """
-    settings = request.settings
-    out = output_directory(settings)
+def run_locked(taken: Taken, watch: Watch) -> Summary | None:
+    """Run or resume a job; None when it had finished before. Raises MunimentError."""
+    request, settings, out, state = taken.request, taken.request.settings, taken.out, taken.state
     db = None
-    state_lock = -1
     try:
-        state = Path(settings.state) if settings.state else out
-        if state != out:
-            make_directory(state)
-            state_lock = lock_directory(state, TRACKER_LOCK)
+        paired = keep_place(out, state)
         db = Database.open_sqlite(state / "tracker.sqlite")
         if settings.seed == "-":
-            source = spooled_list(settings, out)
-        starts = Starts(request.urls, source.digest if source else b"")
+            taken = structs.replace(taken, source=spooled_list(settings, out))
+        starts = Starts(request.urls, taken.source.digest if taken.source else b"")
         job = jobs.find_job(db)
         if job is None:
             _check_empty(out, state)
         else:
-            _check_same(out, job, settings, starts)
+            _check_same(out, job, settings, starts, "" if paired else str(state))
             if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
-        launch = _Launching(lock, first)
-        return uvloop.run(_run(out.absolute(), lock, launch, db, request, starts, source, secrets, watch))
+        return uvloop.run(_run(taken, db, starts, watch))
+    except DiskFullError as error:
+        raise no_room(error, out, state, settings) from error
     finally:
         if db is not None:
             db.close()
-        if state_lock >= 0:
-            os.close(state_lock)
 
 
 class _Launching:
     """Launches workers; the first is on its way already."""
 
-    def __init__(self, lock: int, first: Launched) -> None:
-        self._lock, self._ready = lock, [first]
+    def __init__(self, taken: Taken) -> None:
+        self._locks, self._ready = taken.locks, [taken.first]
 
     def __call__(self) -> Launched:
-        return self._ready.pop() if self._ready else launch_worker(self._lock)
+        return self._ready.pop() if self._ready else launch_worker(*self._locks)
 
 
 def _check_empty(out: Path, state: Path) -> None:
@@ -103,10 +94,10 @@ def _check_empty(out: Path, state: Path) -> None:
         )
 
 
-def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) -> None:
+def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts, new_state: str) -> None:
     before = jobs.settings_of(job)
-    if settings.state and output_directory(before) != out:
-        raise UsageError(f"{settings.state} is the tracker of {output_directory(before)}; choose another --state")
+    if new_state and output_directory(before) != out:
+        raise UsageError(f"{new_state} is the tracker of {output_directory(before)}; choose another --state")
     if job.start_digest != starts.digest:
         holds = "the fetch of another list" if before.seed else "a crawl of other start URLs"
         raise UsageError(f"{out} holds {holds}; choose another directory with -o")
@@ -115,19 +106,11 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts) ->
         raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
 
 
-async def _run(
-    out: Path,
-    lock: int,
-    launch: Callable[[], Launched],
-    db: Database,
-    request: Request,
-    starts: Starts,
-    source: Source | None,
-    secrets: Secrets,
-    watch: Watch,
-) -> Summary:
-    settings = request.settings
-    events = EventLog(lock)
+async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summary:
+    request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
+    out, settings = taken.out.absolute(), request.settings
+    most_descriptors(least=_LEAST_DESCRIPTORS)
+    events = EventLog(locks[0])
     urls = request.urls if source is None else _first_urls(source)
     setup = say.Setup(
         number=0,
@@ -140,7 +123,7 @@ async def _run(
         own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
         accounts=secrets.accounts,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(lock, out, name))
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name))
     repaired, lost = shelf.open()
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
@@ -158,7 +141,9 @@ async def _run(
             "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
         )
     feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
-    orchestrator = Orchestrator(opened.frontier, shelf, events, setup, Limits(opened.settings, out), launch, feeder)
+    orchestrator = Orchestrator(
+        opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
+    )
     watching = asyncio.create_task(_watch(orchestrator, watch))
     try:
         with _signals(orchestrator, events):

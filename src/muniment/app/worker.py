@@ -7,17 +7,19 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import uvloop
 
+from muniment.archive.durable import archive_error
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
 from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
-from muniment.errors import MunimentError, UsageError
+from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.fetch import Client, FetchConfig
-from muniment.procs.launch import die_with_parent, inherited_channel, most_descriptors
+from muniment.procs.launch import OUT_OF_MEMORY, die_with_parent, inherited_channel, most_descriptors
 from muniment.rules.agents import agent_text
 from muniment.rules.challenges import Account
 from muniment.rules.proxies import ProxyRule, proxy_rules
@@ -47,6 +49,10 @@ async def _serve(sock: socket.socket) -> int:
             # at once: what was sent right after it is for the worker already
             try:
                 worker = _build(channel, message)
+            except OSError as error:
+                trouble = archive_error(error, Path(message.out) / "parts")
+                channel.send(say.Trouble(isinstance(trouble, DiskFullError), str(trouble)))
+                built.set_exception(trouble)
             except Exception as error:
                 built.set_exception(error)
             else:
@@ -62,20 +68,29 @@ async def _serve(sock: socket.socket) -> int:
             # the orchestrator is gone: nobody would take a finish, so this process ends at once
             os._exit(1)
 
+    asyncio.get_running_loop().set_exception_handler(_gone_wrong)
     channel = Channel(say.FromOrchestrator, received, lost)
     await channel.open(sock)
     channel.send(say.Hello(os.getpid()))
-    await built
     code = 0
     try:
-        await built.result().run()
+        await (await built).run()
     except MunimentError:
         # it has told the orchestrator, who tells the user
         code = 1
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
     # the orchestrator closes when it has read the goodbye: closing here, with an answer unread, would reset the socket
     # and lose what was said last
     await gone.wait()
     return code
+
+
+def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a callback of the event loop raised: without memory nothing goes on, and the orchestrator has the word."""
+    if isinstance(context.get("exception"), MemoryError):
+        os._exit(OUT_OF_MEMORY)
+    loop.default_exception_handler(context)
 
 
 def _build(channel: Channel, setup: say.Setup) -> Worker:

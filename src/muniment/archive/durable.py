@@ -11,13 +11,15 @@ from muniment.errors import ArchiveError, DiskFullError
 __all__ = ["GrowingFile", "archive_error", "remove", "rename", "sync_directory", "sync_path"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_BROKEN = frozenset({errno.EIO, errno.EROFS})
 _FLUSH_AT = 4 << 20
 
 
 def archive_error(error: OSError, path: Path) -> ArchiveError:
     """The error of our tree for what the operating system said about a file."""
     kind = DiskFullError if error.errno in _FULL else ArchiveError
-    return kind(f"{path.name}: {error.strerror or error}")
+    advice = "; look after the disk, then give the same command again" if error.errno in _BROKEN else ""
+    return kind(f"{path.name}: {error.strerror or error}{advice}")
 
 
 def sync_directory(path: Path) -> None:

@@ -60,6 +60,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except MunimentError as error:
         _complain(str(error))
         sys.exit(error.exit_code)
+    except MemoryError:
+        _complain("no more memory; give the same command again, with a smaller --workers or --inflight")
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.errors import ArchiveError, UsageError
+from muniment.archive.durable import archive_error
+from muniment.errors import UsageError
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
 from muniment.rules.challenges import Account
@@ -74,4 +75,4 @@ def save_cookies(path: Path, cookies: list[Cookie]) -> None:
             file.write(write_cookies(cookies).encode("latin-1", "replace"))
         aside.replace(path)
     except OSError as error:
-        raise ArchiveError(f"the cookies could not be written to {path}: {error.strerror}") from None
+        raise archive_error(error, path) from error

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from muniment.archive.durable import sync_directory
+from muniment.archive.durable import archive_error, sync_directory
 from muniment.errors import UsageError
 from muniment.seeds.source import Source, digest_of, open_source
 from muniment.settings import Settings
@@ -37,11 +37,14 @@ def spooled_list(settings: Settings, out: Path) -> Source:
 def _spool(out: Path) -> Path:
     """Keep standard input; a resumed run that is given none goes on with what was kept."""
     kept, aside = out / SPOOLED, out / (SPOOLED + ".new")
-    with aside.open("wb") as file:
-        while piece := sys.stdin.buffer.read(_PIECE):
-            file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with aside.open("wb") as file:
+            while piece := sys.stdin.buffer.read(_PIECE):
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise archive_error(error, aside) from error
     if not kept.exists():
         aside.rename(kept)
         sync_directory(out)

@@ -15,7 +15,7 @@ from muniment.crawl.channel import Channel
 from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
-from muniment.procs.launch import Launched, ending
+from muniment.procs.launch import OUT_OF_MEMORY, Launched, ending
 from muniment.rules.cookies import domains_of
 from muniment.settings import Settings
 
@@ -74,9 +74,14 @@ class Member:
         """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
         code = self.process.returncode
         # one that is told to stop before it has its setup ends without a word
-        if self.bye or (stopping and code == 0):
+        if not self.lost or (stopping and code == 0):
             return {"state": "ended", "exit": code}
         return {"state": "lost", "exit": code, "reason": self.ending}
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended without a goodbye."""
+        return not self.bye
 
     def send(self, message: FromOrchestrator) -> None:
         """Tell the worker, if it is there to listen."""
@@ -160,6 +165,8 @@ class Crew:
             member.kill()
             await asyncio.to_thread(member.process.wait)
         del self.members[member.number]
+        if member.process.returncode == OUT_OF_MEMORY:
+            _log.warning("worker %d got no more memory and is replaced", member.number)
         self._ended(member)
 
     @property

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import errno
 import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from muniment.archive.durable import archive_error
 from muniment.clock import iso_ms, now_ms
-from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.change import Changed
 from muniment.model.page import Finished
 
 __all__ = ["EventLog"]
 
 _encoder = msgspec.json.Encoder()
+_PATH = Path("crawl.jsonl")
 
 
 class EventLog:
-    """Appends events to the locked `crawl.jsonl`; a torn last line of a killed run is ended first."""
+    """Appends events to the locked `crawl.jsonl`; a torn last line of a killed run is ended first.
+
+    Raises DiskFullError or ArchiveError when the file cannot be written; it then ends with a whole line.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._broken = descriptor, False
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            os.write(descriptor, b"\n")
+            self._append(b"\n")
 
     def write(self, event: str, **fields: Any) -> None:
         """One event, now."""
@@ -53,16 +58,21 @@ class EventLog:
 
     def write_many(self, events: list[dict[str, Any]]) -> None:
         """Several events in one write."""
-        if not events or self._broken:
-            return
+        if events and not self._broken:
+            self._append(_encoder.encode_lines(events))
+
+    def _append(self, lines: bytes) -> None:
+        rest = memoryview(lines)
         try:
-            os.write(self._descriptor, _encoder.encode_lines(events))
+            # a disk that is nearly full takes a part of it
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             # told once: the run ends over it, and what it says while ending is not worth another complaint
             self._broken = True
-            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            kind = DiskFullError if full else ArchiveError
-            raise kind(f"the event log cannot be written: {error.strerror}") from error
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - (len(lines) - len(rest)))
+            raise archive_error(error, _PATH) from error
 
 
 def _finished(ts: str, url: str, page: Finished) -> dict[str, Any]:

@@ -183,10 +183,10 @@ def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: Manner) -
 def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: Manner) -> Page:
     """A page that is not to be asked for at all, as `code: text`.
 
-    It fails, and has its row, in a fetch and when its host died after it had been tried.
+    It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
     """
     code, _, text = reason.partition(": ")
-    if not manner.listed and (code != "dead-host" or claim.attempt == 1):
+    if not (manner.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
         return Refused(claim, reason, True, 0)
     failure = Failure(msgspec.convert(code, FailureCode), text)
     return failed(structs.replace(claim, last_try=True), failure, outlinks, manner)

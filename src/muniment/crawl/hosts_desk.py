@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, now_ms
+from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
 from muniment.crawl.schedule import Schedule
+from muniment.model.failure import of_this_machine
 from muniment.model.page import FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.agents import robots_agent
@@ -23,6 +24,7 @@ from muniment.rules.politeness import (
     CALM,
     Manners,
     Sign,
+    believable,
     blameless,
     connections,
     is_proof,
@@ -39,6 +41,7 @@ _UNHEARD = Manners(heard=False)
 _MANY = 2
 """Hosts that must fail at once before the network is held to be lost: one alone may be down."""
 _AT_ONCE_MS = 60_000
+_STUCK_MS = 1_000
 _LOOK_MS = 5_000
 """While the network is lost, how often it is looked for."""
 _MOST_DEAD = 10_000
@@ -75,14 +78,15 @@ class HostsDesk:
         if host_id in self._manners:
             return
         waits = self._hosts.waits_of(host_id)
-        manners = Manners(heard=False, until=waits.until, reason=waits.reason, strikes=waits.strikes)
+        until = believable(waits.until, waits.reason, steady_ms())
+        manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
         self._manners[host_id] = manners
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
         self._schedule.set_gap(host_id, waits.crawl_delay_ms)
-        until = max(waits.until, self._since + self._schedule.gap(host_id) if self._since else 0)
-        if until:
-            self._schedule.hold(host_id, until)
-        if waits.until > now_ms():
+        due = max(until, self._since + self._schedule.gap(host_id) if self._since else 0)
+        if due:
+            self._schedule.hold(host_id, due)
+        if until > steady_ms():
             self._pause(host_id, manners)
 
     def most(self, wanted: int, now: int) -> int:
@@ -104,11 +108,11 @@ class HostsDesk:
             # the target of a redirect, which has no pages
             self._tell(worker, say.HostWait(host, 0))
             return False
-        now = now_ms()
+        now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, sign, now, random.random())
         self._watch_network(host_id, before, sign)
-        ours = self.lost or (crowded and is_timeout(sign))
+        ours = self.lost or of_this_machine(sign.text) or (crowded and is_timeout(sign))
         if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
@@ -121,11 +125,11 @@ class HostsDesk:
         before = self._manners.get(host_id)
         if before is CALM or page.error or not page.status or page.status in (403, 429, 503):
             return
-        self.heard(host_id, url, page.started_at // 1000)
+        self.heard(host_id, url, steadied(page.started_at // 1000))
 
     def heard(self, host_id: int, url: str, asked_at: int) -> None:
         """A host has answered a request that began at `asked_at` (Unix ms)."""
-        now = now_ms()
+        now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, Sign("answer", "", "", asked_at), now, 0.0)
         if after is not before:
@@ -141,7 +145,7 @@ class HostsDesk:
         host_id = self._schedule.known(host)
         if host_id is None or not settled(answer):
             return
-        self.heard(host_id, origin, answer.fetched_at)
+        self.heard(host_id, origin, steadied(answer.fetched_at))
         delay_ms = RobotsRules(answer, self._token).crawl_delay_ms
         if delay_ms <= self._schedule.gap(host_id):
             return
@@ -152,12 +156,23 @@ class HostsDesk:
         self._hosts.keep_waits(host_id, structs.replace(self._hosts.waits_of(host_id), crawl_delay_ms=delay_ms))
 
     def spare(self, batch: FinishBatch) -> tuple[FinishBatch, list[tuple[int, int]]]:
-        """While the network is lost, a page that fails by it goes back as if not tried: (page id, claim id)."""
-        spared = [page for page in batch.pages if blameless(page.error)] if self.lost else []
+        """A page that fails by a lost network, or by this machine, goes back as if not tried: (page id, claim id)."""
+        spared = [page for page in batch.pages if page.error and self._spares(page.error)]
         if not spared:
             return batch, []
-        pages = [page for page in batch.pages if not blameless(page.error)]
+        pages = [page for page in batch.pages if not (page.error and self._spares(page.error))]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
+
+    def _spares(self, error: str) -> bool:
+        return of_this_machine(error) or (self.lost and blameless(error))
+
+    def stuck(self, host_ids: Iterable[int]) -> None:
+        """Pages of these hosts were spared: what this machine could not ask for now, it may a little later."""
+        now = steady_ms()
+        for host_id in set(host_ids):
+            until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
+            for worker in self._schedule.hold(host_id, until):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
 
     def crawl_delays(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps of those hosts that ask for one, in ms."""
@@ -171,7 +186,7 @@ class HostsDesk:
             if sign.kind != "slow":
                 self._network_is_there()
             return
-        now = now_ms()
+        now = steady_ms()
         if before.heard:
             self._silent[host_id] = now
         if self.lost or len(self._silent) < _MANY:
@@ -207,7 +222,7 @@ class HostsDesk:
         if not self._paused:
             return ""
         first = min(self._paused, key=lambda host_id: self._manners[host_id].until)
-        seconds = max(0, self._manners[first].until - now_ms()) // 1000
+        seconds = max(0, self._manners[first].until - steady_ms()) // 1000
         more = len(self._paused) - 1
         others = f", and {more} other host{'' if more == 1 else 's'}" if more else ""
         return f"waiting {seconds} s for {self._hosts.name(first)} ({self._paused[first]}){others}"

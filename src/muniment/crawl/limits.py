@@ -6,14 +6,31 @@ import shutil
 from pathlib import Path
 
 from muniment.clock import monotonic
+from muniment.errors import DiskFullError
 from muniment.settings import Settings
 from muniment.tracker.frontier import Totals
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "no_room"]
 
 _MOST_RESERVED = 1 << 30
 _PART_RESERVED = 20
 """The reserve is a twentieth of the filesystem, at most 1 GiB (contract, `--min-free`)."""
+
+
+_ELBOW_ROOM = 16 << 20
+"""Bytes that a run needs beside the index: the tracker's log, and a batch of pages for each worker."""
+
+
+def no_room(error: DiskFullError, out: Path, state: Path, settings: Settings) -> DiskFullError:
+    """The error with what to do about it: which directory, what is free there, and how much is needed to go on."""
+    full = min(out, state, key=lambda path: shutil.disk_usage(path).free)
+    # the index is written anew beside the old one
+    index = sum(path.stat().st_size for path in (*out.glob("*.parquet"), *out.glob("parts/*")))
+    needed = _ELBOW_ROOM + Limits(settings, full).min_free + index
+    return DiskFullError(
+        f"the disk of {full} is full ({error}): {shutil.disk_usage(full).free:,} bytes are free and about {needed:,} "
+        "needed; make room and give the same command again"
+    )
 
 
 class Limits:

@@ -7,17 +7,17 @@ worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import now_ms
+from muniment.clock import steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
+from muniment.crawl.disk_desk import DiskDesk
 from muniment.crawl.events import EventLog
 from muniment.crawl.feeder import Feeder
 from muniment.crawl.hosts_desk import HostsDesk
@@ -28,7 +28,9 @@ from muniment.crawl.robots_desk import RobotsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
-from muniment.errors import MunimentError, ProtocolError
+from muniment.crawl.suspects import Suspects
+from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
+from muniment.model.page import Claim
 from muniment.tracker.frontier import FinishReport, Frontier
 
 __all__ = ["Orchestrator"]
@@ -62,11 +64,12 @@ class Orchestrator:
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
-        self._out = Path(setup.out)
+        self._disk = DiskDesk(Path(setup.out), limits, events)
+        self._suspects = Suspects()
         self.progress = Progress()
         self._outcome: Outcome | None = None
         self._wake = asyncio.Event()
-        self._stopping = self._paused = self._killed = False
+        self._stopping = self._killed = False
         self._drained = False
         self._crashes = 0
         self._hiring: list[asyncio.Task[Member]] = []
@@ -76,7 +79,7 @@ class Orchestrator:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
-        self._hosts.begin(now_ms(), resumed=resumed)
+        self._hosts.begin(steady_ms(), resumed=resumed)
         await self._desk.open()
         try:
             outcome = await self._work()
@@ -134,13 +137,13 @@ class Orchestrator:
         except TimeoutError:
             pass
         more = False
-        self._watch_disk()
-        self._hosts.tick(now_ms())
-        self._inflight.tick(now_ms(), self._hosts_asked)
+        self._disk.tick()
+        self._hosts.tick(steady_ms())
+        self._inflight.tick(steady_ms(), self._hosts_asked)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
-        if self._feeder is not None and not self._paused:
+        if self._feeder is not None and not self._disk.paused:
             self._add_pending(self._feeder.step(self._schedule.pending), {})
             more = self._feeder.hurried(self._schedule.pending)
         if self._steering.judging:
@@ -161,17 +164,7 @@ class Orchestrator:
         drained = not self._schedule.pending
         if drained != self._drained:
             self._drained = drained
-            self._frontier.settle(now_ms())
-
-    def _watch_disk(self) -> None:
-        short = shutil.disk_usage(self._out).free < self._limits.min_free
-        if short and not self._paused:
-            self._events.write("pause", reason="disk")
-            self.progress.note = f"paused: less than {self._limits.min_free} bytes are free on the disk"
-        elif self._paused and not short:
-            self._events.write("resume", reason="disk")
-            self.progress.note = ""
-        self._paused = short
+            self._frontier.settle(steady_ms())
 
     def _hosts_asked(self) -> int:
         return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
@@ -204,9 +197,10 @@ class Orchestrator:
                 self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
-                crowded = self._inflight.crowded(now_ms())
+                sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
+                crowded = self._inflight.crowded(steady_ms())
                 if self._hosts.told(member.number, host, sign, crowded=crowded):
-                    self._inflight.fell_silent(host, sign.asked_at, now_ms())
+                    self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 self._serve()
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
@@ -248,13 +242,11 @@ class Orchestrator:
             member.send(say.Stop(0.0))
 
     def _trouble(self, *, disk_full: bool, text: str) -> None:
-        if disk_full:
-            self._end(Outcome(3, f"disk full: {text}"))
-        else:
-            self._give_up(ProtocolError(f"a worker gave up: {text}"))
+        self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
 
     def _worker_ended(self, member: Member) -> None:
         """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
+        held = list(member.held)
         try:
             if member.open_file:
                 self._shelf.mend(member.open_file)
@@ -262,10 +254,11 @@ class Orchestrator:
             self._events.write("worker", number=member.number, **member.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
-        self._schedule.remove_worker(member.number, now_ms())
+        self._schedule.remove_worker(member.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         self._robots.gone(member.number)
         if not self._stopping:
+            self._suspects.died(held if member.lost else [], member.ending)
             self._replace(member)
         self._wake.set()
 
@@ -296,7 +289,9 @@ class Orchestrator:
 
     def _serve_one(self, member: Member) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._paused or self._outcome is not None or member.leaving:
+        if self._stopping or self._disk.paused or self._outcome is not None or member.leaving:
+            return
+        if self._suspects.alone(member.held):
             return
         out = (
             sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values())
@@ -304,7 +299,7 @@ class Orchestrator:
             else 0
         )
         most = self._limits.room(self._frontier.totals, out, member.wants)
-        now = now_ms()
+        now = steady_ms()
         picked = self._schedule.pick(member.number, self._hosts.most(most, now), now) if most > 0 else []
         if not picked:
             return
@@ -322,16 +317,23 @@ class Orchestrator:
             _, granted = self._schedule.claimed(member.number, host_id, got[name], asked, now)
             permits[name] = granted
         if claims:
+            self._hand_out(member, claims, ids, {host: n for host, n in permits.items() if got[host]})
+
+    def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
+        """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
+        out, back = self._suspects.sift(claims, idle=not member.held)
+        member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+        if out:
             member.wants = 0
-            member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
-            taken = {host: n for host, n in permits.items() if got[host]}
-            gaps = self._hosts.crawl_delays(taken)
-            member.send(say.PagesOut(claims, taken, self._frontier.cookies.of(taken), gaps))
+            gaps = self._hosts.crawl_delays(permits)
+            member.send(say.PagesOut(out, permits, self._frontier.cookies.of(permits), gaps))
+        self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch)
+        self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
         self._release(member, spared)
-        report = self._frontier.finish(batch, member.number, now_ms())
+        report = self._frontier.finish(batch, member.number, steady_ms())
         member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
@@ -341,10 +343,11 @@ class Orchestrator:
         self._crashes = 0
         self.progress.received(message.wire_bytes)
         if message.full:
-            self._inflight.wanted(now_ms())
+            self._inflight.wanted(steady_ms())
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)
+            self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
             self._hosts.answered(host_id, claim.url, page)
         self._add_pending(report.pending, report.retries)
@@ -355,7 +358,7 @@ class Orchestrator:
     @property
     def _short_of_workers(self) -> bool:
         few = len(self._crew.staying) < self._steering.setup.workers
-        return few and self._schedule.pending > 100 and self._crew.busy and not self._paused
+        return few and self._schedule.pending > 100 and self._crew.busy and not self._disk.paused
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
@@ -393,5 +396,5 @@ class Orchestrator:
             queued=self._schedule.pending,
             in_flight=sum(len(member.held) for member in members),
             workers=len(members),
-            note=self.progress.note or self._hosts.note(),
+            note=self._disk.note or self._hosts.note(),
         )

@@ -82,7 +82,6 @@ class Progress:
         self.statuses: Counter[int] = Counter()
         self.errors: Counter[str] = Counter()
         """By code, of pages that failed for good."""
-        self.note = ""
         self._last: deque[tuple[int, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from muniment.clock import monotonic
 from muniment.fetch.addresses import address_class
-from muniment.model.failure import Failure
+from muniment.model.failure import NO_NAME_SERVER, Failure
 
 __all__ = ["MAX_TTL", "MIN_TTL", "NEGATIVE_TTL", "Resolver", "literal_address"]
 
@@ -21,6 +21,10 @@ MAX_TTL = 3600.0
 NEGATIVE_TTL = 5.0
 """Seconds that a failure is kept, so that many pages of one dead host make few queries."""
 _MAX_NAMES = 50_000
+_SILENT = aiodns.error.ARES_ETIMEOUT
+"""No server answered in time, which is the same for a name whose own servers are down."""
+_DOWN = frozenset({aiodns.error.ARES_ECONNREFUSED, _SILENT})
+"""What c-ares says when it has no answer of any server."""
 # Search domains are for people who type; a crawler must not turn example.com into example.com.corp.example.
 _NO_SEARCH = 1 << 5
 
@@ -48,6 +52,8 @@ class Resolver:
         self._channel: aiodns.DNSResolver | None = None
         self._answers: dict[str, _Answer] = {}
         self._queries: dict[str, asyncio.Task[tuple[str, ...] | Failure]] = {}
+        self._good = ""
+        """The name that was found last: when not even that is found any more, no name server answers."""
 
     async def resolve(self, host: str) -> tuple[str, ...] | Failure:
         """The addresses of a host that may be reached, the preferred one first."""
@@ -86,16 +92,33 @@ class Resolver:
             async with asyncio.timeout(self._timeout):
                 found = await self._channel.getaddrinfo(name, type=1)
         except aiodns.error.DNSError as error:
-            return self._keep(name, Failure("dns", _text(error)), NEGATIVE_TTL)
+            down = await self._is_down(error.args[0])
+            return self._keep(name, NO_NAME_SERVER if down else Failure("dns", _text(error)), NEGATIVE_TTL)
         except TimeoutError:
-            return self._keep(name, Failure("dns", "no answer in time"), NEGATIVE_TTL)
+            down = await self._is_down(aiodns.error.ARES_ETIMEOUT)
+            return self._keep(name, NO_NAME_SERVER if down else Failure("dns", "no answer in time"), NEGATIVE_TTL)
         except (UnicodeError, ValueError) as error:
             return self._keep(name, Failure("dns", f"not a host name: {error}"), MAX_TTL)
         addresses = tuple(dict.fromkeys(_address(node) for node in found.nodes))
         if not addresses:
             return self._keep(name, Failure("dns", "no address"), NEGATIVE_TTL)
+        self._good = name
         ttl = min((node.ttl for node in found.nodes), default=0)
         return self._keep(name, addresses, min(max(ttl, MIN_TTL), MAX_TTL))
+
+    async def _is_down(self, code: int) -> bool:
+        """Whether the name servers, and not those of one name, are out of reach, after an error of c-ares."""
+        if code == _SILENT and self._channel is not None and self._good:
+            # a name that nobody asked for: c-ares remembers answers
+            probe = f"muniment-{int(monotonic() * 1000)}.{self._good}"
+            try:
+                async with asyncio.timeout(self._timeout):
+                    await self._channel.getaddrinfo(probe, type=1)
+            except aiodns.error.DNSError as error:
+                code = error.args[0]
+            except TimeoutError:
+                return True
+        return bool(self._good) and code in _DOWN
 
     def _open_channel(self) -> aiodns.DNSResolver:
         options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": _NO_SEARCH}

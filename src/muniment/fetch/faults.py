@@ -48,7 +48,8 @@ def connect_failure(error: Exception) -> Failure:
     if isinstance(error, OSError):
         number = error.errno or _most_telling(str(error))
         code = _ERRNO_CODES.get(number, "reset" if isinstance(error, ConnectionError) else "unreachable")
-        return Failure(code, error.strerror or (os.strerror(number) if number else str(error)) or code)
+        text = error.strerror or (os.strerror(number) if number else str(error)) or code
+        return Failure(code, f"this machine: {text}" if code == "limit" else text)
     return Failure("unreachable", str(error) or type(error).__name__)
 
 

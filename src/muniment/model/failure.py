@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["FAILURE_CODES", "Failure", "FailureCode"]
+__all__ = ["FAILURE_CODES", "NO_NAME_SERVER", "Failure", "FailureCode", "of_this_machine"]
 
 FailureCode = Literal[
     "dns",
@@ -38,3 +38,12 @@ class Failure(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
+
+
+NO_NAME_SERVER = Failure("dns", "no name server answers")
+"""Not even for names that were found before."""
+
+
+def of_this_machine(error: str) -> bool:
+    """Whether an error (`code: text`) says that this machine cannot ask anybody now: no fault of a page or its host."""
+    return error == str(NO_NAME_SERVER) or error.startswith("limit: this machine: ")

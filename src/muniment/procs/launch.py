@@ -10,15 +10,17 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.errors import ArchiveError
+from muniment.errors import ArchiveError, DiskFullError, UsageError
 
 __all__ = [
     "CHANNEL_VARIABLE",
     "INDEX_NOW",
+    "OUT_OF_MEMORY",
     "Indexer",
     "Launched",
     "die_with_parent",
@@ -29,6 +31,8 @@ __all__ = [
 ]
 
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
+OUT_OF_MEMORY = 12
+"""The exit code of a worker that got no more memory; the number is that of ENOMEM."""
 INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
@@ -43,8 +47,8 @@ class Launched(Struct, frozen=True):
     channel: socket.socket
 
 
-def launch_worker(lock: int) -> Launched:
-    """Start `muniment worker` with its end of a socket pair and the directory's lock.
+def launch_worker(*locks: int) -> Launched:
+    """Start `muniment worker` with its end of a socket pair and the directory's locks.
 
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone.
     """
@@ -58,7 +62,7 @@ def launch_worker(lock: int) -> Launched:
             [sys.executable, "-m", "muniment", "worker"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(), lock),
+            pass_fds=(theirs.fileno(), *locks),
             env=environment,
             start_new_session=True,
         )
@@ -77,22 +81,25 @@ class Indexer:
         self._process, self._out = process, out
 
     @classmethod
-    async def start(cls, lock: int, out: Path, name: str = "") -> Indexer:
-        """Launch it with the directory's lock; without a name it makes itself ready to join, and waits for `done`."""
+    async def start(cls, locks: Sequence[int], out: Path, name: str = "") -> Indexer:
+        """Launch it with the directory's locks; without a name it makes itself ready to join, and waits for `done`."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "muniment", "index", str(out), *([name] if name else [])),
             stdin=asyncio.subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            pass_fds=(lock,),
+            pass_fds=tuple(locks),
             env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
             start_new_session=True,
         )
         return cls(process, out)
 
     async def done(self) -> None:
-        """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not."""
+        """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not.
+
+        When there was no room for it, that is a DiskFullError.
+        """
         word = self._process.stdin
         if word is not None and not word.is_closing():  # that of one which was killed is closed
             word.write(INDEX_NOW)
@@ -100,11 +107,15 @@ class Indexer:
         if self._process.returncode:
             text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
             why = text or ending(self._process.returncode)
+            if self._process.returncode == DiskFullError.exit_code:
+                raise DiskFullError(f"the index could not be written ({why})")
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
 
 
 def ending(code: int) -> str:
     """How a process ended, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
+    if code == OUT_OF_MEMORY:
+        return "out of memory"
     if code >= 0:
         return f"exit {code}"
     known = -code in {*signal.Signals}
@@ -134,9 +145,14 @@ def die_with_parent() -> None:
             os._exit(1)
 
 
-def most_descriptors() -> int:
-    """Let this process open as many files and sockets as it may, and say how many that is."""
+def most_descriptors(least: int = 0) -> int:
+    """Let this process open as many files and sockets as it may, and say how many that is.
+
+    Raises UsageError when that is fewer than `least`.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < least:
+        raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
     most = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "lock_directory", "make_directory"]
+__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "lock_both", "lock_directory", "make_directory"]
 
 EVENTS_FILE = "crawl.jsonl"
 THE_DIRECTORY = "."
@@ -39,10 +39,13 @@ def make_directory(path: Path) -> None:
         raise UsageError(f"the directory {path} cannot be written; choose another with -o or change its permissions")
 
 
-def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0) -> int:
+def lock_directory(
+    path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0, *, locked_elsewhere: bool = False
+) -> int:
     """Lock a directory for this run and return the inheritable descriptor that holds the lock.
 
-    Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError.
+    Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError, and UsageError for
+    a filesystem without locks, unless the run is `locked_elsewhere`, too.
     """
     try:
         how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
@@ -55,8 +58,13 @@ def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+                if locked_elsewhere:
+                    return descriptor
                 os.close(descriptor)
-                raise UsageError(f"the filesystem of {path} cannot lock files: {error.strerror}") from None
+                raise UsageError(
+                    f"the filesystem of {path} cannot lock files ({error.strerror}): give --state DIR with a directory "
+                    "on a local disk"
+                ) from None
         else:
             return descriptor
         if time.monotonic() > give_up:
@@ -65,6 +73,22 @@ def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0)
                 f"{path} is in use by another run{_holder(path / file)}; stop it first or choose another directory"
             )
         time.sleep(0.05)
+
+
+def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[int]:
+    """Lock an output directory, and the directory of its tracker when that is another; the descriptors, `out`'s first.
+
+    With a tracker elsewhere the filesystem of `out` need not have locks. Raises what `lock_directory` does.
+    """
+    apart = state.resolve() != out.resolve()
+    locks = [lock_directory(out, patience_s=patience_s, locked_elsewhere=apart)]
+    try:
+        if apart:
+            locks.append(lock_directory(state, TRACKER_LOCK, patience_s))
+    except UsageError:
+        os.close(locks[0])
+        raise
+    return locks
 
 
 class _Started(Struct):

@@ -21,6 +21,7 @@ __all__ = [
     "Sign",
     "SignKind",
     "asked_wait_ms",
+    "believable",
     "blameless",
     "challenged",
     "connections",
@@ -224,6 +225,15 @@ def _backed_off(manners: Manners, sign: Sign, now: int, chance: float) -> Manner
         return manners
     wait = int(min(_FIRST_MS << min(strikes - 1, 8), _LAST_MS) * (0.5 + chance / 2))
     return _held(manners, now + wait, sign.text, now)
+
+
+def believable(until: int, reason: str, now: int) -> int:
+    """The end of a wait that an earlier run set, no later than any wait lasts: the clock may have been set back since.
+
+    A wait of more than a day is none of ours, whatever the clock; one that no host asked for is over much sooner.
+    """
+    longest = _LONGEST_MS if reason.endswith("Retry-After") else _LONGEST_PAUSE_MS
+    return min(until, now + longest)
 
 
 def is_proof(failures: int, *, heard: bool) -> bool:

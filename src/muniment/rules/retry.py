@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.model.failure import Failure
 
-__all__ = ["retryable", "wait_ms"]
+__all__ = ["LONGEST_WAIT_MS", "retryable", "wait_ms"]
 
 _STATUSES = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 _CODES = frozenset(
@@ -21,7 +21,9 @@ _CODES = frozenset(
         "limit",
     }
 )
-_FIRST_MS, _LAST_MS = 2_000, 300_000
+_FIRST_MS = 2_000
+LONGEST_WAIT_MS = 300_000
+"""No page waits longer for its next try."""
 
 
 def retryable(status: int, failure: Failure | None) -> bool:
@@ -39,5 +41,5 @@ def wait_ms(attempt: int, tries: int, chance: float) -> int:
     The waits of three tries add up to at most 2 + 4 s, well under the contract's 15 s.
     """
     step = (attempt - 1) % max(tries, 1)
-    full = min(_FIRST_MS << min(step, 16), _LAST_MS)
+    full = min(_FIRST_MS << min(step, 16), LONGEST_WAIT_MS)
     return int(full * (0.5 + chance / 2))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, select
+from sqlalchemy import Select, bindparam, case, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.model.page import Claim
 from muniment.model.prior import Prior
 from muniment.model.url import MOST_URL, full_length, is_web
+from muniment.rules.retry import LONGEST_WAIT_MS
 from muniment.rules.scope import FAR, Scope
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.tables import PENDING, pages, seeds
@@ -22,14 +23,15 @@ _COLUMNS = (
     pages.c.found_as, _parent.c.url, pages.c.on_site,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
-_NAMES = "job", "host", "now", "most"
+_NAMES = "job", "host", "now", "never", "most"
 
 
 def _due(statement: Select[Any], source: FromClause) -> Prepared:
     due = (
         statement.select_from(source)
         .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
-        .where(pages.c.ready_at <= bindparam("now"))
+        # no page waits so long: its time is of a clock that has been set back since
+        .where(or_(pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never")))
         .order_by(pages.c.nice, pages.c.id)
         .limit(bindparam("most"))
     )
@@ -60,7 +62,7 @@ class Claims:
 
     def due(self, host_id: int, now: int, most: int) -> list[Row]:
         """The first pages of a host that are due: page id, URL, version of the rules, and what `claim` takes."""
-        return self._db.rows(self._statement, (self._job_id, host_id, now, most))
+        return self._db.rows(self._statement, (self._job_id, host_id, now, now + LONGEST_WAIT_MS, most))
 
     def claim(self, row: Row, host: str, tries: int) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""

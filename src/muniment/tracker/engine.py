@@ -6,12 +6,13 @@ rows of tuples (`Prepared`), because Core's handling of parameters costs more th
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Column, Connection, Engine, Select, bindparam, create_engine, event, text
@@ -21,23 +22,29 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from muniment.errors import DiskFullError, MunimentError, TrackerError, UsageError
+from muniment.clock import monotonic
+from muniment.errors import MunimentError, TrackerError, UsageError
+from muniment.tracker.faults import DriverError, first_line, is_locked, opening_error, tracker_error, unfit
 from muniment.tracker.tables import metadata
 
-__all__ = ["SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
+__all__ = ["PATIENCE_S", "SCHEMA_REVISION", "Database", "Lookup", "Prepared", "Row"]
 
 SCHEMA_REVISION = "0006"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 Row = tuple[Any, ...]
+_Done = TypeVar("_Done")
+_log = logging.getLogger(__name__)
+
+PATIENCE_S = 60.0
+"""How long a lock that another program holds on the tracker is waited for."""
 
 _PRAGMAS = (
-    "journal_mode=WAL",
     # In WAL mode NORMAL survives kill -9; a power cut may lose the last commits, which repeats work and loses none.
     "synchronous=NORMAL",
     "cache_size=-65536",
     "wal_autocheckpoint=4000",
-    "busy_timeout=5000",
+    "busy_timeout=1000",
     "temp_store=MEMORY",
     "foreign_keys=OFF",
 )
@@ -93,22 +100,26 @@ _LARGEST_LOOKUP = 128
 class Database:
     """One open tracker database; the orchestrator is SQLite's only writer."""
 
-    def __init__(self, engine: Engine, *, read_only: bool = False) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, path: Path, *, read_only: bool = False) -> None:
+        self.engine, self.path = engine, path
         self.read_only = read_only
+        self._broken: MunimentError | None = None
 
     @classmethod
     def open_sqlite(cls, path: Path) -> Database:
-        """Open or make the embedded tracker, bringing an older one up to date."""
+        """Open or make the embedded tracker, bringing an older one up to date; waits for who has it locked.
+
+        Raises UsageError for a filesystem that cannot hold it, TrackerError or DiskFullError for other failures.
+        """
         # the path is passed as it is: in a URL text, ? and # would end it
         url = URL.create("sqlite", database=str(path))
         engine = create_engine(url, poolclass=StaticPool, connect_args={"isolation_level": None})
         event.listen(engine, "connect", _set_pragmas)
-        database = cls(engine)
+        database = cls(engine, path)
         try:
-            database._bring_up_to_date(path)
-        except (SQLAlchemyError, sqlite3.Error) as error:
-            raise TrackerError(f"the tracker {path} cannot be used: {_first_line(error)}") from None
+            _patiently(path, lambda: database._bring_up_to_date(path))
+        except DriverError as error:
+            raise opening_error(error, path) from None
         return database
 
     @classmethod
@@ -120,12 +131,12 @@ class Database:
         beside = path.with_name(path.name + "-wal").exists()
         how = {"mode": "ro"} if beside else {"mode": "ro", "immutable": "1"}
         url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
-        database = cls(create_engine(url, poolclass=StaticPool), read_only=True)
+        database = cls(create_engine(url, poolclass=StaticPool), path, read_only=True)
         try:
             found = database._revision()
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except DriverError as error:
             database.close()
-            raise TrackerError(f"the tracker {path} cannot be read: {_first_line(error)}") from None
+            raise TrackerError(f"the tracker {path} cannot be read: {first_line(error)}") from None
         if found is not None and found < SCHEMA_REVISION:
             database.close()
             raise UsageError(
@@ -140,15 +151,21 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One write transaction; everything in it happens or nothing does."""
+        """One write transaction; everything in it happens or nothing does.
+
+        Once one has failed there is no other: what the process knows of the tracker may be ahead of it by now.
+        """
+        if self._broken is not None:
+            raise self._broken
         connection = self.connection
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _patiently(self.path, lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
             yield connection
             connection.exec_driver_sql("COMMIT")
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except DriverError as error:
             self._roll_back()
-            raise _mapped(error) from error
+            self._broken = tracker_error(error, self.path)
+            raise self._broken from error
         except BaseException:
             self._roll_back()
             raise
@@ -165,7 +182,12 @@ class Database:
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""
-        return self._cursor.execute(prepared.sql, values if prepared.plain else prepared.complete(values)).fetchall()
+        try:
+            return self._cursor.execute(
+                prepared.sql, values if prepared.plain else prepared.complete(values)
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise tracker_error(error, self.path) from error
 
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order; keys without a row are left out."""
@@ -218,19 +240,26 @@ class Database:
             return None if row is None else str(row[0])
 
 
+def _patiently(path: Path, action: Callable[[], _Done]) -> _Done:
+    """Do something again until no other program's lock is in its way, or that has lasted too long."""
+    give_up: float | None = None
+    while True:
+        try:
+            return action()
+        except DriverError as error:
+            if not is_locked(error) or (give_up is not None and monotonic() > give_up):
+                raise
+        if give_up is None:
+            give_up = monotonic() + PATIENCE_S
+            _log.warning(
+                "the tracker %s is locked by another program: waiting up to %.0f s for it to end", path, PATIENCE_S
+            )
+
+
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    if mode != "wal":
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        raise unfit(Path(path), f"its journal can only be {mode!r}")
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _mapped(error: SQLAlchemyError | sqlite3.Error) -> MunimentError:
-    """Our error for the driver's."""
-    text = _first_line(error)
-    if "disk is full" in text:
-        return DiskFullError("no room is left for the tracker; make some and give the same command again")
-    return TrackerError(f"the tracker's database failed: {text}")
-
-
-def _first_line(error: BaseException) -> str:
-    cause = getattr(error, "orig", None) or error
-    return str(cause).partition("\n")[0]

@@ -64,9 +64,9 @@ class Job(Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended for good; one that captured nothing may be tried again.
+        """Whether it has ended for good: its index is joined. One that captured nothing may be tried again.
 
-        FINISHED alone says that no page is left: a kill may have come before the index was joined.
+        FINISHED alone says that no page is left: a kill may have come before the join.
         """
         return self.state == "FINISHED" and self.outcome == "completed"
 

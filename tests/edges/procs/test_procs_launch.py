@@ -165,7 +165,7 @@ def test_an_index_process_that_is_killed_before_it_is_told_to_join_is_an_error_o
     lock = lock_directory(tmp_path)
 
     async def killed() -> None:
-        made = await Indexer.start(lock, tmp_path)
+        made = await Indexer.start([lock], tmp_path)
         [child] = psutil.Process().children()
         child.kill()
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tracker_harness import A, Tracker, site
 
 from muniment.errors import TrackerError, UsageError
@@ -137,3 +138,19 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(tmp_path):
             assert found.state == "ACTIVE"
     finally:
         tracker.close()
+
+
+def test_after_a_failed_transaction_nothing_more_is_committed(tmp_path):
+    """What a process knows is ahead of a transaction that failed: ids that it gave out are not in the tracker."""
+    path = tmp_path / "tracker.sqlite"
+    database = Database.open_sqlite(path)
+    for _ in range(2):
+        with pytest.raises(TrackerError), database.transaction() as connection:
+            connection.exec_driver_sql("INSERT INTO jobs (id) VALUES (1)" if _ == 0 else "SELECT 1")
+    database.close()
+
+
+def test_a_job_whose_index_is_not_joined_is_not_over():
+    job = jobs.Job(1, "name", "FINISHED", "", "", b"", "", 1)
+    assert not job.over
+    assert structs.replace(job, outcome="completed").over

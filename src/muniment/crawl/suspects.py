@@ -1,0 +1,65 @@
+"""Suspects: pages that workers died with. They are fetched alone, and given up when that ends a worker, too.
+
+One page that takes a worker's memory, or crashes a library, would otherwise end one worker after the other for ever.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from msgspec import structs
+
+from muniment.model.page import Claim
+
+__all__ = ["Suspects"]
+
+_SUSPECT = 2
+"""Workers that died while they held a page, from which on it is suspect: a kill by hand hits many pages once."""
+_PROOF = 2
+"""Workers that died while they held a suspect and nothing else, from which on it is given up."""
+
+
+class Suspects:
+    """Knows which pages of this run workers died with."""
+
+    def __init__(self) -> None:
+        self._deaths: Counter[int] = Counter()
+        self._proved: Counter[int] = Counter()
+        self._ending = ""
+
+    def died(self, pages: Collection[int], ending: str) -> None:
+        """A worker that held these pages has died; `ending` is how."""
+        self._ending = ending
+        if self.alone(pages):
+            self._proved.update(pages)
+        self._deaths.update(pages)
+
+    def cleared(self, page: int) -> None:
+        """A page is finished."""
+        if self._deaths:
+            self._deaths.pop(page, None)
+            self._proved.pop(page, None)
+
+    def alone(self, pages: Collection[int]) -> bool:
+        """Whether these pages are one suspect, beside which its worker gets no others."""
+        return bool(self._deaths) and len(pages) == 1 and self._is_suspect(*pages)
+
+    def sift(self, claims: list[Claim], *, idle: bool) -> tuple[list[Claim], list[Claim]]:
+        """The claims that a worker may have now, and those that have to go back; an `idle` one has no page."""
+        suspects = [claim for claim in claims if self._is_suspect(claim.page_id)] if self._deaths else []
+        if not suspects:
+            return claims, []
+        if idle:
+            return [self._judged(suspects[0])], [claim for claim in claims if claim is not suspects[0]]
+        others = [claim for claim in claims if not self._is_suspect(claim.page_id)]
+        return others, suspects
+
+    def _is_suspect(self, page: int) -> bool:
+        return self._deaths[page] >= _SUSPECT
+
+    def _judged(self, claim: Claim) -> Claim:
+        if self._proved[claim.page_id] < _PROOF:
+            return claim
+        died = self._deaths[claim.page_id]
+        return structs.replace(claim, barred=f"limit: {died} workers died of it (the last: {self._ending})")

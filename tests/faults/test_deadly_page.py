@@ -1,0 +1,57 @@
+"""A page that ends its worker is set aside after a few tries; lost workers leave nothing behind in the orchestrator."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
+
+from muniment.testing.gated_site import Answer
+
+
+def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with a_site() as site:
+        process = None
+
+        def deadly(_: object) -> Answer:
+            # as the kernel does when memory runs out
+            for worker in psutil.Process(process.pid).children():
+                os.kill(worker.pid, signal.SIGKILL)
+            return Answer("too late")
+
+        site.pages["/p7"] = deadly
+        process = muniment.start("crawl", site.url, "-o", out, *PACE, "--quiet")
+        _, stderr = process.communicate(timeout=120)
+        assert (process.returncode, stderr) == (0, "")
+        assert 3 <= site.counts()["/p7"] <= 4
+        [failed] = events(out, "fail")
+        assert failed["reason"] == "limit: 4 workers died of it (the last: killed by signal 9 (SIGKILL))"
+        is_whole(muniment, out, site, [path for path in PATHS if path != "/p7"])
+        assert "failed" in muniment("why", f"{site.url}p7", "-o", out).stdout
+
+
+def test_lost_workers_leave_no_descriptor_and_no_memory_behind(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with a_site(after=0.4) as site:
+        process = muniment.start("crawl", site.url, "-o", out, *PACE, "--quiet")
+        orchestrator = psutil.Process(process.pid)
+        sizes = []
+        for lost in range(5):
+            finished = len(events(out, "capture"))
+            wait_for(lambda: len(events(out, "capture")) > finished + 1, "some pages")  # noqa: B023
+            sizes.append((orchestrator.num_fds(), orchestrator.memory_info().rss))
+            [worker] = orchestrator.children()
+            worker.kill()
+            wait_for(lambda: len(events(out, "worker")) >= 2 * lost + 3, "another worker")  # noqa: B023
+        _, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stderr) == (0, "")
+        (first, small), (last, large) = sizes[0], sizes[-1]
+        assert last <= first, sizes
+        assert large - small < 8 << 20, sizes
+        is_whole(muniment, out, site)
