@@ -92,7 +92,8 @@ def run_crawl(request: Request, watch: Watch) -> Summary | None:
             _check_empty(out, state)
         else:
             _check_same(out, job, settings, starts)
-            if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+            ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
+            if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
         return uvloop.run(_run(out.absolute(), lock, db, request, starts, source, secrets, watch))
     finally:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from muniment.archive.check_file import Fault, FileChecker
 from muniment.archive.check_rows import rows_of_file
+from muniment.archive.damaged import half_aside
 from muniment.archive.journal import journal_path, journalled_length
 from muniment.archive.read import PARTS, rows, sources
 from muniment.archive.segment import OPEN_SUFFIX
@@ -82,6 +83,8 @@ def _tasks(out: Path) -> Iterator[_Task]:
     for path in out.glob("*.warc.gz" + OPEN_SUFFIX):
         name = path.name.removesuffix(OPEN_SUFFIX)
         journal = journal_path(out / PARTS, name)
+        if not journal.exists() and half_aside(out, name):
+            continue
         if not journal.exists():
             raise ArchiveError(f"{path.name}: its row journal {journal.name} is missing")
         yield _Task(str(out), name, str(path), journalled_length(journal))

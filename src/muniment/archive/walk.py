@@ -1,6 +1,6 @@
 """The walk before sealing: a file that is full is read once, against its row journal, before it gets its final name.
 
-Every byte is held to the checksum that was taken when it was written; one exchange in 32 is inflated, too, and held to
+Every byte is held to the checksum that was taken when it was written; one exchange in 128 is inflated, too, and held to
 gzip's own checksum and its records' lengths (decision 0075). Digests are for `check`.
 """
 
@@ -21,8 +21,8 @@ from muniment.archive.segment import OPEN_SUFFIX
 
 __all__ = ["Damage", "open_names", "walk", "walk_and_seal"]
 
-_ONE_IN = 32
-"""Inflating costs fifteen times what the checksum does; this is for faults of the compressor, which hit more than one."""
+_ONE_IN = 128
+"""Inflating costs fifteen times what the checksum does; it is for faults of the compressor, which hit more than one."""
 _PIECE = 1 << 20
 _HEADER_END = b"\r\n\r\n"
 _RECORD_END = 4
@@ -64,24 +64,37 @@ def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
 def walk(path: Path, name: str, journalled: Iterable[Entry]) -> Damage | None:
     """Read a file in step with its row journal; the first damage, or None for a whole file. Flat in memory."""
     size = path.stat().st_size
-    begin = 0
     reader = MemberReader(path, size)
     try:
         with path.open("rb", buffering=_PIECE) as file:
-            for number, entry in enumerate(journalled):
-                checksum = _checksum(file, entry.warc_length - begin)
-                if checksum != (checksum if entry.checksum is None else entry.checksum):
-                    raise DamageError("the bytes are not those that were written")
-                if entry.checksum is None or number % _ONE_IN == 0:
-                    _read_exchange(reader, begin, entry)
-                begin = entry.warc_length
-        if begin != size:
-            raise DamageError(f"the row journal vouches for {begin} bytes, and the file has {size}")
-    except DamageError as error:
-        return Damage(name, begin, str(error))
+            way = _Way(file, reader)
+            try:
+                way.go(journalled, size)
+            except DamageError as error:
+                return Damage(name, way.at, str(error))
     finally:
         reader.close()
     return None
+
+
+class _Way:
+    """One way through a file; `at` is where the present exchange begins."""
+
+    def __init__(self, file: BinaryIO, reader: MemberReader) -> None:
+        self._file, self._reader = file, reader
+        self.at = 0
+
+    def go(self, journalled: Iterable[Entry], size: int) -> None:
+        """To the end; raises DamageError at the first thing that is wrong."""
+        for number, entry in enumerate(journalled):
+            known, found = entry.checksum, _checksum(self._file, entry.warc_length - self.at)
+            if known is not None and known != found:
+                raise DamageError("the bytes are not those that were written")
+            if known is None or number % _ONE_IN == 0:
+                _read_exchange(self._reader, self.at, entry)
+            self.at = entry.warc_length
+        if self.at != size:
+            raise DamageError(f"the row journal vouches for {self.at} bytes, and the file has {size}")
 
 
 def _checksum(file: BinaryIO, length: int) -> int:

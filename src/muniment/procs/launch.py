@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from muniment.errors import ArchiveError
 __all__ = [
     "CHANNEL_VARIABLE",
     "INDEX_NOW",
+    "WALK_NOW",
     "Indexer",
     "Launched",
     "die_with_parent",
@@ -31,6 +33,8 @@ __all__ = [
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
 INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
+WALK_NOW = b"walk\n"
+"""Before it, to have it walk and seal what is full."""
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
 _ENOUGH_DESCRIPTORS = 1 << 16
 _PR_SET_PDEATHSIG = 1
@@ -68,7 +72,7 @@ def launch_worker(lock: int) -> Launched:
 
 
 class Indexer:
-    """A process that indexes one sealed WARC of a directory, or joins its whole index when it is told to, and ends.
+    """A process that walks, seals and indexes one full WARC of a directory, or, when it is told to, all that are left.
 
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
@@ -78,12 +82,12 @@ class Indexer:
 
     @classmethod
     async def start(cls, lock: int, out: Path, name: str = "") -> Indexer:
-        """Launch it with the directory's lock; without a name it makes itself ready to join, and waits for `done`."""
+        """Launch it with the directory's lock; without a name it makes itself ready, and waits for the other calls."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "muniment", "index", str(out), *([name] if name else [])),
             stdin=asyncio.subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=(lock,),
             env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
@@ -91,13 +95,27 @@ class Indexer:
         )
         return cls(process, out)
 
-    async def done(self) -> None:
-        """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not."""
-        _, said = await self._process.communicate(INDEX_NOW)
+    async def walked(self) -> bytes:
+        """Let it walk and seal what is full; the line that it says, or nothing when it ended over it."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):
+            process.stdin.write(WALK_NOW)
+            await process.stdin.drain()
+        return await process.stdout.readline()
+
+    async def done(self) -> bytes:
+        """Let it join what is sealed now, and wait until it has ended; what it said since.
+
+        Raises ArchiveError when it could not.
+        """
+        out, said = await self._process.communicate(INDEX_NOW)
         if self._process.returncode:
             text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
             why = text or ending(self._process.returncode)
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
+        return out
 
 
 def ending(code: int) -> str:

@@ -158,6 +158,10 @@ def test_a_failing_rename_at_the_seal_is_repaired(directory, kill_at):
         ended = kill_at(segment.seal, n)
         segment.close()
         repair(directory.out, directory.parts)
+        assert [walk_and_seal(directory.out, directory.parts, name) for name in open_names(directory.out)] in (
+            [None],
+            [],
+        )
         if directory.warc().exists():
             assert rows(directory) in ([capture], [])
             assert check(directory.out).faults == ()
