@@ -84,7 +84,9 @@ def damage(path: Path, at: int = 2000) -> None:
 
 
 def events(out: Path, kind: str) -> list[dict[str, Any]]:
-    return [event for line in (out / "crawl.jsonl").open() if (event := json.loads(line))["event"] == kind]
+    return [
+        event for line in (out / "crawl.jsonl").read_text().splitlines() if (event := json.loads(line))["event"] == kind
+    ]
 
 
 def check_whole(muniment: Any, server: Site, out: Path) -> None:
