@@ -22,9 +22,11 @@ from warc_reading import captures
 from muniment.testing.hostile_responses import FORGED, HOSTILE, MOST_BODY, Hostile, bomb, hostile_scripts, html
 from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Send, make_certificate
 
+pytestmark = pytest.mark.alone  # short time-outs, and memory
+
 ASKED = [case for case in HOSTILE if not case.name.startswith("chain-") or case.name == "chain-0"]
 MOST_RESIDENT = 500_000_000
-QUICK = ("--tries", 1, "--timeout", 1, "--connect-timeout", 2, "--per-host", 24, "--max-body", MOST_BODY)
+QUICK = ("--tries", 1, "--timeout", 2, "--connect-timeout", 20, "--per-host", 24, "--max-body", MOST_BODY)
 
 
 @contextmanager
@@ -148,7 +150,6 @@ def resident(process: psutil.Process) -> int:
     return total
 
 
-@pytest.mark.alone
 def test_bombs_and_a_huge_page_at_once_stay_below_the_bound(muniment: Any, tmp_path: Path) -> None:
     piece = (b'<p><a href="/%s">huge</a>' % (b"x" * 200)) * 4000
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
