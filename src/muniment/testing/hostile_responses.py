@@ -1,7 +1,7 @@
 """Answers of servers that mean harm, and what is right to make of each: nothing may hang, grow or be taken for another.
 
-Play them with `raw_server.RawServer(hostile_scripts())`. The answers that never end are written for a time-out of one
-second and a `--max-body` of `MOST_BODY`.
+Play them with `raw_server.RawServer(hostile_scripts())`. The answers that never end are written for a time-out of a few
+seconds and a `--max-body` of `MOST_BODY`.
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ HOSTILE: tuple[Hostile, ...] = (
         status=200,
         truncated="time",
     ),
-    _coded("gzip-bomb", b"gzip", bomb(64 << 20)),
-    _coded("gzip-bomb-nested", b"gzip, gzip", bomb(64 << 20, 2)),
+    _coded("gzip-bomb", b"gzip", bomb(8 << 20)),
+    _coded("gzip-bomb-nested", b"gzip, gzip", bomb(8 << 20, 2)),
     _coded("codings-endless", b"gzip, " * 20_000 + b"gzip", bomb(_MIB, 2)),
-    _coded("deflate-bomb", b"deflate", zlib.compress(b"\0" * (40 << 20), 1)),
+    _coded("deflate-bomb", b"deflate", zlib.compress(b"\0" * (8 << 20), 1)),
     _coded("gzip-members-empty", b"gzip", _EMPTY_MEMBERS),
     _coded("brotli", b"br", b"\x8b\xff\xff\x80" * 1000),
     _coded("zstd", b"zstd", b"\x28\xb5\x2f\xfd" + b"\xff" * 4000),
