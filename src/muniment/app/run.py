@@ -67,7 +67,8 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | None:
             _check_empty(out, state)
         else:
             _check_same(out, job, settings, starts, "" if paired else str(state))
-            if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+            ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
+            if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
         return uvloop.run(_run(taken, db, starts, watch))
     except DiskFullError as error:

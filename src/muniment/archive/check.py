@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from muniment.archive.check_file import Checker, Fault, Read, Stretch
 from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdJudge, Place
 from muniment.archive.check_pool import Pool
+from muniment.archive.damaged import half_aside
 from muniment.archive.inflate import next_record
 from muniment.archive.journal import PARTS, journal_path, journalled_length
 from muniment.archive.segment import OPEN_SUFFIX
@@ -95,7 +96,7 @@ def _files(out: Path) -> list[_File]:
         name = path.name.removesuffix(OPEN_SUFFIX)
         with suppress(FileNotFoundError):
             found[name] = _File(name, str(path), journalled_length(journal_path(out / PARTS, name)), open=True)
-        if name not in found and path.exists():
+        if name not in found and path.exists() and not half_aside(out, name):
             found[name] = _File(name, str(path), -1, open=True)
     for path in out.glob("*.warc.gz"):
         found.setdefault(path.name, _File(path.name, str(path), path.stat().st_size, open=False))

@@ -53,6 +53,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
     warc_length: int
     capture: Capture | None
+    checksum: int | None = None
+    """CRC-32 of the WARC's bytes since the step before; None in the journal of an older version."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

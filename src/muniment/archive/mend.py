@@ -81,6 +81,7 @@ def _mend_open(out: Path, warc: Path) -> Mended:
         done = repair_file(out, out / PARTS, name)
         if done.freed:
             return Mended(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
+        rename(warc, warc.with_name(name))
         return Mended(name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe")
     if journal.exists():
         _move(journal, out / (journal.name + ".damaged"))

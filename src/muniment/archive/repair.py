@@ -1,4 +1,7 @@
-"""Repair after a crash: cut every open WARC to the length its journal vouches for, and seal it; nothing is scanned."""
+"""Repair after a crash: cut every open WARC to the length its journal vouches for; nothing is scanned.
+
+What is left waits, still open, to be walked and sealed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.archive.durable import archive_error, remove, rename, sync_directory
+from muniment.archive.damaged import half_aside, set_aside
+from muniment.archive.durable import archive_error, remove, sync_directory
 from muniment.archive.journal import SUFFIX, Entry, entries, journal_path, read_header, rewrite
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.errors import ArchiveError
@@ -23,7 +27,7 @@ class Repaired(Struct, frozen=True, kw_only=True):
     name: str
     """The final file name."""
     freed: bool
-    """Nothing of it was safe: the file is gone and its number may be given out again."""
+    """Nothing of it was safe, or it was set aside: the file is gone and its number may be given out again."""
     rows: int
     """Captures kept."""
     cut_bytes: int
@@ -44,7 +48,7 @@ def repair(out: Path, parts: Path) -> list[Repaired]:
     done += [
         _without_warc(journal)
         for journal in sorted(parts.glob("*" + SUFFIX))
-        if not (out / journal.name.removesuffix(SUFFIX)).exists()
+        if not any((out / (journal.name.removesuffix(SUFFIX) + end)).exists() for end in ("", OPEN_SUFFIX))
     ]
     return done
 
@@ -57,13 +61,16 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
         return Repaired(name=name, freed=False, rows=rows, cut_bytes=0)
     if not warc.exists() and journal.exists():
         return _without_warc(journal)
+    if not journal.exists() and half_aside(out, name):
+        set_aside(out, parts, name)
+        return Repaired(name=name, freed=True, rows=0, cut_bytes=0)
     try:
-        return _cut_and_seal(warc, journal, name)
+        return _cut_back(warc, journal, name)
     except OSError as error:
         raise archive_error(error, warc) from error
 
 
-def _cut_and_seal(warc: Path, journal: Path, name: str) -> Repaired:
+def _cut_back(warc: Path, journal: Path, name: str) -> Repaired:
     if not journal.exists():
         raise ArchiveError(
             f"{warc.name}: its row journal {journal.name} is missing, so what is safe in it is unknown; "
@@ -81,8 +88,8 @@ def _cut_and_seal(warc: Path, journal: Path, name: str) -> Repaired:
         rewrite(journal, (entry for entry in entries(journal) if entry.warc_length <= size))
     if not length:
         return _free(warc, journal, size, dropped)
-    _cut(warc, length)
-    rename(warc, warc.with_name(name))
+    if length < size:
+        _cut(warc, length)
     return Repaired(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped)
 
 

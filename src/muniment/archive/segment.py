@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from isal import isal_zlib
+
 from muniment.archive import records
 from muniment.archive.digests import sha1_of
 from muniment.archive.durable import GrowingFile, archive_error, sync_directory
@@ -38,7 +40,7 @@ class Segment:
 
     Not for two threads at once: `sync` and `seal` block and may run in another thread, but only while no `write` runs.
     When a write, a sync or a seal raises `DiskFullError` or `ArchiveError`, the WARC has been cut back to the last
-    synced length: every capture since then is lost and must be repeated; `seal` may still be called.
+    synced length: every capture since then is lost and must be repeated; `end` may still be called.
     """
 
     def __init__(self, warc: GrowingFile, journal: GrowingFile, name: str) -> None:
@@ -48,6 +50,7 @@ class Segment:
         self._warcinfo = ""
         self._first = b""
         self._safe = 0
+        self._checksum = 0
         self._fresh: list[Capture] = []
 
     @classmethod
@@ -92,6 +95,7 @@ class Segment:
             capture = self._write_records(exchange, context, earlier, unchanged=unchanged)
         except OSError as error:
             self._warc.cut(mark)
+            self._checksum = 0
             raise archive_error(error, self._warc.path) from error
         except ArchiveError:
             self._forget()
@@ -122,10 +126,14 @@ class Segment:
         done, self._fresh = self._fresh, []
         return done
 
-    def seal(self) -> None:
-        """Sync, close, and give the WARC its final name; the journal stays until it has been indexed. Blocks."""
+    def end(self) -> None:
+        """Sync and close: nothing more is written, and what walks the file gives it its final name. Blocks."""
         self.sync()
         self.close()
+
+    def seal(self) -> None:
+        """End, and give the WARC its final name at once; the journal stays until it has been indexed. Blocks."""
+        self.end()
         final = self._warc.path.with_name(self.name)
         try:
             self._warc.path.rename(final)
@@ -144,8 +152,8 @@ class Segment:
         self._begin()
 
     def _begin(self) -> None:
-        self._warc.append(self._first)
-        self._journal.append(entry_frame(Entry(self._warc.length, None)))
+        self._append(self._first)
+        self._journal.append(self._entry(None))
 
     def _write_records(
         self, exchange: Exchange, context: PageContext, earlier: Earlier | None, *, unchanged: bool
@@ -156,14 +164,14 @@ class Segment:
         if earlier is not None and _may_revisit(exchange, unchanged=unchanged):
             record_type = "revisit"
             header = records.revisit_header(event, urn, earlier, _payload_sha1(exchange), exchange.head)
-            self._warc.append(deflate_member(b"".join((header, exchange.head, RECORD_END))))
+            self._append(deflate_member(b"".join((header, exchange.head, RECORD_END))))
         else:
             record_type = "response"
             self._write_response(exchange, event, urn)
         place = (self.name, offset, self._warc.length - offset)
-        self._warc.append(deflate_member(records.request_record(event, new_record_urn(), urn, exchange.request)))
+        self._append(deflate_member(records.request_record(event, new_record_urn(), urn, exchange.request)))
         if block := records.metadata_block(context, exchange.duration_ms):
-            self._warc.append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
+            self._append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
         return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
 
     def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:
@@ -182,16 +190,25 @@ class Segment:
         )
         if large:
             stream = stream_stored if stored else stream_deflated
-            stream(_whole(header, exchange), self._warc.append)
+            stream(_whole(header, exchange), self._append)
         elif stored:
-            self._warc.append(store_member((header + exchange.head, *pieces, RECORD_END)))
+            self._append(store_member((header + exchange.head, *pieces, RECORD_END)))
         else:
-            self._warc.append(deflate_member(b"".join((header, exchange.head, *pieces, RECORD_END))))
+            self._append(deflate_member(b"".join((header, exchange.head, *pieces, RECORD_END))))
+
+    def _append(self, data: bytes) -> None:
+        self._checksum = isal_zlib.crc32(data, self._checksum)
+        self._warc.append(data)
+
+    def _entry(self, capture: Capture | None) -> bytes:
+        """The frame of what was appended since the last one."""
+        checksum, self._checksum = self._checksum, 0
+        return entry_frame(Entry(self._warc.length, capture, checksum))
 
     def _note(self, capture: Capture) -> None:
         self._fresh.append(capture)
         try:
-            self._journal.append(entry_frame(Entry(self._warc.length, capture)))
+            self._journal.append(self._entry(capture))
         except ArchiveError:
             self._forget()
             raise
@@ -200,6 +217,7 @@ class Segment:
         # Rows without their records, or records without their rows, must not stay: both go back to the last sync.
         self._journal.cut(self._journal.synced)
         self._warc.cut(self._safe)
+        self._checksum = 0
         self._fresh.clear()
         if not self._safe:
             self._begin()

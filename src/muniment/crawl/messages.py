@@ -30,6 +30,7 @@ __all__ = [
     "AskRobots",
     "Bye",
     "CookiesSet",
+    "FileEnded",
     "FileName",
     "Finish",
     "FinishAck",
@@ -48,7 +49,6 @@ __all__ = [
     "PermitsSet",
     "RobotsKnown",
     "RobotsTold",
-    "Sealed",
     "Setup",
     "Stop",
     "Trouble",
@@ -121,8 +121,8 @@ class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
     held: dict[str, int]
 
 
-class Sealed(Struct, frozen=True, array_like=True, tag=True):
-    """A WARC file has its final name; its row journal can be indexed."""
+class FileEnded(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing more is written to a WARC file, and the finishes of its pages were sent: it can be walked and sealed."""
 
     name: str
 
@@ -251,7 +251,7 @@ FromWorker = (
     | HostSays
     | Finish
     | PermitsHeld
-    | Sealed
+    | FileEnded
     | GiveBack
     | Trouble
     | Bye

@@ -25,6 +25,7 @@ from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
+from muniment.crawl.salvage import Salvage
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
 from muniment.crawl.steering import Steering
@@ -60,6 +61,7 @@ class Orchestrator:
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._inflight = InflightDesk(settings, events, self._tell)
+        self._salvage = Salvage(frontier, shelf, events)
         self._robots = RobotsDesk(frontier.robots, lambda worker, *told: self._tell(worker, say.RobotsKnown(*told)))
         self._crew = Crew(launch, self._received, self._worker_ended)
         self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
@@ -87,11 +89,11 @@ class Orchestrator:
             self._desk.close()
         await self._stop_workers()
         if self._error is not None:
+            await self._salvage.seal()
             raise self._error
         if self._killed:
             return Outcome(3, "stopped at once")
-        await self._shelf.finish()
-        return outcome
+        return await self._salvage.finish(outcome)
 
     async def _work(self) -> Outcome:
         if self._verdict() is None:
@@ -143,6 +145,7 @@ class Orchestrator:
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
+        self._add_pending(self._salvage.step(), {})
         if self._feeder is not None and not self._disk.paused:
             self._add_pending(self._feeder.step(self._schedule.pending), {})
             more = self._feeder.hurried(self._schedule.pending)
@@ -205,10 +208,10 @@ class Orchestrator:
             case say.AskFile():
                 member.open_file = self._shelf.next_name()
                 member.send(say.FileName(member.open_file))
-            case say.Sealed(name):
-                member.open_file = ""
-                if not self._stopping:
-                    self._shelf.sealed(name)
+            case say.FileEnded(name):
+                if member.open_file == name:  # it may have asked for the next one before
+                    member.open_file = ""
+                self._shelf.ended(name)
             case say.PermitsHeld(held):
                 for host, permits in held.items():
                     self._schedule.permits_held(member.number, host, permits)
@@ -218,7 +221,7 @@ class Orchestrator:
             case say.Hello():
                 self._welcome(member)
             case say.Trouble(disk_full, text):
-                self._trouble(disk_full=disk_full, text=text)
+                self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
                 member.dismiss()
             case say.Bye():
                 member.bye = True
@@ -241,11 +244,8 @@ class Orchestrator:
         if self._stopping or member.leaving:
             member.send(say.Stop(0.0))
 
-    def _trouble(self, *, disk_full: bool, text: str) -> None:
-        self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
-
     def _worker_ended(self, member: Member) -> None:
-        """What a worker held goes back; its file is cut to what its journal vouches for and sealed."""
+        """What a worker held goes back; its file is cut to what its journal vouches for."""
         held = list(member.held)
         try:
             if member.open_file:

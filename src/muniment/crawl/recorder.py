@@ -46,15 +46,16 @@ class Recorder:
         ask_file: AskFile,
         ask_known: AskKnown,
         report: Report,
-        sealed: Callable[[str], None],
+        ended: Callable[[str], None],
     ) -> None:
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
-        self._ask_file, self._ask_known, self._report, self._sealed = ask_file, ask_known, report, sealed
+        self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
         self._ready: list[Page] = []
         self._asides: list[Exchange] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._segment: Segment | None = None
+        self._ended: list[str] = []
         self.enough = 1
         """Pages that make a batch worth writing before 50 ms are over."""
 
@@ -69,12 +70,13 @@ class Recorder:
             self._wake.set()
 
     async def run(self) -> None:
-        """Record batches until `close`, then seal the file."""
+        """Record batches until `close`, then end the file."""
         while await self._some():
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
             await self._record(batch)
         if self._segment is not None:
-            await self._seal(self._segment)
+            await self._end(self._segment)
+        self._tell()
 
     def close(self) -> None:
         """Record what is ready, then end."""
@@ -115,6 +117,7 @@ class Recorder:
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         self._report(batch, results)
+        self._tell()
         for page in fetched:
             for exchange in (*page.before, page.exchange):
                 exchange.body.close()
@@ -128,16 +131,22 @@ class Recorder:
 
     async def _open_segment(self) -> Segment:
         if self._segment is not None and self._segment.size >= self._warc_size:
-            await self._seal(self._segment)
+            await self._end(self._segment)
         if self._segment is None:
             name = await self._ask_file()
             self._segment = Segment.open(self._out, self._parts, name, self._info)
         return self._segment
 
-    async def _seal(self, segment: Segment) -> None:
+    async def _end(self, segment: Segment) -> None:
         self._segment = None
-        await asyncio.get_running_loop().run_in_executor(None, segment.seal)
-        self._sealed(segment.name)
+        await asyncio.get_running_loop().run_in_executor(None, segment.end)
+        self._ended.append(segment.name)
+
+    def _tell(self) -> None:
+        # after the finish of its pages: a file that fails its walk must not be told of before them
+        ended, self._ended = self._ended, []
+        for name in ended:
+            self._tell_ended(name)
 
 
 def _may_be_known(page: Harvested) -> bool:

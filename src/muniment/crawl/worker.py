@@ -64,7 +64,7 @@ class Worker:
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
-            lambda name: self._channel.send(say.Sealed(name)),
+            lambda name: self._channel.send(say.FileEnded(name)),
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._ask_robots, self._tell_robots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from turbohtml import Document, Element, TokenType, parse, tokenize
@@ -85,6 +85,9 @@ _RAW_LEVELS = 2
 _MOST_COPIES = 2_000_000
 _MOST_TOKENS = 2_000_000
 _MOST_OPEN = 512
+# A parsed document takes up to 24 times its bytes (text; NULs twice that), so a large one is parsed in slices, each
+# as a document: where a script or a comment is cut, some of its text may be taken for markup.
+_MOST_AT_ONCE = 4 << 20
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 # The labels of UTF-16 in the Encoding standard, and their codecs here.
 _LITTLE = ("utf-16", "utf-16le", "unicode", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicodefeff")
@@ -100,14 +103,34 @@ def html_links(payload: bytes, charset: str | None, found: Found, *, xhtml: bool
         payload, charset = decode(payload, two_byte).encode(), "utf-8"
     if xhtml:
         payload = _XHTML_EMPTY.sub(rb"<\1\2></\1>", payload)
-    if _may_explode(payload):
-        _visit_tokens(decode(payload, charset), found, _RAW_LEVELS)
-        encoding = _parsed(b"", charset).encoding if charset else None
-    else:
-        document = _parsed(payload, charset)
-        _visit_tree(document, found, _RAW_LEVELS)
-        encoding = document.encoding
+    encoding = None
+    most = _MOST_TOKENS // (len(payload) // _MOST_AT_ONCE + 1)
+    for part in _slices(payload):
+        encoding = _visit_slice(part, charset or encoding, found, most) or encoding
     encode_queries(found, encoding)
+
+
+def _slices(payload: bytes) -> Iterator[bytes]:
+    """A document in parts that begin with a tag; most have one."""
+    if len(payload) <= _MOST_AT_ONCE:
+        yield payload
+        return
+    at = 0
+    while at < len(payload):
+        end = payload.rfind(b"<", at + 1, at + _MOST_AT_ONCE) if at + _MOST_AT_ONCE < len(payload) else len(payload)
+        end = end if end > 0 else at + _MOST_AT_ONCE
+        yield payload[at:end].replace(b"\0", b"")
+        at = end
+
+
+def _visit_slice(part: bytes, charset: str | None, found: Found, most: int) -> str | None:
+    """Collect the references of one part, of `most` tokens at most; what encoding it turned out to have."""
+    if _may_explode(part):
+        _visit_tokens(decode(part, charset), found, _RAW_LEVELS, most)
+        return _parsed(b"", charset).encoding if charset else None
+    document = _parsed(part, charset)
+    _visit_tree(document, found, _RAW_LEVELS)
+    return document.encoding
 
 
 def _may_explode(payload: bytes) -> bool:
@@ -172,9 +195,9 @@ def _holds_url(element: Element) -> bool:
     return "(" in (element.attr("style") or "") or any(map(element.attr, ("background", *_LATE)))
 
 
-def _visit_tokens(text: str, found: Found, levels: int) -> None:
+def _visit_tokens(text: str, found: Found, levels: int, most: int = _MOST_TOKENS) -> None:
     inside = None
-    for token in islice(tokenize(text), _MOST_TOKENS):
+    for token in islice(tokenize(text), most):
         kind = token.type
         if kind is TokenType.TEXT:
             if inside == "style":

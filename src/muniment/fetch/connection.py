@@ -14,6 +14,10 @@ from muniment.rules.politeness import THROTTLED
 
 __all__ = ["Connection", "Owner"]
 
+_PATIENCE = 5
+"""Silences for which an answer may come as slowly as it likes."""
+_SLOWEST = 100
+"""Bytes a second, on average, that a body must bring after that; a header block must be complete."""
 _READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
@@ -152,8 +156,16 @@ class Connection(asyncio.Protocol):
         self._end("cut" if exc is None else "reset")
         self._owner.lost(self)
 
+    def drips(self, now: float, silence: float) -> bool:
+        """Whether the present answer comes so slowly that it is not meant to end; `silence` is the time-out."""
+        reader = self._reader
+        asked_for = now - self.sent_at
+        if reader is None or asked_for <= _PATIENCE * silence:
+            return False
+        return reader.head is None or reader.body_length < asked_for * _SLOWEST
+
     def expire(self) -> None:
-        """The peer was silent for too long."""
+        """The peer was silent for too long, or as good as silent."""
         self.dirty = True
         self._end("time")
         self.abort()

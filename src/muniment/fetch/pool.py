@@ -236,7 +236,7 @@ class Pool:
         for connection in list(self._connections):
             quiet_for = now - connection.active_at
             if connection.busy:
-                if quiet_for > self.silence:
+                if quiet_for > self.silence or connection.drips(now, self.silence):
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()

@@ -70,6 +70,11 @@ class ResponseReader:
         head = self.head
         return self.done and head is not None and head.keep_alive and not self.surplus and self.failure is None
 
+    @property
+    def body_length(self) -> int:
+        """Bytes of the body so far, as on the wire."""
+        return self._sink.length
+
     def feed(self, data: bytes) -> bool:
         """Read more bytes; True once the message has ended, after which nothing more may be fed."""
         if self.head is None:
@@ -98,7 +103,10 @@ class ResponseReader:
         elif self._is_whole(head, why):
             self._finish("", None)
         elif why == "time":
-            self._finish("time", Failure("timeout-body", f"no byte for too long after {self._sink.length} of the body"))
+            self._finish(
+                "time",
+                Failure("timeout-body", f"silence or a drip after {self._sink.length} bytes of the body"),
+            )
         else:
             self._finish("disconnect", Failure(why, f"{_BODY_ENDS[why]} after {self._sink.length} bytes of the body"))
 
@@ -236,6 +244,6 @@ def _head_end(buffer: bytes | bytearray, start: int) -> int:
 _HEAD_ENDS: dict[End, str] = {
     "cut": "connection closed before the end of the header block",
     "reset": "connection reset before the end of the header block",
-    "time": "no complete header block: silent for too long",
+    "time": "no complete header block: silence or a drip",
 }
 _BODY_ENDS: dict[End, str] = {"cut": "connection closed", "reset": "connection reset", "time": "silence"}

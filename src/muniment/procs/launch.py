@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ __all__ = [
     "CHANNEL_VARIABLE",
     "INDEX_NOW",
     "OUT_OF_MEMORY",
+    "WALK_NOW",
     "Indexer",
     "Launched",
     "die_with_parent",
@@ -35,6 +37,8 @@ OUT_OF_MEMORY = 12
 """The exit code of a worker that got no more memory; the number is that of ENOMEM."""
 INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
+WALK_NOW = b"walk\n"
+"""Before it, to have it walk and seal what is full."""
 _PARENT_VARIABLE = "MUNIMENT_PARENT"
 _ENOUGH_DESCRIPTORS = 1 << 16
 _PR_SET_PDEATHSIG = 1
@@ -72,7 +76,7 @@ def launch_worker(*locks: int) -> Launched:
 
 
 class Indexer:
-    """A process that indexes one sealed WARC of a directory, or joins its whole index when it is told to, and ends.
+    """A process that walks, seals and indexes one full WARC of a directory, or, when it is told to, all that are left.
 
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
@@ -82,12 +86,12 @@ class Indexer:
 
     @classmethod
     async def start(cls, locks: Sequence[int], out: Path, name: str = "") -> Indexer:
-        """Launch it with the directory's locks; without a name it makes itself ready to join, and waits for `done`."""
+        """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "muniment", "index", str(out), *([name] if name else [])),
             stdin=asyncio.subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=tuple(locks),
             env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
@@ -95,21 +99,33 @@ class Indexer:
         )
         return cls(process, out)
 
-    async def done(self) -> None:
-        """Let it join what is sealed now, and wait until it has ended; raises ArchiveError when it could not.
+    async def walked(self) -> bytes:
+        """Let it walk and seal what is full; the line that it says, or nothing when it ended over it."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):
+            process.stdin.write(WALK_NOW)
+            await process.stdin.drain()
+        return await process.stdout.readline()
 
-        When there was no room for it, that is a DiskFullError.
+    async def done(self) -> bytes:
+        """Let it join what is sealed now, and wait until it has ended; what it said since.
+
+        Raises ArchiveError when it could not; when there was no room for it, that is a DiskFullError.
         """
         word = self._process.stdin
         if word is not None and not word.is_closing():  # that of one which was killed is closed
             word.write(INDEX_NOW)
-        _, said = await self._process.communicate()
+            word.close()
+        out, said = await self._process.communicate()
         if self._process.returncode:
             text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
             why = text or ending(self._process.returncode)
             if self._process.returncode == DiskFullError.exit_code:
                 raise DiskFullError(f"the index could not be written ({why})")
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
+        return out
 
 
 def ending(code: int) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "Certificate",
     "Close",
     "Exchanged",
+    "Flood",
     "HalfClose",
     "Pause",
     "RawServer",
@@ -39,6 +40,15 @@ class Send:
 
     data: bytes
     piece: int = 0
+
+
+@dataclass(frozen=True)
+class Flood:
+    """Send the same bytes again and again, with a pause in between, until the client goes away."""
+
+    data: bytes
+    pause: float = 0.0
+    times: int = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,7 @@ class Reset:
     """Reset the connection (RST)."""
 
 
-Step = Send | Pause | Stall | Close | HalfClose | Reset
+Step = Send | Flood | Pause | Stall | Close | HalfClose | Reset
 Script = tuple[Step, ...]
 
 
@@ -242,6 +252,10 @@ def _play(sock: socket.socket, step: Step, entry: Exchanged) -> bool:
                 sock.sendall(part)
                 if piece:
                     time.sleep(0.0005)
+        case Flood(data, pause, times):
+            for _ in range(times):
+                sock.sendall(data)
+                time.sleep(pause)
         case Pause(seconds):
             time.sleep(seconds)
         case Stall():

@@ -11,6 +11,7 @@ from collections import Counter
 from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
+from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, Finished, PageState
@@ -23,6 +24,7 @@ from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import find_job, settle
 from muniment.tracker.loops import Loops
+from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.rejudge import IGNORED, JUDGED, Judging
 from muniment.tracker.repair import Repair
@@ -124,6 +126,7 @@ class Frontier:
         self.cookies = CookieBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
+        self._lost = Lost(db, job_id, self._repair)
         self._claims = Claims(db, job_id, scope)
         self._left_out: list[tuple[int, str, str]] = []
         self.totals = self._load_totals()
@@ -282,6 +285,14 @@ class Frontier:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
             self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
+
+    def fetch_again(self, captures: list[Capture]) -> dict[int, int]:
+        """Take back captures that were lost, in one transaction; pages newly pending per host number."""
+        with self._db.transaction():
+            pending = self._lost.fetch_again(captures, self._admission.tries)
+            self._uncount()
+            self._save_totals()
+        return dict(pending)
 
     def amend(self, change: Change, now: int) -> Amended:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""

@@ -7,6 +7,7 @@ import pytest
 from muniment.archive.check import check
 from muniment.archive.journal import entries, header_frame
 from muniment.archive.repair import repair, repair_file
+from muniment.archive.walk import walk_and_seal
 from muniment.errors import ArchiveError
 from muniment.testing.exchanges import exchange, page_context
 
@@ -26,11 +27,14 @@ def rows(directory):
     return [e.capture for e in entries(directory.journal()) if e.capture is not None]
 
 
-def test_the_unfinished_end_is_cut_and_the_file_sealed(directory):
+def test_the_unfinished_end_is_cut_and_the_file_waits_to_be_walked(directory):
     crashed(directory)
     (done,) = repair(directory.out, directory.parts)
     assert (done.name, done.freed, done.rows, done.cut_bytes, done.dropped_rows) == (directory.name(), False, 3, 13, 0)
     assert check(directory.out).faults == ()
+    (again,) = repair(directory.out, directory.parts)
+    assert (again.rows, again.cut_bytes) == (3, 0)
+    assert walk_and_seal(directory.out, directory.parts, directory.name()) is None
     assert repair(directory.out, directory.parts) == []
 
 

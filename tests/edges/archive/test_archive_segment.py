@@ -9,6 +9,7 @@ import pytest
 from muniment.archive.check import check
 from muniment.archive.journal import entries
 from muniment.archive.repair import repair
+from muniment.archive.walk import open_names, walk_and_seal
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.failure import Failure
 from muniment.testing.exchanges import MemoryBody, exchange, page_context
@@ -158,6 +159,8 @@ def test_a_failing_rename_at_the_seal_is_repaired(directory, kill_at):
         ended = kill_at(segment.seal, n)
         segment.close()
         repair(directory.out, directory.parts)
+        for name in open_names(directory.out):
+            assert walk_and_seal(directory.out, directory.parts, name) is None
         if directory.warc().exists():
             assert rows(directory) in ([capture], [])
             assert check(directory.out).faults == ()

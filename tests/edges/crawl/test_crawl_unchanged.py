@@ -21,6 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 from muniment.archive.check import check
 from muniment.archive.journal import entries
 from muniment.archive.records import WarcInfo
+from muniment.archive.walk import walk_and_seal
 from muniment.crawl.harvest import Manner, harvest
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
@@ -66,6 +67,7 @@ class Archive:
         recorder.close()
         await recorder.run()
         await client.close()
+        assert walk_and_seal(self.out, self.out / "parts", self.name) is None
         return self.rows()
 
     async def _file(self):

@@ -18,7 +18,7 @@ from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange
 from muniment.testing.nginx import closed_port
-from muniment.testing.raw_server import Certificate, Close, RawServer, Script, Send, make_certificate
+from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Script, Send, make_certificate
 
 Fetch = Callable[..., Exchange]
 Run = Callable[..., Any]
@@ -205,6 +205,20 @@ def test_tls_that_is_not_closed_properly(certificate: Certificate, fetch: Fetch)
         exchange = fetch(server.url("/"), insecure=True)
     assert exchange.body.payload(99) == b"open end"
     assert (exchange.failure, exchange.truncated) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", "timeout-header"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "timeout-body"),
+    ],
+)
+def test_an_answer_that_drips_is_given_up(start: bytes, expected: str, fetch: Fetch) -> None:
+    with RawServer({"/": (Send(start), Flood(b"b", 0.1, 600))}) as server:
+        exchange = fetch(server.url("/"), timeout=0.5)
+    assert code(exchange) == expected
+    assert exchange.duration_ms < 30_000
 
 
 def test_a_certificate_file_that_cannot_be_read(fetch: Fetch) -> None:

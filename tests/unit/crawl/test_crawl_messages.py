@@ -28,7 +28,7 @@ FROM_WORKER = [
     say.HostSays("site.example", Sign("throttled", "429", "https://site.example", 17, 3_000)),
     say.Finish(finish_batch([finished(claim(), [("https://a.example/", FoundAs.A)])]), 1.5, 1_000),
     say.PermitsHeld({"a.example": 3, "b.example": 0}),
-    say.Sealed("muniment-00000.warc.gz"),
+    say.FileEnded("muniment-00000.warc.gz"),
     say.GiveBack([(1, 2), (3, 4)]),
     say.Trouble(True, "no room"),
     say.Bye(),

@@ -1,4 +1,4 @@
-"""The shelf: what is indexed beside the crawl may fail, for the join at the end does it again."""
+"""The shelf: what is walked and indexed beside the crawl may fail, for the end of the run does it again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ class _Index:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    async def done(self) -> None:
+    async def walked(self) -> bytes:
+        return b"[]"
+
+    async def done(self) -> bytes:
         if self._name:
             raise ArchiveError("killed")
+        return b""
 
 
 def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -30,12 +34,13 @@ def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, ca
 
     async def run() -> None:
         shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
-        shelf.sealed("muniment-00000.warc.gz")
+        shelf.ended("muniment-00000.warc.gz")
         await asyncio.sleep(0)
+        assert await shelf.walk_rest() == []
         await shelf.finish()
 
     asyncio.run(run())
     assert asked == ["muniment-00000.warc.gz", ""]
     assert [record.message for record in caplog.records] == [
-        "the rows of muniment-00000.warc.gz wait for the end of the run: killed"
+        "muniment-00000.warc.gz waits for the end of the run to be sealed: killed"
     ]

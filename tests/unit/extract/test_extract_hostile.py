@@ -163,6 +163,14 @@ def test_a_body_of_nothing_but_tags_takes_seconds_and_not_a_minute(tag: str) -> 
     assert time.process_time() - started < 10
 
 
+def test_a_document_that_is_parsed_in_slices_has_the_same_links() -> None:
+    words = b"<p>" + b"word " * 200 + b"</p>"
+    pages = [words * 40 + b'<a href="/%d">' % n for n in range(300)]
+    found = extract(b"<base href=/b/>" + b"".join(pages) + b"<p>\0</p>", "text/html", URL)
+    assert found.anchors == [f"/{n}" for n in range(300)]
+    assert found.base.endswith("/b/")
+
+
 def test_a_srcdoc_may_not_explode_either() -> None:
     inner = "".join(f"&lt;b id={n}>&lt;p>" for n in range(60_000))
     started = time.process_time()
