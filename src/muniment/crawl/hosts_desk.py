@@ -169,7 +169,8 @@ class HostsDesk:
     def stuck(self, host_ids: Iterable[int]) -> None:
         """Pages of these hosts were spared: what this machine could not ask for now, it may a little later."""
         now = steady_ms()
-        for host_id in set(host_ids):
+        # while the network is lost, `most` says how often it is looked for
+        for host_id in () if self.lost else set(host_ids):
             until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
             for worker in self._schedule.hold(host_id, until):
                 self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
