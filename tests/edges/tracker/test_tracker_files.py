@@ -12,7 +12,7 @@ from msgspec import structs
 from tracker_harness import A, Tracker, site
 
 from muniment.errors import TrackerError, UsageError
-from muniment.tracker import jobs
+from muniment.tracker import engine, jobs
 from muniment.tracker.engine import SCHEMA_REVISION, Database
 
 
@@ -75,7 +75,8 @@ def test_a_tracker_of_a_newer_version(tmp_path):
     assert "newer" in str(caught.value)
 
 
-def test_a_tracker_that_another_program_holds(tmp_path):
+def test_a_tracker_that_another_program_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE_S", 1.0)
     path = tmp_path / "tracker.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("CREATE TABLE t (x)")
@@ -84,7 +85,8 @@ def test_a_tracker_that_another_program_holds(tmp_path):
             use(path)
 
 
-def test_a_tracker_that_another_program_locks_later(tmp_path):
+def test_a_tracker_that_another_program_locks_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE_S", 1.0)
     path = made(tmp_path / "tracker.sqlite")
     tracker = Tracker(path)
     try:
