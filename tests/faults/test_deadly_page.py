@@ -26,7 +26,7 @@ def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Call
 
         def deadly(_: object) -> Answer:
             # as the kernel does when memory runs out
-            for worker in psutil.Process(process.pid).children():
+            for worker in workers(psutil.Process(process.pid)):
                 os.kill(worker.pid, signal.SIGKILL)
             return Answer("too late")
 
