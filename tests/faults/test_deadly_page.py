@@ -57,6 +57,7 @@ def test_lost_workers_leave_no_descriptor_and_no_memory_behind(muniment: Callabl
         _, stderr = process.communicate(timeout=60)
         assert (process.returncode, stderr) == (0, "")
         (first, small), (last, large) = sizes[0], sizes[-1]
-        assert last <= first, sizes
+        # a process that walks a file beside the crawl takes three; each of the four lost since would take one for good
+        assert last <= first + 3, sizes
         assert large - small < 8 << 20, sizes
         is_whole(muniment, out, site)

@@ -59,8 +59,9 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
     if not warc.exists() and (out / name).exists():
         rows = sum(map(_is_row, entries(journal))) if journal.exists() else 0
         return Repaired(name=name, freed=False, rows=rows, cut_bytes=0)
-    if not warc.exists() and journal.exists():
-        return _without_warc(journal)
+    if not warc.exists():
+        # killed before it made anything of the name that it was given, or just after it had begun
+        return _without_warc(journal) if journal.exists() else Repaired(name=name, freed=True, rows=0, cut_bytes=0)
     if not journal.exists() and half_aside(out, name):
         set_aside(out, parts, name)
         return Repaired(name=name, freed=True, rows=0, cut_bytes=0)

@@ -21,7 +21,7 @@ from typing import Self
 __all__ = ["LoggedRequest", "Nginx", "NginxError", "closed_port", "free_port"]
 
 _START_TRIES = 5
-_START_SECONDS = 10.0
+_START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 
 _CONFIG = """\

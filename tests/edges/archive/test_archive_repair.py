@@ -90,6 +90,11 @@ def test_a_journal_from_before_its_warc_frees_its_number(directory):
     assert directory.files() == []
 
 
+def test_a_name_of_which_nothing_was_made_is_free(tmp_path):
+    done = repair_file(tmp_path, tmp_path / "parts", "muniment-00000.warc.gz")
+    assert (done.freed, done.rows, done.cut_bytes) == (True, 0, 0)
+
+
 def test_a_missing_journal_is_one_clear_line(directory):
     crashed(directory)
     directory.journal().unlink()
