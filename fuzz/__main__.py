@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -47,17 +49,29 @@ def _fuzz(target: str, seconds: int) -> int:
         f"-timeout={LONGEST_S}",
     ]
     command += [f"-max_len={MOST_BYTES}", f"-artifact_prefix={crashes}/", "-print_final_stats=1", "-rss_limit_mb=2048"]
-    done = subprocess.run(command, cwd=PLACE.parent, capture_output=True, text=True, errors="replace", check=False)
+    errors, code, cpu_seconds = _run(command)
     found = sorted(path.name for path in set(crashes.iterdir()) - before if not _was_only_slow(target, path))
-    stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", done.stderr))
+    stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", errors))
     runs, slowest = stats.get("number_of_executed_units", "?"), stats.get("slowest_unit_time_sec", "?")
     failed = len(found)
-    if done.returncode and not set(crashes.iterdir()) - before:
+    if code and not set(crashes.iterdir()) - before:
         failed = 1  # it did not even begin
-    print(f"{target}: {runs} runs in {seconds} s, {failed} crashes, slowest input {slowest} s", flush=True)
+    spent = f"{runs} runs in {cpu_seconds:.0f} s of CPU"
+    print(f"{target}: {spent}, {failed} crashes, slowest input {slowest} s", flush=True)
     if failed:
-        print(done.stderr[-3000:], *(f"kept: {crashes / name}" for name in found), sep="\n", flush=True)
+        print(errors[-3000:], *(f"kept: {crashes / name}" for name in found), sep="\n", flush=True)
     return failed
+
+
+def _run(command: list[str]) -> tuple[str, int, float]:
+    """Run a command: its standard error, its exit code, and the CPU seconds it took."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, cwd=PLACE.parent, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        text = errors.read().decode(errors="replace")
+    return text, process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def _was_only_slow(target: str, path: Path) -> bool:
