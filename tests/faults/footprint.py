@@ -15,6 +15,8 @@ import psutil
 EVERY_S = 0.05
 SETTLED_S = 0.2
 """After a strike: one more look at what is being replaced."""
+FEWEST = 4
+"""Looks that a comparison takes: a single one may fall into the moment in which a process is being launched."""
 MOST_MORE = 16 << 20
 """Bytes by which the memory of a small crawl may grow: its caches fill."""
 
@@ -79,14 +81,14 @@ def _descriptors(pid: int) -> Counter[str]:
 def grown(samples: list[Sample], struck_at: list[float]) -> list[str]:
     """What a process has more of after it was struck around than before, at moments when its children are as many.
 
-    A process that was not seen both before and after says nothing.
+    A process that was not seen before, and a few times after, says nothing.
     """
     moments = [at for at in struck_at if samples and samples[0].at < at < samples[-1].at]
     if not moments:
         return []
     before = [sample for sample in samples if sample.at < moments[0] and _is_working(sample)]
     after = [sample for sample in samples if sample.at > moments[-1] + SETTLED_S and _is_working(sample)]
-    if not before or not after:
+    if not before or len(after) < FEWEST:
         return []
     kinds = {kind for sample in after for kind in sample.descriptors}
     least = {kind: min(sample.descriptors[kind] for sample in after) for kind in kinds}

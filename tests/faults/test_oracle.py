@@ -132,3 +132,9 @@ def test_what_an_orchestrator_does_not_give_back_is_named(
     before = [Sample(now + tenth / 10, 1, 0, Counter(socket=4), 60 << 20) for tenth in range(5)]
     after = [Sample(now + 2 + tenth / 10, workers, 0, Counter(socket=sockets), rss << 20) for tenth in range(5)]
     assert grown([*before, *after], [now + 1]) == said
+
+
+def test_a_single_look_says_nothing() -> None:
+    now = time.monotonic()
+    samples = [Sample(now, 1, 0, Counter(socket=4), 60 << 20), Sample(now + 2, 1, 0, Counter(socket=10), 60 << 20)]
+    assert grown(samples, [now + 1]) == []

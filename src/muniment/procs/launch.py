@@ -101,13 +101,13 @@ class Indexer:
 
     async def walked(self) -> bytes:
         """Let it walk and seal what is full; the line that it says, or nothing when it ended over it."""
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):
-            process.stdin.write(WALK_NOW)
-            await process.stdin.drain()
-        return await process.stdout.readline()
+        word, answer = self._process.stdin, self._process.stdout
+        assert answer is not None
+        if word is not None and not word.is_closing():  # that of one which was killed is closed
+            with suppress(OSError):
+                word.write(WALK_NOW)
+                await word.drain()
+        return await answer.readline()
 
     async def done(self) -> bytes:
         """Let it join what is sealed now, and wait until it has ended; what it said since.
@@ -115,7 +115,7 @@ class Indexer:
         Raises ArchiveError when it could not; when there was no room for it, that is a DiskFullError.
         """
         word = self._process.stdin
-        if word is not None and not word.is_closing():  # that of one which was killed is closed
+        if word is not None and not word.is_closing():
             word.write(INDEX_NOW)
             word.close()
         out, said = await self._process.communicate()

@@ -161,7 +161,8 @@ def test_how_a_process_ended_is_told_by_the_name_of_its_signal():
     )  # fmt: skip
 
 
-def test_an_index_process_that_is_killed_before_it_is_told_to_join_is_an_error_of_ours(tmp_path):
+@pytest.mark.parametrize("told", ["done", "walked"])
+def test_an_index_process_that_is_killed_before_it_is_told_anything_is_an_error_of_ours(tmp_path, told):
     lock = lock_directory(tmp_path)
 
     async def killed() -> None:
@@ -169,6 +170,8 @@ def test_an_index_process_that_is_killed_before_it_is_told_to_join_is_an_error_o
         [child] = [one for one in psutil.Process().children() if str(tmp_path) in one.cmdline()]
         child.kill()
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
+        if told == "walked":
+            assert await made.walked() == b""
         await made.done()
 
     try:
