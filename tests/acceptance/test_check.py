@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from warc_reading import captures
 
@@ -76,6 +78,32 @@ def test_a_done_page_without_row(muniment: Any, site: GatedSite) -> None:
     assert [(one["code"], one["text"]) for one in found["faults"]] == [
         ("tracker", f"the page is done and has no row: {site.url}p3.html?lost")
     ]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_done_pages_without_row_are_fetched_again(muniment: Any, elsewhere: bool) -> None:
+    pages = {path: f"text of {path} " * 99 for path in PAGES}
+    with GatedSite({"/": "".join(f"<a href={path}>a</a>" for path in PAGES), **pages}) as site:
+        command = ("crawl", site.url, "-o", "example", "--no-sitemaps", *(("--state", "state") if elsewhere else ()))
+        assert muniment(*command).code == 0
+        out = muniment.cwd / "example"
+        index = pq.read_table(out / "captures.parquet")
+        [warc] = out.glob("*.warc.gz")
+        last = max(row["warc_offset"] for row in index.to_pylist())
+        warc.write_bytes(warc.read_bytes()[:last])
+        pq.write_table(index.filter(pc.field("warc_offset") < last), out / "captures.parquet")
+        code, found = checked(muniment, out)
+        assert (code, [one["code"] for one in found["faults"]]) == (1, ["tracker"])
+        code, found = checked(muniment, out, "--repair")
+        assert (code, found["faults"], [one["file"] for one in found["repaired"]]) == (0, [], ["tracker.sqlite"])
+        assert checked(muniment, out, "--repair")[1]["repaired"] == []
+        before = site.counts()
+        assert muniment(*command).code == 0
+        again = site.counts() - before
+    assert len(set(again) & set(PAGES)) == 1
+    assert {"/" + row["url"].split("/", 3)[3] for row in captures(out)} >= {"/", *PAGES}
+    assert all(row["record_type"] == "response" for row in captures(out))
+    assert checked(muniment, out)[0] == 0
 
 
 def test_the_way_on_after_parts_were_deleted(muniment: Any) -> None:

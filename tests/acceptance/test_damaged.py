@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from crawled import wait_until
 from warc_reading import captures
 
@@ -184,3 +187,45 @@ def test_everything_killed_when_files_wait_to_be_walked_the_next_run_walks_them(
         assert muniment("crawl", server.url, "-o", out, *CRAWL).code == 0
         assert len(events(out, "damaged")) == 1
         check_whole(muniment, server, out)
+
+
+def shorten_file(out: Path) -> None:
+    [warc] = out.glob("*.warc.gz.open")
+    os.truncate(warc, warc.stat().st_size // 2)
+
+
+def spoil_journal(out: Path) -> None:
+    [journal] = (out / "parts").glob("*.journal")
+    damage(journal, journal.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("strike", [shorten_file, spoil_journal])
+def test_captures_that_the_disk_lost_after_a_kill_are_fetched_again(
+    muniment: Any, tmp_path: Path, strike: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "out"
+    with site() as server:
+        command = ("crawl", server.url, "-o", out, *CRAWL)
+        process = muniment.start(*command)
+        wait_until(captured(out), "captures that are safe", 30)
+        wait_until(lambda: finished(out) > PAGES, "pages that are done", 30)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+        strike(out)
+        server.gate.set()
+        before = server.asked.copy()
+        done = muniment(*command)
+        again = server.asked - before
+    assert done.code == 0
+    assert "the disk lost them" in done.stderr
+    assert 1 <= len(set(again) - {"/held"}) < PAGES
+    assert {row["url"].split("/", 3)[3] for row in captures(out)} == {"", "held", *map(str, range(PAGES))}
+    checked = muniment("check", out)
+    assert (checked.code, checked.stderr) == (0, "")
+
+
+def finished(out: Path) -> int:
+    """Pages that are done in the tracker of a run."""
+    with closing(sqlite3.connect(f"file:{out / 'tracker.sqlite'}?mode=ro", uri=True)) as tracker:
+        [(count,)] = tracker.execute("SELECT count(*) FROM pages WHERE counted > 0")
+    return int(count)

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from muniment import __version__
 from muniment.app.request import Taken, Watch, output_directory
+from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
 from muniment.control.networks import allowed_classes
 from muniment.control.place import keep_place
@@ -125,7 +126,8 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         accounts=secrets.accounts,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name))
-    repaired, lost = shelf.open()
+    repaired = shelf.open()
+    lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
@@ -134,13 +136,9 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         pid=os.getpid(),
         version=__version__,
         resumed=opened.resumed,
-        repaired_files=repaired,
+        repaired_files=len(repaired),
         lost_captures=lost,
     )
-    if lost:
-        _log.warning(
-            "captures that were safe are gone from %s: the disk lost %d of them; see docs/troubleshooting.md", out, lost
-        )
     feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
     orchestrator = Orchestrator(
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
@@ -154,6 +152,22 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+
+
+def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:
+    """Captures that were safe and are gone, as far as is known; their pages wait again, and the user is told."""
+    lost = sum(one.dropped_rows for one in repaired)
+    if not lost and not any(one.torn for one in repaired):
+        return 0
+    from muniment.control.done import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
+
+    pages = fetch_again(out)
+    if lost or pages:
+        _log.warning(
+            "captures that were safe are gone from %s: the disk lost them, and their %d pages are fetched again",
+            *(out, pages),
+        )
+    return max(lost, pages)
 
 
 def _first_urls(source: Source) -> list[str]:

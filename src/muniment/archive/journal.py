@@ -27,6 +27,7 @@ __all__ = [
     "entries",
     "entry_frame",
     "header_frame",
+    "is_torn",
     "journal_path",
     "journalled_length",
     "read_header",
@@ -97,6 +98,17 @@ def entries(path: Path) -> Iterator[Entry]:
             except msgspec.MsgspecError:
                 return
             yield entry
+
+
+def is_torn(path: Path) -> bool:
+    """Whether something follows the entries: a write that was cut off, or damage that hides what it vouched for."""
+    with path.open("rb") as file:
+        if not _header(file, path):
+            return True
+        read = file.tell()
+        while _next_payload(file) is not None:
+            read = file.tell()
+        return read < path.stat().st_size
 
 
 def journalled_length(path: Path) -> int:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from muniment.archive.damaged import half_aside, set_aside
 from muniment.archive.durable import archive_error, remove, sync_directory
-from muniment.archive.journal import SUFFIX, Entry, entries, journal_path, read_header, rewrite
+from muniment.archive.journal import SUFFIX, Entry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.errors import ArchiveError
 
@@ -34,6 +34,8 @@ class Repaired(Struct, frozen=True, kw_only=True):
     """Unfinished bytes cut off the end; they are fetched again."""
     dropped_rows: int = 0
     """Journalled captures whose bytes the file does not hold: damage by the disk, to be reported."""
+    torn: bool = False
+    """The journal ends with what is no entry: after a kill nothing was safe there, after damage that is unknown."""
 
 
 def repair(out: Path, parts: Path) -> list[Repaired]:
@@ -84,14 +86,15 @@ def _cut_back(warc: Path, journal: Path, name: str) -> Repaired:
                 f"{warc.name}: its row journal {journal.name} is damaged at its beginning; try muniment check --repair"
             )
         return _free(warc, journal, 0, 0)
+    torn = is_torn(journal)
     length, rows, dropped = _vouched(journal, size)
     if dropped:
         rewrite(journal, (entry for entry in entries(journal) if entry.warc_length <= size))
     if not length:
-        return _free(warc, journal, size, dropped)
+        return _free(warc, journal, size, dropped, torn=torn)
     if length < size:
         _cut(warc, length)
-    return Repaired(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped)
+    return Repaired(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped, torn=torn)
 
 
 def _vouched(journal: Path, size: int) -> tuple[int, int, int]:
@@ -119,12 +122,12 @@ def _cut(warc: Path, length: int) -> None:
         os.close(fd)
 
 
-def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int) -> Repaired:
+def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int, *, torn: bool = False) -> Repaired:
     # The WARC goes first: a journal alone is recognised the next time, a WARC alone would be an error.
     remove(warc)
     remove(journal)
     name = warc.name.removesuffix(OPEN_SUFFIX)
-    return Repaired(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped)
+    return Repaired(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped, torn=torn)
 
 
 def _without_warc(journal: Path) -> Repaired:

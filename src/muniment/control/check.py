@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
+from muniment.control.place import POINTER, TRACKER
 from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
@@ -55,16 +56,30 @@ def repair_directory(out: Path) -> Verdict:
         done += mended
         if done:
             checked = check(out)
-        repaired = tuple([Repair(one.file, one.text) for one in done])
+        repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)
     finally:
         os.close(lock)
 
 
+def _fetched_again(out: Path) -> tuple[Repair, ...]:
+    if not _has_tracker(out):
+        return ()
+    from muniment.control.done import fetch_again  # noqa: PLC0415  (as below)
+
+    pages = fetch_again(out)
+    text = f"{pages} pages that were done without a row wait again: give the command of their run again"
+    return (Repair(TRACKER, text),) if pages else ()
+
+
+def _has_tracker(out: Path) -> bool:
+    return (out / TRACKER).exists() or (out / POINTER).exists()
+
+
 def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
     from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
 
-    faults, note = pages_without_row(out) if (out / "tracker.sqlite").exists() else ([], "")
+    faults, note = pages_without_row(out) if _has_tracker(out) else ([], "")
     return Verdict(
         files=checked.files,
         records=checked.records,

@@ -1,4 +1,4 @@
-"""The tracker against the index: a page that is done must have a row."""
+"""The tracker against the index: a page that is done must have a row, or be fetched again."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pyarrow as pa
 from muniment.archive.check_file import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
 from muniment.archive.read import rows
+from muniment.control.place import TRACKER, tracker_directory
 from muniment.errors import ArchiveError, TrackerError, UsageError
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database
+from muniment.tracker.lost import wait_again
 from muniment.tracker.outcomes import done_pages, page_urls
 
-__all__ = ["pages_without_row"]
+__all__ = ["fetch_again", "pages_without_row"]
 
-_TRACKER = "tracker.sqlite"
 _DONE = 1
 """The field of the heaps: a page that is done uses its URL as a name of a row."""
 _MOST_LISTED = 100
@@ -28,24 +29,50 @@ def pages_without_row(out: Path) -> tuple[list[Fault], str]:
 
     Flat in memory. May be run beside a crawl, since rows are safe before a page is done.
     """
-    if not (out / _TRACKER).exists():
-        return [], ""
     try:
-        db = Database.read_sqlite(out / _TRACKER)
+        tracker = tracker_directory(out, None) / TRACKER
+        if not tracker.exists():
+            return [], ""
+        db = Database.read_sqlite(tracker)
     except UsageError as error:
         return [], str(error)
     except TrackerError as error:
-        return [Fault(_TRACKER, -1, "tracker", str(error))], ""
+        return [Fault(TRACKER, -1, "tracker", str(error))], ""
     try:
         job = jobs.find_job(db)
-        return (_missing(db, job.job_id, out) if job else []), ""
+        return (_faults(db, job.job_id, _missing(db, job.job_id, out)) if job else []), ""
     except ArchiveError as error:
         return [], str(error)
     finally:
         db.close()
 
 
-def _missing(db: Database, job_id: int, out: Path) -> list[Fault]:
+def fetch_again(out: Path) -> int:
+    """Let done pages without a row wait for their job's next run; how many. The caller holds the directory's lock.
+
+    What cannot be compared is left as it is: `pages_without_row` says why.
+    """
+    try:
+        tracker = tracker_directory(out, None) / TRACKER
+        if not tracker.exists():
+            return 0
+        db = Database.open_sqlite(tracker)
+    except (UsageError, TrackerError):
+        return 0
+    try:
+        job = jobs.find_job(db)
+        missing = _missing(db, job.job_id, out) if job else []
+        if job and missing:
+            wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
+        return len(missing)
+    except ArchiveError:
+        return 0
+    finally:
+        db.close()
+
+
+def _missing(db: Database, job_id: int, out: Path) -> list[int]:
+    """The numbers of done pages of which no row has the URL."""
     with IdJudge() as judge:
         done = done_pages(db, job_id)
         while batch := list(islice(done, 10_000)):
@@ -56,11 +83,14 @@ def _missing(db: Database, job_id: int, out: Path) -> list[Fault]:
         # rows after pages: beside a crawl, what is done now has its row by then
         for table in rows(out, ("url",)):
             judge.add(_urls(table))
-        missing = [place.offset for _, place in judge.dangling()]
+        return [place.offset for _, place in judge.dangling()]
+
+
+def _faults(db: Database, job_id: int, missing: list[int]) -> list[Fault]:
     urls = page_urls(db, job_id, missing[:_MOST_LISTED])
-    faults = [Fault(_TRACKER, -1, "tracker", f"the page is done and has no row: {url[:200]}") for url in urls]
+    faults = [Fault(TRACKER, -1, "tracker", f"the page is done and has no row: {url[:200]}") for url in urls]
     if len(missing) > len(urls):
-        faults.append(Fault(_TRACKER, -1, "more", f"{len(missing) - len(urls)} more pages are done and have no row"))
+        faults.append(Fault(TRACKER, -1, "more", f"{len(missing) - len(urls)} more pages are done and have no row"))
     return faults
 
 

@@ -26,6 +26,8 @@ _MOST_PAGES = 100
 _LONGEST_WAIT_S = 0.05
 _PAGES_A_TURN = 4
 """Pages recorded before the loop may look at the network again."""
+_AT_ONCE = 4 << 20
+"""Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
 
 AskFile = Callable[[], Awaitable[str]]
 AskKnown = Callable[[list[bytes]], Awaitable[dict[bytes, Earlier]]]
@@ -108,10 +110,7 @@ class Recorder:
             if isinstance(page, Refused):
                 results.append(refused(page))
                 continue
-            segment = await self._open_segment()
-            for early in page.before:
-                segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
-            results.append(_write(segment, page, earlier))
+            results.append(await _written(await self._open_segment(), page, earlier))
             if count % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
         if self._segment is not None:
@@ -154,7 +153,16 @@ def _may_be_known(page: Harvested) -> bool:
     return bool(exchange.head) and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
 
 
+async def _written(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> Finished:
+    """Record a page; beside the loop when that takes long, for a worker that says nothing is taken for hung."""
+    if max(exchange.body.length for exchange in (*page.before, page.exchange)) <= _AT_ONCE:
+        return _write(segment, page, earlier)
+    return await asyncio.get_running_loop().run_in_executor(None, _write, segment, page, earlier)
+
+
 def _write(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> Finished:
+    for early in page.before:
+        segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
     exchange = page.exchange
     if not exchange.head:
         if page.done and exchange.failure is not None:

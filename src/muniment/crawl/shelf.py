@@ -16,7 +16,7 @@ import msgspec
 from muniment.archive.damaged import place_aside, set_aside
 from muniment.archive.journal import entries, journal_path
 from muniment.archive.records import WarcInfo
-from muniment.archive.repair import repair, repair_file
+from muniment.archive.repair import Repaired, repair, repair_file
 from muniment.archive.segment import Segment
 from muniment.archive.walk import Damage
 from muniment.errors import ArchiveError
@@ -51,11 +51,10 @@ class Shelf:
         self._walking: asyncio.Future[None] | None = None
         self._damaged: list[Damage] = []
 
-    def open(self) -> tuple[int, int]:
-        """Repair what a killed run left; how many files, and captures that were vouched for but are not there.
+    def open(self) -> list[Repaired]:
+        """Repair what a killed run left, file by file.
 
-        The second is damage by the disk or by hand, never by a kill. What is left of the files is walked with the first
-        that this run fills, at the latest at its end.
+        What is left of the files is walked with the first that this run fills, at the latest at its end.
         """
         repaired = repair(self._out, self._parts)
         numbers = self._numbers()
@@ -63,7 +62,7 @@ class Shelf:
         self._free = [number for number in range(self._next) if number not in numbers]
         heapq.heapify(self._free)
         self._full.extend(one.name for one in repaired if not one.freed)
-        return len(repaired), sum(one.dropped_rows for one in repaired)
+        return repaired
 
     def _numbers(self) -> set[int]:
         pattern = re.compile(re.escape(self._prefix) + r"-(\d{5,})\.warc\.gz(?:\.open)?")

@@ -23,6 +23,7 @@ __all__ = [
     "find_job",
     "given_of",
     "latest_rules",
+    "reopen",
     "save_given",
     "save_rules",
     "save_settings",

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
 from muniment.model.page import PageState
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database, Lookup, Prepared
+from muniment.tracker.jobs import reopen
 from muniment.tracker.repair import Repair
-from muniment.tracker.tables import pages, payloads
+from muniment.tracker.tables import jobs, pages, payloads
 
-__all__ = ["Lost"]
+__all__ = ["Lost", "wait_again"]
 
 _DONE = Lookup(
     select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted).where(
@@ -34,6 +35,9 @@ _FORGET = Prepared(
     "job", "d", "r",
 )  # fmt: skip
 _ROBOTS = FoundAs.ROBOTS.label
+_SUMS = {1: jobs.c.pages_captured, 2: jobs.c.requisites_captured, 3: jobs.c.pages_failed}
+"""What `pages.counted` says that a page was added to."""
+_AT_ONCE = 500
 
 
 class Lost:
@@ -58,3 +62,20 @@ class Lost:
         rows = [(self._job_id, bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored]
         self._db.many(_FORGET, rows)
         return pending
+
+
+def wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
+    """Make done pages pending, of which nothing else is known; their job goes on with its next run.
+
+    A kill in between leaves some of them waiting, and the job open.
+    """
+    reopen(db, job_id)
+    for at in range(0, len(ids), _AT_ONCE):
+        chosen = ids[at : at + _AT_ONCE]
+        here = pages.c.job_id == job_id, pages.c.id.in_(chosen)
+        with db.transaction() as connection:
+            sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
+            fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
+            connection.execute(jobs.update().where(jobs.c.id == job_id).values(fewer))
+            connection.execute(pages.update().where(*here).values(attempts_remaining=tries, ready_at=0, counted=0))
+            connection.execute(payloads.delete().where(payloads.c.job_id == job_id, payloads.c.page_id.in_(chosen)))

@@ -1,0 +1,68 @@
+"""The recorder of a worker, with a real file."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+import uvloop
+from msgspec import structs
+
+from muniment.archive.check import check
+from muniment.archive.records import WarcInfo
+from muniment.archive.walk import walk_and_seal
+from muniment.crawl.harvest import Manner, harvest
+from muniment.crawl.outlinks import Outlinks
+from muniment.crawl.recorder import Recorder
+from muniment.testing.exchanges import GeneratedBody, exchange
+from muniment.testing.pages import claim
+
+NAME = "large-00000.warc.gz"
+URL = "http://a.example/large"
+
+
+class Slow:
+    """Pieces of a body that come only while the loop turns."""
+
+    def __init__(self) -> None:
+        self.turned = threading.Event()
+        self.turned.set()
+
+    def piece(self, number: int) -> bytes:
+        assert self.turned.wait(5), "the loop stands still while a large body is recorded"
+        return bytes([number]) * (1 << 20)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: bool) -> None:
+    slow = Slow()
+    large = exchange(URL, GeneratedBody(slow.piece, 5))
+    page = harvest(claim(URL), exchange(URL, b"small") if first else large, Outlinks(), Manner(3))
+    page = structs.replace(page, before=(large,)) if first else page
+    slow.turned.clear()
+
+    async def record() -> None:
+        recorder = Recorder(
+            tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known, lambda *_: None, lambda _: None
+        )
+        recorder.add(page)
+        recorder.close()
+        recording = asyncio.create_task(recorder.run())
+        while not recording.done():
+            await asyncio.sleep(0.01)
+            slow.turned.set()
+        await recording
+
+    uvloop.run(record())
+    assert walk_and_seal(tmp_path, tmp_path / "parts", NAME) is None
+    assert check(tmp_path).faults == ()
+
+
+async def _file() -> str:
+    return NAME
+
+
+async def _known(_digests: list[bytes]) -> dict:
+    return {}
