@@ -37,9 +37,10 @@ is_new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
 
-# Sets `python` to the first interpreter that is 3.11 or newer; $PYTHON goes before all others.
+# Sets `python` to the first interpreter that is 3.11 or newer. $PYTHON goes before all others, then the system's own: a
+# distribution builds its interpreter with profiles, those that pyenv builds take 1.6 times the CPU time.
 find_python() {
-    for python in ${PYTHON:+"$PYTHON"} python3.14 python3.13 python3.12 python3.11 python3; do
+    for python in ${PYTHON:+"$PYTHON"} /usr/bin/python3 python3.14 python3.13 python3.12 python3.11 python3; do
         if is_new_enough "$python"; then
             return 0
         fi
