@@ -230,14 +230,18 @@ class Nginx:
         raise NginxError(f"nginx did not start: {report.strip() or 'it said nothing'}")
 
     def _answers(self) -> bool:
-        """Whether every port takes connections before the time is over or nginx has ended."""
+        """Whether nginx has begun before the time is over: every port takes connections, and its pid file is there.
+
+        It listens before it writes that file. Without it, another program may hold the port that nginx tries to bind,
+        and nginx ends soon.
+        """
         end = time.monotonic() + _START_SECONDS
         waiting = [(address, port) for address in self.addresses for port in self.ports]
+        pid_file = self._home / "nginx.pid"
         while self._process is not None and self._process.poll() is None and time.monotonic() < end:
             waiting = [place for place in waiting if not _takes_connections(place)]
-            if not waiting:
-                # Another program may hold the port that nginx still tries to bind: then nginx ends soon.
-                return (self._home / "nginx.pid").exists()
+            if not waiting and pid_file.exists():
+                return True
             time.sleep(0.01)
         return False
 
