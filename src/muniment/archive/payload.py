@@ -17,12 +17,13 @@ _EMPTY_LINE = re.compile(rb"\n\r?\n")
 _HTTP_1 = re.compile(rb"HTTP/1\.")
 _MOST_HEAD = 16 << 20
 _USUAL_HEAD = 4 << 10
+_SHA1 = hashlib.sha1(usedforsecurity=False)
 
 
 def new_hash(label: str) -> hashlib._Hash:
     """A hash by the label of a WARC digest; SHA-1 when it is missing or unknown."""
     if label.startswith("sha1:"):
-        return hashlib.sha1(usedforsecurity=False)
+        return _SHA1.copy()
     try:
         return hashlib.new(label.partition(":")[0], usedforsecurity=False)
     except ValueError:
@@ -31,7 +32,7 @@ def new_hash(label: str) -> hashlib._Hash:
 
 def digest_matches(value: str, digest: hashlib._Hash) -> bool:
     """Whether a digest field names this digest: base32 in upper case, or hexadecimal in lower case."""
-    if digest.name == "sha1" and sha1_hex(value) == digest.hexdigest():
+    if sha1_hex(value) == digest.hexdigest():
         return True
     label, _, text = value.partition(":")
     # SHAKE has no length of its own
