@@ -199,9 +199,10 @@ class Checker:
             self._fault(offset, "trailer", f"the block is not followed by CRLF CRLF but by {data[:12]!r}")
 
     def _block(self, header: RecordHeader) -> PlainBlock:
-        kind = header.get("warc-type")
-        digest, payload = header.get("warc-block-digest"), header.get("warc-payload-digest")
-        is_http = header.get("content-type").startswith("application/http")
+        value = header.values.get
+        kind, digest = value("warc-type", ""), value("warc-block-digest", "")
+        payload = value("warc-payload-digest", "")
+        is_http = value("content-type", "").startswith("application/http")
         if is_http and kind in {"response", "revisit"}:
             return HttpBlock(
                 digest,

@@ -142,7 +142,8 @@ def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -
         return
     near = table.slice(places[0], places[-1] - places[0] + 1)
     held, *columns = (column.to_pylist() for column in near.columns)
-    columns[_STARTED_AT] = map(iso_us, columns[_STARTED_AT])
+    times: list[Any] = columns[_STARTED_AT]
+    columns[_STARTED_AT] = [iso_us(time) for time in times]
     for file, row in zip(held, zip(*columns, strict=True), strict=True):
         if file == name and row[0] is not None and start <= row[0] < end:
             yield row

@@ -84,24 +84,22 @@ def parse_header(block: bytes) -> RecordHeader:
     """
     version, *lines = block.split(b"\r\n")
     known = _lines.get
-    fields = []
-    for line in lines:
-        pair = known(line) or _valid_line(line)
-        if pair is None:
-            return _parse_lines(version, lines)
-        fields.append(pair)
-    return RecordHeader(version.decode("latin-1"), tuple(fields), (), dict(fields), valid=True)
-
-
-def _valid_line(line: bytes) -> tuple[str, str] | None:
-    raw, _, rest = line.partition(b":")
-    name, match = _name(raw)
     try:
-        value = rest.decode().strip(" \t")
-    except UnicodeDecodeError:
-        return None
+        fields = tuple([known(line) or _valid_line(line) for line in lines])
+    except ValueError:
+        return _parse_lines(version, lines)
+    return RecordHeader(version.decode("latin-1"), fields, (), dict(fields), valid=True)
+
+
+def _valid_line(line: bytes) -> tuple[str, str]:
+    """The field of a line; raises ValueError when it is none, or has no valid value."""
+    raw, colon, rest = line.partition(b":")
+    if not colon or len(raw) > _MOST_LINE:
+        raise ValueError(line)
+    name, match = _name(raw)
+    value = rest.decode().strip(" \t")
     if not name or "\n" in value or "\r" in value or (match and not match(value)):
-        return None
+        raise ValueError(line)
     pair = name, value
     if name not in _ALWAYS_NEW and len(line) <= _MOST_LINE:
         if len(_lines) >= _MOST_LINES:

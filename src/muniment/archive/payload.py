@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muniment.archive.digests import sha1_hex
 from muniment.rules.chunked import ChunkWalker
@@ -57,10 +57,11 @@ class PlainBlock:
         if self._payload is not self._hash:
             self._payload.update(data)
 
-    def faults(self) -> Iterator[tuple[str, str]]:
+    def faults(self) -> Iterable[tuple[str, str]]:
         """What is wrong with the block, as (fault code, text), once it is complete."""
-        yield from self._block_faults()
-        yield from self._payload_faults()
+        if self._payload_wanted:
+            return (*self._block_faults(), *self._payload_faults())
+        return self._block_faults()
 
     def _block_faults(self) -> Iterator[tuple[str, str]]:
         if self._wanted and not digest_matches(self._wanted, self._hash):

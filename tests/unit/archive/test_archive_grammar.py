@@ -20,6 +20,7 @@ ODD = [
     b"WARC-Concurrent-To: urn:uuid:2",
     b"Content-Length: +5",
     b"no colon",
+    b"Nocolon",
     b": no name",
     b"Na me: value",
     b"Name : value",
@@ -62,3 +63,13 @@ def test_what_is_known_stays_little():
     from muniment.archive import grammar
 
     assert len(grammar._lines) <= grammar._MOST_LINES
+
+
+def test_a_long_name_is_a_name_and_is_not_kept():
+    from muniment.archive import grammar
+
+    line = b"X-" + b"a" * 100_000 + b": b"
+    header = read([*LINES, line])
+    assert violations(header) == []
+    assert header.fields[-1] == (line[:-3].lower().decode(), "b")
+    assert max(map(len, grammar._lines)) <= grammar._MOST_LINE
