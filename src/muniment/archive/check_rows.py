@@ -108,7 +108,7 @@ class Index:
 
 
 class _Joined:
-    """`captures.parquet`, whose row groups are read by themselves: to load Arrow's datasets costs as much as 20 MB."""
+    """`captures.parquet`, read by row groups: Arrow's datasets take long to load (decision 0091)."""
 
     def __init__(self, path: Path) -> None:
         self._file = open_parquet(path)
