@@ -1,15 +1,18 @@
 """`muniment check` against `fastwarc check`: alternating runs over the same WARC files, bytes per second.
 
-Run `python benchmarks/check.py`; `--pages N` for a larger archive, `--files N` to spread it over more files. The
-archive is written by Muniment's own writer from generated pages (benchmarks/make_corpus.py), with request and metadata
-records and a joined index. Muniment checks the index, the payload digests and all else too; FastWARC checks block
-digests, and with `-p` payload digests. FastWARC takes one file at a time, so it is run once for each, one after the
-other. Every run begins as a new process, and the files are in the page cache.
+Run `python benchmarks/check.py`; `--pages N` for a larger archive, `--files N` to spread it over more files, `--archive
+DIR` for one that a crawl made. The archive is otherwise written by Muniment's own writer from generated pages
+(benchmarks/make_corpus.py), with request and metadata records and a joined index. Muniment checks block and payload
+digests, the grammar, links between records, the index and all else; FastWARC checks block digests, and with `-p`
+payload digests too, which it takes with the framing of chunks: it then calls every chunked response broken, and its
+exit code does not count. FastWARC takes one file at a time, so it is run once for each, one after the other. Every run
+begins as a new process, and the files are in the page cache. CPU seconds are of all processes of a run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import subprocess
@@ -17,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from make_corpus import page
 
@@ -58,14 +62,22 @@ def write_page(segment: Segment, chance: random.Random, words: list[str], number
     segment.write(exchange(url, content, headers=headers, started_at=1_795_000_000_000_000 + number), context)
 
 
-def seconds(*commands: list[str]) -> float:
-    """How long some commands take, one after the other; all of them must find the archive whole."""
-    start = time.perf_counter()
-    for command in commands:
+class Program(NamedTuple):
+    name: str
+    commands: list[list[str]]
+    may_complain: bool = False
+
+
+def taken(program: Program) -> tuple[float, float]:
+    """The seconds and the CPU seconds that its commands take, one after the other."""
+    start, before = time.perf_counter(), os.times()
+    for command in program.commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
+        if done.returncode and not (program.may_complain and done.returncode == 1):
             sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return time.perf_counter() - start
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - start, cpu
 
 
 def main() -> None:
@@ -74,7 +86,11 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--work", type=Path, help="an archive that an earlier run wrote here is taken again")
+    parser.add_argument("--archive", type=Path, help="an archive to measure with instead of a generated one")
     options = parser.parse_args()
+    if options.archive:
+        measure(options.archive, options.rounds)
+        return
     with TemporaryDirectory() as aside:
         out = (options.work or Path(aside)) / f"check-{options.pages}-{options.files}"
         if not out.exists():
@@ -84,22 +100,27 @@ def main() -> None:
 
 def measure(out: Path, rounds: int) -> None:
     files = sorted(out.glob("*.warc.gz"))
-    size = sum(path.stat().st_size for path in files)
-    programs = Path(sys.executable).parent
-    ours = [[sys.executable, "-m", "muniment", "check", str(out)]]
-    theirs = [[str(programs / "fastwarc"), "check", "-q", str(path)] for path in files]
-    taken: dict[str, list[float]] = {"muniment check": [], "fastwarc check": []}
+    megabytes = sum(path.stat().st_size for path in files) / 1e6
+    fastwarc = str(Path(sys.executable).parent / "fastwarc")
+    programs = [
+        Program("muniment check", [[sys.executable, "-m", "muniment", "check", str(out)]]),
+        Program("fastwarc check", [[fastwarc, "check", "-q", str(path)] for path in files]),
+        Program("fastwarc check -p", [[fastwarc, "check", "-q", "-p", str(path)] for path in files], may_complain=True),
+    ]
+    runs: dict[str, list[tuple[float, float]]] = {program.name: [] for program in programs}
     for number in range(rounds):
-        turns = [("muniment check", ours), ("fastwarc check", theirs)]
-        for name, commands in turns if number % 2 else turns[::-1]:
-            taken[name].append(seconds(*commands))
-    print(f"{len(files)} files, {size / 1e6:.0f} MB, {rounds} rounds\n")
-    print("| | MB/s, median | slowest | fastest |\n|---|---|---|---|")
-    for name, times in taken.items():
-        rates = [size / 1e6 / one for one in times]
-        print(f"| {name} | {statistics.median(rates):.1f} | {min(rates):.1f} | {max(rates):.1f} |")
-    ratios = [theirs / ours for ours, theirs in zip(*taken.values(), strict=True)]
-    print(f"\nMuniment / FastWARC, round by round: median {statistics.median(ratios):.2f}, least {min(ratios):.2f}")
+        for program in programs if number % 2 else programs[::-1]:
+            runs[program.name].append(taken(program))
+    print(f"{len(files)} files, {megabytes:.0f} MB, {rounds} rounds\n")
+    print("| | MB/s, median | slowest | fastest | CPU s, median | Muniment's rate over it, median | least |")
+    print("|---|---|---|---|---|---|---|")
+    ours = [seconds for seconds, _ in runs["muniment check"]]
+    for name, found in runs.items():
+        rates = [megabytes / seconds for seconds, _ in found]
+        ratios = [seconds / own for (seconds, _), own in zip(found, ours, strict=True)]
+        cpu = statistics.median(cpu for _, cpu in found)
+        print(f"| {name} | {statistics.median(rates):.1f} | {min(rates):.1f} | {max(rates):.1f} | {cpu:.2f}", end=" ")
+        print(f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} |")
 
 
 if __name__ == "__main__":

@@ -199,9 +199,10 @@ class Checker:
             self._fault(offset, "trailer", f"the block is not followed by CRLF CRLF but by {data[:12]!r}")
 
     def _block(self, header: RecordHeader) -> PlainBlock:
-        kind = header.get("warc-type")
-        digest, payload = header.get("warc-block-digest"), header.get("warc-payload-digest")
-        is_http = header.get("content-type").startswith("application/http")
+        value = header.values.get
+        kind, digest = value("warc-type", ""), value("warc-block-digest", "")
+        payload = value("warc-payload-digest", "")
+        is_http = value("content-type", "").startswith("application/http")
         if is_http and kind in {"response", "revisit"}:
             return HttpBlock(
                 digest,
@@ -215,19 +216,21 @@ class Checker:
         return PlainBlock(digest, payload if kind in _WHOLE and not is_http else "")
 
     def _remember(self, header: RecordHeader, offset: int) -> None:
-        record_id = header.get("warc-record-id")
-        is_info = header.get("warc-type") == "warcinfo"
+        values = header.values
+        record_id = values.get("warc-record-id", "")
+        is_info = values.get("warc-type") == "warcinfo"
         if record_id:
             self._ids.named(record_id, offset, warcinfo=is_info)
         if not offset and not is_info:
             self._fault(offset, "warcinfo", "the file does not begin with a warcinfo record")
-        info = header.get("warc-warcinfo-id")
+        info = values.get("warc-warcinfo-id")
         if info and info != self._info:
             self._info = info
             self._ids.used(WARCINFO_ID, info, offset)
-        self._follow(header, offset)
+        if "warc-concurrent-to" in values or "warc-refers-to" in values:
+            self._follow(header, offset)
         self._near.append(record_id)
-        self._dates.append(header.get("warc-date"))
+        self._dates.append(values.get("warc-date", ""))
 
     def _follow(self, header: RecordHeader, offset: int) -> None:
         """Note the records that this one names, unless they are near; those of one capture have one date (§5.4)."""

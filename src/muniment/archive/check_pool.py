@@ -12,12 +12,15 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
+import msgspec
+
 from muniment.archive.check_file import Checker, Read, Stretch
 from muniment.errors import ArchiveError
 
 __all__ = ["Pool"]
 
 _PR_SET_PDEATHSIG = 1
+_READ = msgspec.msgpack.Decoder(Read)
 
 
 class Pool:
@@ -68,7 +71,7 @@ class Pool:
             for ready in wait(list(self._busy)):
                 assert isinstance(ready, Connection)
                 try:
-                    read: Read = ready.recv()
+                    read = _READ.decode(ready.recv_bytes())
                 except (EOFError, ConnectionError):
                     raise ArchiveError("a process of the check was killed; is there enough memory?") from None
                 stretch = self._busy.pop(ready)
@@ -93,6 +96,6 @@ def _serve(connection: Connection, parent: int) -> None:
     while True:
         try:
             stretch: Stretch = connection.recv()
-            connection.send(Checker(stretch).run())
+            connection.send_bytes(msgspec.msgpack.encode(Checker(stretch).run()))
         except (EOFError, OSError):
             return

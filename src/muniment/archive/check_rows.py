@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from muniment.archive.check_file import Fault, Found
-from muniment.archive.index import CAPTURES, SCHEMA
+from muniment.archive.index import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.read import Source, batches, sources
+from muniment.clock import iso_us
 from muniment.errors import ArchiveError
 
 __all__ = ["Index", "differences"]
@@ -32,9 +34,8 @@ _NAMES = (
     "record_id",
     "unchanged",
 )
+_STARTED_AT = _COLUMNS.index("started_at")
 _SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", *_COLUMNS)])
-_DATE = "%Y-%m-%dT%H:%M:%SZ"
-"""With the microseconds: Arrow adds them to the seconds."""
 
 Row = tuple[Any, ...]
 
@@ -47,7 +48,7 @@ class Index:
         self.files: set[str] = set()
         self.rows = 0
         self.faults: list[Fault] = []
-        self._joined: ds.Dataset | None = None
+        self._joined: _Joined | None = None
         self._parts: dict[str, Source] = {}
         try:
             self._open(sources(out))
@@ -61,7 +62,7 @@ class Index:
         self._parts = {source.name: source for source in found if source.name}
         for source in found:
             if not source.name:
-                self._joined = ds.dataset(source.path, format="parquet")
+                self._joined = _Joined(source.path)
             for batch in batches(source, ("warc_file", "error", "url")):
                 self._survey(batch)
 
@@ -75,7 +76,7 @@ class Index:
 
     def compare(self, name: str, start: int, end: int, found: Sequence[Found]) -> Iterator[Fault]:
         """What differs between the records of a stretch of the file `name` and its rows."""
-        rows = self._rows(name, start, end)
+        rows = iter(self._rows(name, start, end))
         row = next(rows, None)
         for record in found:
             while row is not None and row[0] < record.offset:
@@ -94,27 +95,58 @@ class Index:
             yield _lonely(name, row)
             row = next(rows, None)
 
-    def _rows(self, name: str, start: int, end: int) -> Iterator[Row]:
-        offset = ds.field("warc_offset")
-        here = (ds.field("warc_file") == name) & (offset >= start) & (offset < end)
-        tables = []
+    def _rows(self, name: str, start: int, end: int) -> list[Row]:
+        """The rows of a stretch in order of their offsets."""
+        tables: list[Iterator[pa.Table | pa.RecordBatch]] = []
         if self._joined is not None:
-            # row groups whose statistics exclude the stretch are not read
-            tables.append(self._joined.to_table(columns=list(_COLUMNS), filter=here))
+            tables.append(self._joined.groups(name, start, end))
         if name in self._parts:
-            whole = pa.Table.from_batches(batches(self._parts[name], _SCHEMA.names), _SCHEMA)
-            tables.append(whole.filter(here).select(list(_COLUMNS)))
-        for table in tables:
-            yield from _in_order(table.replace_schema_metadata(None))
+            tables.append(iter(batches(self._parts[name], _SCHEMA.names)))
+        rows = [row for table in chain.from_iterable(tables) for row in _chosen(table, name, start, end)]
+        rows.sort(key=itemgetter(0))
+        return rows
 
 
-def _in_order(table: pa.Table) -> Iterator[Row]:
-    ordered = table.sort_by("warc_offset")
-    times: pa.ChunkedArray[Any] = ordered["started_at"].cast(pa.timestamp("us"))
-    dates = pc.strftime(times, format=_DATE)
-    position = _COLUMNS.index("started_at")
-    for batch in ordered.set_column(position, "started_at", dates).to_batches(max_chunksize=4096):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+class _Joined:
+    """`captures.parquet`, read by row groups: Arrow's datasets take long to load (decision 0091)."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open_parquet(path)
+        metadata = self._file.metadata
+        self._groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        self._name, self._offset = SCHEMA.names.index("warc_file"), SCHEMA.names.index("warc_offset")
+
+    def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
+        """The row groups that may hold rows of a stretch, by their statistics, one by one."""
+        for number, group in enumerate(self._groups):
+            here = _may_hold(group.column(self._name), name, name)
+            if here and _may_hold(group.column(self._offset), start, end - 1):
+                yield self._file.read_row_group(number, columns=_SCHEMA.names).select(_SCHEMA.names)
+
+
+def _may_hold(column: pq.ColumnChunkMetaData, least: Any, most: Any) -> bool:
+    statistics = column.statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return bool(statistics.min <= most and statistics.max >= least)
+
+
+def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -> Iterator[Row]:
+    """The rows of a stretch, of which most tables hold few: what lies before and behind them is left in Arrow.
+
+    Nothing is asked of Arrow that needs a scalar, for that loads pandas where it is installed.
+    """
+    offsets = table.column(_SCHEMA.get_field_index("warc_offset")).to_pylist()
+    places = [place for place, offset in enumerate(offsets) if offset is not None and start <= offset < end]
+    if not places:
+        return
+    near = table.slice(places[0], places[-1] - places[0] + 1)
+    held, *columns = (column.to_pylist() for column in near.columns)
+    times: list[Any] = columns[_STARTED_AT]
+    columns[_STARTED_AT] = [iso_us(time) for time in times]
+    for file, row in zip(held, zip(*columns, strict=True), strict=True):
+        if file == name and row[0] is not None and start <= row[0] < end:
+            yield row
 
 
 def _lonely(name: str, row: Row) -> Fault:

@@ -15,7 +15,7 @@ _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _FORTIES = struct.Struct(">BIBIBIBI").unpack
 _LABEL = re.compile(r"sha1:[A-Z2-7]{32}\Z")
 # From the digits of RFC 4648 to those that `int` reads.
-_DIGITS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_DIGITS = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
 
 
 def sha1_label(digest: bytes) -> str:
@@ -32,7 +32,7 @@ def sha1_label(digest: bytes) -> str:
 
 def sha1_hex(label: str) -> str:
     """The forty hexadecimal digits of a digest that is spelled as `sha1_label` does; any other spelling as it is."""
-    return f"{int(label[5:].translate(_DIGITS), 32):040x}" if _LABEL.match(label) else label
+    return f"{int(label[5:].encode().translate(_DIGITS), 32):040x}" if _LABEL.match(label) else label
 
 
 def sha1_of(head: bytes, pieces: Iterable[bytes] = ()) -> bytes:

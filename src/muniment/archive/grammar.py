@@ -12,7 +12,7 @@ __all__ = ["RecordHeader", "parse_header", "violations"]
 
 _NAME = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z", re.ASCII)
-_ID = re.compile(r"<[^\s<>]+:[^\s<>]+>\Z")
+_ID = re.compile(r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]+>\Z")
 _DIGITS = re.compile(r"[0-9]{1,18}\Z")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]*\Z")
 
@@ -47,6 +47,12 @@ _SHAPES: dict[str, Callable[[str], object]] = {
     "warc-truncated": _TRUNCATED.match,
 }
 
+_ALWAYS_NEW = frozenset({"warc-record-id", "warc-block-digest", "warc-payload-digest", "content-length"})
+"""Fields whose lines hardly ever come again."""
+_MOST_LINES = 4096
+_MOST_LINE = 256
+_lines: dict[bytes, tuple[str, str]] = {}
+
 
 class RecordHeader(Struct, frozen=True):
     """A record's version and its fields, names in lower case, in order."""
@@ -57,6 +63,8 @@ class RecordHeader(Struct, frozen=True):
     """Lines that are no field."""
     values: dict[str, str]
     """One value of each field."""
+    valid: bool = False
+    """Every line is a field, and every value is known to have the shape that its field asks for."""
 
     def get(self, name: str) -> str:
         """The value of a field, or the empty string."""
@@ -70,18 +78,41 @@ class RecordHeader(Struct, frozen=True):
 
 
 def parse_header(block: bytes) -> RecordHeader:
-    """The header whose lines end with CRLF, without the empty line at its end."""
+    """The header whose lines end with CRLF, without the empty line at its end.
+
+    Most lines stand in many records, and are read once; a block with a line that is not as it should be is read anew.
+    """
     version, *lines = block.split(b"\r\n")
-    text = b"\n".join(lines)
+    known = _lines.get
     try:
-        pairs = [line.split(":", 1) for line in text.decode().split("\n")]
-        fields = tuple([(_lower(name), value.strip(" \t")) for name, value in pairs])
+        fields = tuple([known(line) or _valid_line(line) for line in lines])
     except ValueError:
         return _parse_lines(version, lines)
-    values = dict(fields)
-    if "" in values or len(pairs) != len(lines) or b"\r" in text:
-        return _parse_lines(version, lines)
-    return RecordHeader(version.decode("latin-1"), fields, (), values)
+    return RecordHeader(version.decode("latin-1"), fields, (), dict(fields), valid=True)
+
+
+def _valid_line(line: bytes) -> tuple[str, str]:
+    """The field of a line; raises ValueError when it is none, or has no valid value."""
+    raw, colon, rest = line.partition(b":")
+    if not colon or len(raw) > _MOST_LINE:
+        raise ValueError(line)
+    name, match = _name(raw)
+    value = rest.decode().strip(" \t")
+    if not name or "\n" in value or "\r" in value or (match and not match(value)):
+        raise ValueError(line)
+    pair = name, value
+    if name not in _ALWAYS_NEW and len(line) <= _MOST_LINE:
+        if len(_lines) >= _MOST_LINES:
+            _lines.clear()
+        _lines[line] = pair
+    return pair
+
+
+@lru_cache(maxsize=1024)
+def _name(raw: bytes) -> tuple[str, Callable[[str], object] | None]:
+    """A field's name, empty when it is none, and what its value must match."""
+    name = _lower(raw.decode("latin-1"))
+    return name, _SHAPES.get(name)
 
 
 def _parse_lines(version: bytes, lines: list[bytes]) -> RecordHeader:
@@ -102,31 +133,31 @@ def _field(line: bytes) -> tuple[str, str] | None:
     return lower, value.strip(" \t")
 
 
-@lru_cache(maxsize=1024)
 def _lower(name: str) -> str:
-    # the same few names stand in every record
     return name.lower() if _NAME.match(name) else ""
 
 
-def violations(header: RecordHeader, *, own: bool = True) -> Iterator[tuple[str, str]]:
+def violations(header: RecordHeader, *, own: bool = True) -> list[tuple[str, str]]:
     """What is wrong with a header, as (fault code, text).
 
     `own` asks for what Muniment writes, too: WARC 1.1, and a Warcinfo-ID on every record.
     """
-    if header.version != "WARC/1.1" and (own or header.version not in _VERSIONS):
-        yield "version", f"version line is {header.version[:40]!r}"
-    for line in header.bad_lines:
-        yield "header", f"not a field: {line}"
     values = header.values
     kind = values.get("warc-type", "")
     identical = values.get("warc-profile", "").endswith("/identical-payload-digest")
     empty = values.get("content-length", "0") == "0"
     shape = _shape(tuple([name for name, _ in header.fields]), kind, identical, empty, own)
-    yield from shape.faults
-    for position, match in shape.values:
-        name, value = header.fields[position]
-        if not match(value):
-            yield "field", f"{name} has no valid value: {value[:80]!r}"
+    found = []
+    if header.version != "WARC/1.1" and (own or header.version not in _VERSIONS):
+        found.append(("version", f"version line is {header.version[:40]!r}"))
+    found += [("header", f"not a field: {line}") for line in header.bad_lines]
+    found += shape.faults
+    if not header.valid:
+        for position, match in shape.values:
+            name, value = header.fields[position]
+            if not match(value):
+                found.append(("field", f"{name} has no valid value: {value[:80]!r}"))
+    return found
 
 
 class _Shape(Struct, frozen=True):

@@ -16,10 +16,12 @@ _ERROR: type[Exception] = cast("type[Exception]", isal_zlib.error)
 _GZIP = 31
 _MAGIC = b"\x1f\x8b"
 _DEFLATED = _MAGIC + b"\x08"
+_USUAL = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+"""The header of the members that Muniment writes, and ISA-L."""
 _RECORD = b"WARC/"
 _BLOCK = 1 << 20
 _FIRST = 8 << 10
-"""The first step into a member; small, since what is read past its end is copied by the inflater."""
+"""The first step into a member whose end is not known; what is read past the end is copied by the inflater."""
 _MOST = 256 << 10
 _STEP = 64 << 10
 """What is searched at once for a member's beginning."""
@@ -52,7 +54,7 @@ class MemberReader:
         if bytes(self._window(2)) != _MAGIC:
             raise DamageError("not a gzip member")
         inflater = isal_zlib.decompressobj(_GZIP)
-        step = _FIRST
+        step = self._likely_length()
         held: list[bytes] = []
         size = 0
         while not inflater.eof:
@@ -67,16 +69,30 @@ class MemberReader:
             if not window and not inflater.eof:
                 raise DamageError("the file ends inside a gzip member")
             self.position += len(window) - len(inflater.unused_data)
-            step = min(step * 4, _MOST)
+            step = min(max(step * 4, _FIRST), _MOST)
         if held:
             yield held[0] if len(held) == 1 else b"".join(held)
+
+    def _likely_length(self) -> int:
+        """Up to what looks like the next member: to inflate it in one step costs the least. Nothing relies on it."""
+        start = self.position - self._base
+        if not self._buffer.startswith(_USUAL, start):
+            return _FIRST
+        if (found := self._buffer.find(_USUAL, start + 1)) < 0 and start:
+            self._fill()
+            start, found = 0, self._buffer.find(_USUAL, 1)
+        return found - start if found > 0 else _FIRST
 
     def _window(self, size: int) -> memoryview:
         start = self.position - self._base
         if start + size > len(self._buffer) and self._base + len(self._buffer) < self._limit:
-            self._buffer = os.pread(self._fd, min(_BLOCK, self._limit - self.position), self.position)
-            self._base, start = self.position, 0
+            self._fill()
+            start = 0
         return memoryview(self._buffer)[start : start + size]
+
+    def _fill(self) -> None:
+        self._buffer = os.pread(self._fd, min(_BLOCK, self._limit - self.position), self.position)
+        self._base = self.position
 
 
 def next_record(path: Path, start: int, end: int) -> int:

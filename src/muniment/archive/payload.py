@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muniment.archive.digests import sha1_hex
 from muniment.rules.chunked import ChunkWalker
@@ -17,12 +17,13 @@ _EMPTY_LINE = re.compile(rb"\n\r?\n")
 _HTTP_1 = re.compile(rb"HTTP/1\.")
 _MOST_HEAD = 16 << 20
 _USUAL_HEAD = 4 << 10
+_SHA1 = hashlib.sha1(usedforsecurity=False)
 
 
 def new_hash(label: str) -> hashlib._Hash:
     """A hash by the label of a WARC digest; SHA-1 when it is missing or unknown."""
     if label.startswith("sha1:"):
-        return hashlib.sha1(usedforsecurity=False)
+        return _SHA1.copy()
     try:
         return hashlib.new(label.partition(":")[0], usedforsecurity=False)
     except ValueError:
@@ -31,7 +32,7 @@ def new_hash(label: str) -> hashlib._Hash:
 
 def digest_matches(value: str, digest: hashlib._Hash) -> bool:
     """Whether a digest field names this digest: base32 in upper case, or hexadecimal in lower case."""
-    if digest.name == "sha1" and sha1_hex(value) == digest.hexdigest():
+    if sha1_hex(value) == digest.hexdigest():
         return True
     label, _, text = value.partition(":")
     # SHAKE has no length of its own
@@ -56,10 +57,11 @@ class PlainBlock:
         if self._payload is not self._hash:
             self._payload.update(data)
 
-    def faults(self) -> Iterator[tuple[str, str]]:
+    def faults(self) -> Iterable[tuple[str, str]]:
         """What is wrong with the block, as (fault code, text), once it is complete."""
-        yield from self._block_faults()
-        yield from self._payload_faults()
+        if self._payload_wanted:
+            return (*self._block_faults(), *self._payload_faults())
+        return self._block_faults()
 
     def _block_faults(self) -> Iterator[tuple[str, str]]:
         if self._wanted and not digest_matches(self._wanted, self._hash):

@@ -4,6 +4,7 @@ import gzip
 import zlib
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from muniment.archive.check import check
@@ -231,6 +232,32 @@ def test_doubled_and_missing_rows(sound):
     assert [f.text.split(":")[0] for f in check(sound.out).faults] == ["the record has more than one row"]
     rewrite(sound.journal(), [kept[0], *kept[2:]])
     assert [f.text.split(":")[0] for f in check(sound.out).faults] == ["the response record has no row"]
+
+
+def test_rows_in_any_order_and_groups_are_found(sound):
+    """Another program may sort the index anew, leave out its statistics, or make small row groups."""
+    join(sound.out, sound.parts)
+    path = sound.out / "captures.parquet"
+    table = pq.read_table(path)
+    turned = table.take(list(range(table.num_rows))[::-1])
+    for statistics in (True, False):
+        pq.write_table(turned, path, row_group_size=2, write_statistics=statistics)
+        result = check(sound.out)
+        assert (result.faults, result.rows) == ((), 3)
+    pq.write_table(turned.slice(1), path)
+    assert [f.text.split(":")[0] for f in check(sound.out).faults] == ["the response record has no row"]
+
+
+def test_what_looks_like_a_member_inside_another(directory):
+    """The next member's beginning is guessed from its first bytes, which a stored body may hold as well."""
+    segment = directory.segment()
+    image = (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + b"picture" * 100) * 3000
+    for number in range(3):
+        url = f"http://a.example/{number}"
+        segment.write(exchange(url, image, headers=(("Content-Type", "image/png"),)), page_context())
+    segment.seal()
+    result = check(directory.out)
+    assert (result.faults, result.records) == ((), 10)
 
 
 def test_a_running_directory_is_read_up_to_its_journal(directory):
