@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
+
+if TYPE_CHECKING:
+    import brotli
+    from backports.zstd import ZstdDecompressor
 
 __all__ = ["decode"]
 
 _MOST_CODINGS = 3
 """Codings one in another that are removed: each may cost a whole limit, and a header has room for 100,000 names."""
 _MOST_MEMBERS = 2_000
-"""Gzip members of one payload that are read; hostile ones are empty, and so do not count towards the limit."""
+"""Gzip members, or frames of zstd, of one payload that are read: hostile ones are empty, and count towards no limit."""
 _STEP = 64 << 10
 """Bytes given to an inflater at once: what it does not use is copied at the end of every member."""
 _GZIP = frozenset({"gzip", "x-gzip"})
+_ZSTD_WINDOW_LOG = 23
+"""8 MiB, the largest window that HTTP allows (RFC 9659)."""
 
 
 def decode(payload: bytes, coding: str, limit: int) -> bytes:
@@ -32,18 +41,41 @@ def decode(payload: bytes, coding: str, limit: int) -> bytes:
         elif name == "deflate":
             # zlib as the RFC says, or bare deflate as some servers send
             payload = _inflate(payload, 15, limit) or _inflate(payload, -15, limit)
+        elif name == "br":
+            payload = _unbrotli(payload, limit)
+        elif name == "zstd":
+            payload = _unzstd(payload, limit)
         else:
             return b""
     return payload[:limit]
 
 
 def _inflate(data: bytes, window: int, limit: int) -> bytes:
+    return _before_damage(_inflated(data, window, limit), IsalError)  # type: ignore[arg-type]  # its stub hides what it is
+
+
+def _unbrotli(data: bytes, limit: int) -> bytes:
+    # few servers send these unasked: loaded for the first one that does
+    import brotli  # noqa: PLC0415
+
+    return _before_damage(_unbrotlied(brotli.Decompressor(), data, limit), brotli.error)
+
+
+def _unzstd(data: bytes, limit: int) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+
+    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
+    return _before_damage(_unzstded(lambda: zstd.ZstdDecompressor(options=options), data, limit), zstd.ZstdError)
+
+
+def _before_damage(decoded: Iterator[bytes], damage: type[Exception]) -> bytes:
     pieces: list[bytes] = []
-    try:
-        for piece in _inflated(data, window, limit):
+    with suppress(damage):
+        for piece in decoded:
             pieces.append(piece)  # noqa: PERF402 - what came before the damage is kept
-    except IsalError:  # type: ignore[misc]  # its stub hides that it is an exception
-        pass
     return b"".join(pieces)
 
 
@@ -59,5 +91,36 @@ def _inflated(data: bytes, window: int, room: int) -> Iterator[bytes]:
         step = stream.unconsumed_tail or data[at : at + _STEP]
         piece = stream.decompress(step, room)
         at += len(step) - len(stream.unconsumed_tail) - len(stream.unused_data)
+        room -= len(piece)
+        yield piece
+
+
+def _unbrotlied(stream: brotli.Decompressor, data: bytes, room: int) -> Iterator[bytes]:
+    at = 0
+    while room > 0 and not stream.is_finished():
+        step = data[at : at + _STEP] if stream.can_accept_more_data() else b""
+        if not step and stream.can_accept_more_data():
+            return
+        piece = stream.process(step, output_buffer_limit=room)
+        at += len(step)
+        room -= len(piece)
+        yield piece
+
+
+def _unzstded(new_stream: Callable[[], ZstdDecompressor], data: bytes, room: int) -> Iterator[bytes]:
+    at = frames = 0
+    stream = new_stream()
+    while room > 0:
+        if stream.eof:
+            at -= len(stream.unused_data)
+            frames += 1
+            if frames >= _MOST_MEMBERS:
+                return
+            stream = new_stream()
+        step = data[at : at + _STEP] if stream.needs_input else b""
+        if not step and stream.needs_input:
+            return
+        piece = stream.decompress(step, room)
+        at += len(step)
         room -= len(piece)
         yield piece

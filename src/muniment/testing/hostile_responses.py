@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import gzip
 import struct
+import sys
 import zlib
 from dataclasses import dataclass
 from functools import cache
 
+import brotli
 from isal import isal_zlib
 
 from muniment.testing.raw_server import Close, Flood, Pause, Script, Send, Stall
 
-__all__ = ["FORGED", "HOSTILE", "MOST_BODY", "Hostile", "bomb", "hostile_scripts", "html"]
+__all__ = ["FORGED", "HOSTILE", "MOST_BODY", "Hostile", "bomb", "brotli_bomb", "hostile_scripts", "html", "zstd_bomb"]
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MOST_BODY = 60 << 20
 FORGED = b"<p>forged: this answers nothing that was asked</p>"
@@ -88,6 +95,21 @@ def _never(name: str, *script: Send | Flood | Stall, failure: str, status: int =
     return Hostile(name, script, status=status, failure=failure, truncated=truncated)
 
 
+@cache
+def brotli_bomb(size: int) -> bytes:
+    """`size` zero bytes, a multiple of 1 MiB, as brotli."""
+    stream = brotli.Compressor(quality=1)
+    pieces: list[bytes] = [stream.process(bytes(_MIB)) for _ in range(size // _MIB)]
+    return b"".join([*pieces, stream.finish()])
+
+
+@cache
+def zstd_bomb(size: int) -> bytes:
+    """The same as one frame of zstd."""
+    stream = zstd.ZstdCompressor()
+    return b"".join(stream.compress(bytes(_MIB)) for _ in range(size // _MIB)) + stream.flush()
+
+
 _EMPTY_MEMBERS = gzip.compress(b"", mtime=0) * 100_000
 _SURPLUS = _OK + b"Content-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(FORGED) + FORGED
 _CHAIN = 30
@@ -134,8 +156,10 @@ HOSTILE: tuple[Hostile, ...] = (
     _coded("codings-endless", b"gzip, " * 20_000 + b"gzip", bomb(_MIB, 2)),
     _coded("deflate-bomb", b"deflate", zlib.compress(b"\0" * (8 << 20), 1)),
     _coded("gzip-members-empty", b"gzip", _EMPTY_MEMBERS),
-    _coded("brotli", b"br", b"\x8b\xff\xff\x80" * 1000),
-    _coded("zstd", b"zstd", b"\x28\xb5\x2f\xfd" + b"\xff" * 4000),
+    _coded("brotli-damaged", b"br", b"\x8b\xff\xff\x80" * 1000),
+    _coded("brotli-bomb", b"br", brotli_bomb(1 << 30)),
+    _coded("zstd-damaged", b"zstd", b"\x28\xb5\x2f\xfd" + b"\xff" * 4000),
+    _coded("zstd-bomb", b"zstd", zstd_bomb(1 << 30)),
     _page("tags-deep", b"<div>" * 100_000),
     _page("tags-open", b"<b id=1><p>" * 30_000),
     _page("nul-bytes", b"<p>\0\0\0</p>\0" * 1000),

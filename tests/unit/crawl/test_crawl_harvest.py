@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import zlib
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,6 +165,7 @@ CODINGS = {
     "x-gzip": gzip.compress,
     "GZIP": gzip.compress,
     "deflate": zlib.compress,
+    "br": brotli.compress,
     "identity": bytes,
 }
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import random
+import sys
 import time
 import zlib
+from collections.abc import Callable
 
+import brotli
 import pytest
 
 from muniment.extract import html
 from muniment.extract.coding import decode
-from muniment.testing.hostile_responses import bomb
+from muniment.testing.hostile_responses import bomb, brotli_bomb, zstd_bomb
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LIMIT = 1 << 20
 
@@ -27,6 +36,38 @@ def test_no_more_comes_out_than_is_asked_for(coding: str, data: bytes) -> None:
 
 def test_a_deflate_bomb_is_bounded_too() -> None:
     assert len(decode(zlib.compress(b"\0" * (8 << 20)), "deflate", LIMIT)) == LIMIT
+
+
+@pytest.mark.parametrize(("coding", "press"), [("br", brotli.compress), ("zstd", zstd.compress)])
+def test_brotli_and_zstd_are_bounded_cut_and_damaged_like_the_others(coding: str, press: Callable[..., bytes]) -> None:
+    text = random.Random(3).randbytes(150_000).hex().encode()
+    data = press(text)
+    assert decode(data, coding, LIMIT) == text
+    assert decode(data, coding, 1000) == text[:1000]
+    cut = decode(data[:-20_000], coding, LIMIT)
+    assert cut
+    assert text.startswith(cut)
+    assert decode(b"nonsense" * 99, coding, LIMIT) == b""
+    assert decode(b"", coding, LIMIT) == b""
+    assert decode(gzip.compress(data), f"{coding}, gzip", LIMIT) == text
+
+
+@pytest.mark.parametrize(("coding", "bomb"), [("br", brotli_bomb(1 << 30)), ("zstd", zstd_bomb(1 << 30))])
+def test_their_bombs_give_no_more_than_is_asked_for(coding: str, bomb: bytes) -> None:
+    assert len(decode(bomb, coding, LIMIT)) == LIMIT
+
+
+def test_frames_of_zstd_one_after_another_are_one_text_and_not_without_end() -> None:
+    frames = [zstd.compress(b"%d " % n * 99) for n in range(500)]
+    assert decode(b"".join(frames), "zstd", LIMIT) == b"".join(b"%d " % n * 99 for n in range(500))
+    started = time.process_time()
+    assert decode(zstd.compress(b"") * 500_000, "zstd", LIMIT) == b""
+    assert time.process_time() - started < 2
+
+
+def test_a_window_that_http_forbids_is_not_allocated() -> None:
+    large = zstd.compress(random.Random(4).randbytes(64 << 20), options={zstd.CompressionParameter.window_log: 26})
+    assert decode(large, "zstd", LIMIT) == b""
 
 
 def test_empty_members_take_no_time() -> None:
