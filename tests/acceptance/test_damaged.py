@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 from crawled import wait_until
+from processes import children
 from warc_reading import captures
 
 from muniment.archive.journal import entries
@@ -155,10 +156,10 @@ def test_a_walker_that_is_killed_leaves_its_file_to_the_end(muniment: Any, tmp_p
         killed: list[int] = []
 
         def kill_walkers() -> bool:
-            for child in psutil.Process(process.pid).children():
-                if "index" in child.cmdline():
-                    child.send_signal(signal.SIGKILL)
-                    killed.append(child.pid)
+            for walker in children(process.pid, "index"):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    walker.kill()
+                    killed.append(walker.pid)
             return len(set(killed)) >= 2
 
         wait_until(kill_walkers, "two walkers to kill", 60)

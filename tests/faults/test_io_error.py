@@ -10,6 +10,7 @@ import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 
 from muniment.testing.faulty_disk import FaultyDisk, faulty_disk
+from muniment.testing.gated_site import Answer
 
 
 @pytest.fixture
@@ -56,3 +57,38 @@ def says_what_to_do(code: int, stderr: str) -> None:
     [line] = stderr.splitlines()
     assert line.startswith("muniment: ")
     assert "look after the disk, then give the same command again" in line
+
+
+def test_an_error_while_the_index_is_written(muniment: Callable[..., Any], disk: FaultyDisk) -> None:
+    """The crawl has no page left, and is not over: the same command makes the index, and asks for nothing."""
+    out = disk.place / "out"
+    with a_site() as site:
+        command = ("crawl", site.url, "-o", out, *PACE, "--quiet")
+        disk.fail("sync", "captures.parquet*")
+        failed = muniment(*command)
+        assert failed.code == 1
+        [line] = failed.stderr.splitlines()
+        assert "captures.parquet" in line
+        assert "give the same command again" in line
+        assert disk.mend()
+        asked = len(site.requests)
+        done = muniment(*command)
+        assert (done.code, done.stderr, len(site.requests) - asked) == (0, "", 0)
+        is_whole(muniment, out, site)
+
+
+def test_a_large_body_that_cannot_be_kept_is_no_failure_of_its_page(
+    muniment: Callable[..., Any], disk: FaultyDisk
+) -> None:
+    out = disk.place / "out"
+    with a_site() as site:
+        site.pages["/p7"] = Answer(bytes(3 << 20), headers=(("Content-Type", "image/png"),))
+        command = ("crawl", site.url, "-o", out, *PACE, "--tries", 1, "--quiet")
+        disk.fail("write", "tmp*")
+        failed = muniment(*command)
+        says_what_to_do(failed.code, failed.stderr)
+        assert disk.mend()
+        assert not events(out, "fail")
+        done = muniment(*command)
+        assert (done.code, done.stderr) == (0, "")
+        is_whole(muniment, out, site)

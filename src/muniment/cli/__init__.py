@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from muniment import __version__
-from muniment.errors import MunimentError
+from muniment.errors import NO_MEMORY, MunimentError
 
 __all__ = ["entry", "main"]
 
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _complain(str(error))
         sys.exit(error.exit_code)
     except MemoryError:
-        _complain("no more memory; give the same command again, with a smaller --workers or --inflight")
+        _complain(NO_MEMORY)
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 import uvloop
+from processes import children
 
 from muniment.crawl import messages as say
 from muniment.crawl.messages import Frames
@@ -166,7 +167,7 @@ def test_an_index_process_that_is_killed_before_it_is_told_to_join_is_an_error_o
 
     async def killed() -> None:
         made = await Indexer.start([lock], tmp_path)
-        [child] = [one for one in psutil.Process().children() if str(tmp_path) in one.cmdline()]
+        [child] = children(os.getpid(), str(tmp_path))
         child.kill()
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
         await made.done()
