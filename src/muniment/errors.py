@@ -41,7 +41,7 @@ NO_MEMORY = "no more memory; give the same command again, with a smaller --worke
 
 
 def advice(number: int | None) -> str:
-    """What to do about an error of the operating system, by its number: the end of a line, empty for nothing special."""
+    """What to do about an error of the operating system, by its number: the end of a line, or nothing."""
     return _ADVICE.get(number or 0, "")
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import psutil
 from crawled import wait_until
-from processes import children
 from warc_reading import captures
 
 from muniment.archive.journal import entries
+from processes import children
 
 PAGES = 12
 CRAWL = ("--no-robots", "--no-sitemaps", "--workers", 1, "--quiet")

@@ -8,9 +8,9 @@ from typing import Any
 
 import psutil
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
-from processes import children
 
 from muniment.testing.gated_site import Answer
+from processes import children
 
 
 def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A disk that reports I/O errors ends a run with one line, loses nothing, and the same command goes on once it is mended."""
+"""A disk that reports I/O errors ends a run with one line and loses nothing; mended, it lets the same command go on."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_an_error_while_pages_are_recorded(
         done = muniment(*command)
         assert (done.code, done.stderr) == (0, "")
         is_whole(muniment, out, site)
-        again = [path for path in PATHS if site.url.rstrip("/") + path in captured and site.counts()[path] > asked[path]]
+        again = [
+            path for path in PATHS if site.url.rstrip("/") + path in captured and site.counts()[path] > asked[path]
+        ]
         assert not again, "what was captured is kept"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import psutil
 from broken_machine import PACE, a_site, events, is_whole
-from processes import children
 
 from muniment.testing.gated_site import Answer
+from processes import children
 
 HTML = (("Content-Type", "text/html"),)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
-from processes import children
 
 from muniment.testing.gated_site import Answer, GatedSite
+from processes import children
 
 ONE_EACH = (("Content-Type", "text/html"), ("Connection", "close"))
 """Every request needs a connection of its own, and so a descriptor."""

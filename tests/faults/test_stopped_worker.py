@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children
 
 from muniment.testing.gated_site import Answer, GatedSite
+from processes import children
 
 SHORT = """
 from functools import partial

@@ -129,7 +129,7 @@ def _forget(descriptor: int, after: int, length: int) -> None:
 
 
 class _Through:
-    """Passes what the kernel asks on to a directory. A node is known by a descriptor of its file, which outlives names."""
+    """Passes what the kernel asks on to a directory. A node is a descriptor of its file, which outlives names."""
 
     def __init__(self, beneath: Path, faults: _Faults, without: tuple[str, ...]) -> None:
         self._faults, self._without = faults, without
@@ -140,10 +140,11 @@ class _Through:
         self._synced: dict[tuple[int, int], int] = {}
         """How long a file was when it was synced last."""
         self.answers: dict[int, fuse.Answer] = {
-            1: self._look_up, 3: self._attributes, 4: self._change, 8: self._make_node, 9: self._make_directory, 10: self._unlink,
-            11: self._remove_directory, 12: self._rename, 14: self._open, 15: self._read, 16: self._write,
-            17: self._room, 18: self._release, 20: self._sync, 27: self._open_directory, 28: self._list,
-            29: self._release_directory, 30: self._sync, 32: self._lock, 35: self._create, 45: self._rename_by_flags,
+            1: self._look_up, 3: self._attributes, 4: self._change, 8: self._make_node, 9: self._make_directory,
+            10: self._unlink, 11: self._remove_directory, 12: self._rename, 14: self._open, 15: self._read,
+            16: self._write, 17: self._room, 18: self._release, 20: self._sync, 27: self._open_directory,
+            28: self._list, 29: self._release_directory, 30: self._sync, 32: self._lock, 35: self._create,
+            45: self._rename_by_flags,
         }  # fmt: skip
 
     # -- names
@@ -203,7 +204,7 @@ class _Through:
     def _change(self, node: int, raw: bytes) -> bytes:
         valid, _, _, size, _, *_, mode, _, _, _, _ = struct.unpack_from("<IIQQQQQQIIIIIIII", raw)
         if valid & 1:
-            os.chmod(_proc(self._nodes[node]), mode & 0o7777)
+            Path(_proc(self._nodes[node])).chmod(mode & 0o7777)
         if valid & 8:
             os.truncate(_proc(self._nodes[node]), size)
         return self._attributes(node, b"")
@@ -267,7 +268,7 @@ class _Through:
 
     def _open_directory(self, node: int, _raw: bytes) -> bytes:
         descriptor = os.open(_proc(self._nodes[node]), os.O_RDONLY | os.O_DIRECTORY)
-        self._listed[descriptor] = [".", "..", *os.listdir(descriptor)]
+        self._listed[descriptor] = [".", "..", *(path.name for path in Path(_proc(descriptor)).iterdir())]
         return struct.pack("<QII", descriptor, 0, 0)
 
     def _list(self, _node: int, raw: bytes) -> bytes:
@@ -303,7 +304,7 @@ if __name__ == "__main__":
     try:
         _serve(
             *(Path(_where), Path(_mounted), tuple(_lacking)),
-            sys.stdin.buffer.raw,
+            os.fdopen(0, "rb", buffering=0),
             lambda text: print(text, flush=True),
         )
     except RuntimeError as _error:

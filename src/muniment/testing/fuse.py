@@ -98,7 +98,7 @@ def _answered(device: int, message: bytes, answers: Mapping[int, Answer], flags:
             os.write(device, _SAID.pack(_SAID.size + len(said), -failed, number) + said)
         except FileNotFoundError:
             pass  # whoever asked was interrupted
-    return operation != _DESTROY
+    return bool(operation != _DESTROY)
 
 
 def attributes(found: os.stat_result) -> bytes:

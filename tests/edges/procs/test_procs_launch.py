@@ -15,13 +15,13 @@ from pathlib import Path
 import psutil
 import pytest
 import uvloop
-from processes import children
 
 from muniment.crawl import messages as say
 from muniment.crawl.messages import Frames
 from muniment.errors import ArchiveError
 from muniment.procs.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
+from processes import children
 
 PARENT = """
 import os, subprocess, sys
