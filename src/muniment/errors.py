@@ -15,10 +15,7 @@ The network's failures are not exceptions: they are values (`model.failure.Failu
 
 from __future__ import annotations
 
-import errno
-
 __all__ = [
-    "NO_MEMORY",
     "ArchiveError",
     "BusyError",
     "DiskFullError",
@@ -28,21 +25,7 @@ __all__ = [
     "StoppedError",
     "TrackerError",
     "UsageError",
-    "advice",
 ]
-
-_LOOK = "; look after the disk, then give the same command again"
-_RAISE = "; raise the limit (ulimit -n), then give the same command again"
-_ADVICE = {errno.EIO: _LOOK, errno.EROFS: _LOOK, errno.EMFILE: _RAISE, errno.ENFILE: _RAISE}
-
-
-NO_MEMORY = "no more memory; give the same command again, with a smaller --workers or --inflight"
-"""What a MemoryError means for a person."""
-
-
-def advice(number: int | None) -> str:
-    """What to do about an error of the operating system, by its number: the end of a line, or nothing."""
-    return _ADVICE.get(number or 0, "")
 
 
 class MunimentError(Exception):

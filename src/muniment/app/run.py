@@ -31,7 +31,8 @@ from muniment.crawl.limits import Limits, no_room
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Summary
 from muniment.crawl.shelf import Shelf
-from muniment.errors import NO_MEMORY, DiskFullError, MunimentError, UsageError, advice
+from muniment.errors import DiskFullError, MunimentError, UsageError
+from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors

@@ -6,7 +6,8 @@ import errno
 import os
 from pathlib import Path
 
-from muniment.errors import ArchiveError, DiskFullError, advice
+from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.advice import advice
 from muniment.model.failure import NO_ROOM, Failure
 
 __all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sync_directory", "sync_path"]

@@ -11,7 +11,8 @@ from typing import NoReturn
 import click
 
 from muniment import __version__
-from muniment.errors import NO_MEMORY, MunimentError
+from muniment.errors import MunimentError
+from muniment.model.advice import NO_MEMORY
 
 __all__ = ["entry", "main"]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError, advice
+from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
+from muniment.model.advice import advice
 
 __all__ = [
     "CHANNEL_VARIABLE",
