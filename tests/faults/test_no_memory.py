@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from broken_machine import PACE, a_site, events, is_whole
 
 from muniment.testing.gated_site import Answer
@@ -16,22 +17,23 @@ from processes import children
 HTML = (("Content-Type", "text/html"),)
 
 
-def no_more_memory_for(pid: int) -> None:
-    """The process keeps the addresses that it has, and gets no others."""
-    now = psutil.Process(pid).memory_info().vms
+def no_more_memory_for(pid: int, but: int = 0) -> None:
+    """The process keeps the addresses that it has, and gets no others but so many."""
+    most = psutil.Process(pid).memory_info().vms + but
     _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
-    resource.prlimit(pid, resource.RLIMIT_AS, (now, hard))
+    resource.prlimit(pid, resource.RLIMIT_AS, (most, hard))
 
 
-def test_a_worker_that_gets_no_more_memory_is_replaced(muniment: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("but", [0, 8 << 20], ids=["while it receives", "while it looks for links"])
+def test_a_worker_that_gets_no_more_memory_is_replaced(muniment: Callable[..., Any], tmp_path: Path, but: int) -> None:
     out = tmp_path / "out"
     with a_site(after=0.1) as site:
         process = None
 
         def large(_: object) -> Answer:
-            if not events(out, "fail") and site.counts()["/p7"] == 1:
+            if site.counts()["/p7"] == 1:
                 [worker] = children(process.pid, "worker")
-                no_more_memory_for(worker.pid)
+                no_more_memory_for(worker.pid, but)
             return Answer(b"<p>" + b"x" * (24 << 20), headers=HTML)
 
         site.pages["/p7"] = large
@@ -47,7 +49,7 @@ def test_a_worker_that_gets_no_more_memory_is_replaced(muniment: Callable[..., A
 
 def test_an_orchestrator_that_gets_no_more_memory_ends_the_run(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    links = "".join(f"<a href='http://elsewhere.example/{number}/{'x' * 400}'>x</a>" for number in range(20_000))
+    links = "".join(f"<a href='http://elsewhere.example/{number}/{'x' * 2000}'>x</a>" for number in range(3_000))
     with a_site(after=0.1) as site:
         process = None
 
