@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from crawled import wait_until
 from warc_reading import captures
 
 from muniment.archive.journal import entries
+from processes import children
 
 PAGES = 12
 CRAWL = ("--no-robots", "--no-sitemaps", "--workers", 1, "--quiet")
@@ -158,10 +160,10 @@ def test_a_walker_that_is_killed_leaves_its_file_to_the_end(muniment: Any, tmp_p
         killed: list[int] = []
 
         def kill_walkers() -> bool:
-            for child in psutil.Process(process.pid).children():
-                if "index" in child.cmdline():
-                    child.send_signal(signal.SIGKILL)
-                    killed.append(child.pid)
+            for walker in children(process.pid, "index"):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    walker.kill()
+                    killed.append(walker.pid)
             return len(set(killed)) >= 2
 
         wait_until(kill_walkers, "two walkers to kill", 60)

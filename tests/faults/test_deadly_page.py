@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,7 @@ import psutil
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 
 from muniment.testing.gated_site import Answer
-
-
-def workers(orchestrator: psutil.Process) -> list[psutil.Process]:
-    """Those of its processes that fetch; others walk the files of the killed."""
-    return [process for process in orchestrator.children() if process.cmdline()[-1:] == ["worker"]]
+from processes import children
 
 
 def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Callable[..., Any], tmp_path: Path) -> None:
@@ -26,8 +20,8 @@ def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Call
 
         def deadly(_: object) -> Answer:
             # as the kernel does when memory runs out
-            for worker in workers(psutil.Process(process.pid)):
-                os.kill(worker.pid, signal.SIGKILL)
+            for worker in children(process.pid, "worker"):
+                worker.kill()
             return Answer("too late")
 
         site.pages["/p7"] = deadly
@@ -51,7 +45,7 @@ def test_lost_workers_leave_no_descriptor_and_no_memory_behind(muniment: Callabl
             finished = len(events(out, "capture"))
             wait_for(lambda: len(events(out, "capture")) > finished + 1, "some pages")  # noqa: B023
             sizes.append((orchestrator.num_fds(), orchestrator.memory_info().rss))
-            [worker] = workers(orchestrator)
+            [worker] = children(process.pid, "worker")
             worker.kill()
             wait_for(lambda: len(events(out, "worker")) >= 2 * lost + 3, "another worker")  # noqa: B023
         _, stderr = process.communicate(timeout=60)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from muniment.testing.gated_site import Answer, GatedSite
+from processes import children
 
 SHORT = """
 from functools import partial
@@ -49,7 +49,7 @@ def test_a_worker_that_stands_still_too_long_is_replaced(
         with subprocess.Popen([sys.executable, "-c", SHORT, *crawl], stderr=subprocess.PIPE, text=True) as process:
             try:
                 _wait_for(lambda: len(site.times) > 10, "some pages")
-                [worker] = psutil.Process(process.pid).children()
+                [worker] = children(process.pid, "worker")
                 worker.send_signal(signal.SIGSTOP)
                 if not longer_than_allowed:
                     time.sleep(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvloop
 from msgspec import structs
@@ -30,7 +32,8 @@ from muniment.crawl.limits import Limits, no_room
 from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Summary
 from muniment.crawl.shelf import Shelf
-from muniment.errors import DiskFullError, UsageError
+from muniment.errors import DiskFullError, MunimentError, UsageError
+from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
@@ -71,7 +74,7 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | None:
             ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
             if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
                 return None
-        return uvloop.run(_run(taken, db, starts, watch))
+        return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
     except DiskFullError as error:
         raise no_room(error, out, state, settings) from error
     finally:
@@ -106,6 +109,39 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts, ne
     changed = changed_fixed(before, settings)
     if changed:
         raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
+
+
+async def _while_it_can(run: Coroutine[Any, Any, Summary]) -> Summary:
+    """Carry out a run; without memory or descriptors it ends here and now, as by a kill.
+
+    To end in good order takes some of both. The workers go with their parent.
+    """
+    asyncio.get_running_loop().set_exception_handler(_gone_wrong)
+    try:
+        return await run
+    except Exception as error:
+        _end_if_spent(error)
+        raise
+
+
+def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a callback or a task raised and nobody took in."""
+    _end_if_spent(context.get("exception"))
+    loop.default_exception_handler(context)
+
+
+def _end_if_spent(error: BaseException | None) -> None:
+    # a thread has a stack, for which Python has no word of its own
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        _end_at_once(NO_MEMORY)
+    said = error.__cause__ if isinstance(error, MunimentError) else error
+    if isinstance(said, OSError) and said.errno in (errno.EMFILE, errno.ENFILE):
+        _end_at_once(str(error) if error is not said else f"{said.strerror}{advice(said.errno)}")
+
+
+def _end_at_once(text: str) -> None:
+    os.write(2, f"muniment: {text}\n".encode())
+    os._exit(1)
 
 
 async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summary:

@@ -7,19 +7,26 @@ import os
 from pathlib import Path
 
 from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.advice import advice
+from muniment.model.failure import NO_ROOM, Failure
 
-__all__ = ["GrowingFile", "archive_error", "remove", "rename", "sync_directory", "sync_path"]
+__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sync_directory", "sync_path"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_BROKEN = frozenset({errno.EIO, errno.EROFS})
 _FLUSH_AT = 4 << 20
 
 
 def archive_error(error: OSError, path: Path) -> ArchiveError:
     """The error of our tree for what the operating system said about a file."""
     kind = DiskFullError if error.errno in _FULL else ArchiveError
-    advice = "; look after the disk, then give the same command again" if error.errno in _BROKEN else ""
-    return kind(f"{path.name}: {error.strerror or error}{advice}")
+    return kind(f"{path.name}: {error.strerror or error}{advice(error.errno)}")
+
+
+def body_error(failure: Failure) -> ArchiveError:
+    """The error of our tree for a large body that could not be kept."""
+    if failure == NO_ROOM:
+        return DiskFullError(f"a large body: {failure.text}")
+    return ArchiveError(f"a large body: {failure.text}{advice(errno.EIO)}")
 
 
 def sync_directory(path: Path) -> None:

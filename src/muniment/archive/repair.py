@@ -57,6 +57,13 @@ def repair(out: Path, parts: Path) -> list[Repaired]:
 
 def repair_file(out: Path, parts: Path, name: str) -> Repaired:
     """Repair the open WARC of one killed worker; `name` is the final name. A file already sealed needs nothing."""
+    try:
+        return _repaired(out, parts, name)
+    except OSError as error:
+        raise archive_error(error, out / (name + OPEN_SUFFIX)) from error
+
+
+def _repaired(out: Path, parts: Path, name: str) -> Repaired:
     warc, journal = out / (name + OPEN_SUFFIX), journal_path(parts, name)
     if not warc.exists() and (out / name).exists():
         rows = sum(map(_is_row, entries(journal))) if journal.exists() else 0
@@ -67,10 +74,7 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
     if not journal.exists() and half_aside(out, name):
         set_aside(out, parts, name)
         return Repaired(name=name, freed=True, rows=0, cut_bytes=0)
-    try:
-        return _cut_back(warc, journal, name)
-    except OSError as error:
-        raise archive_error(error, warc) from error
+    return _cut_back(warc, journal, name)
 
 
 def _cut_back(warc: Path, journal: Path, name: str) -> Repaired:

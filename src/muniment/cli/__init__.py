@@ -12,6 +12,7 @@ import click
 
 from muniment import __version__
 from muniment.errors import MunimentError
+from muniment.model.advice import NO_MEMORY
 
 __all__ = ["entry", "main"]
 
@@ -61,7 +62,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _complain(str(error))
         sys.exit(error.exit_code)
     except MemoryError:
-        _complain("no more memory; give the same command again, with a smaller --workers or --inflight")
+        _complain(NO_MEMORY)
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()

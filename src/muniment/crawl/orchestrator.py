@@ -74,7 +74,6 @@ class Orchestrator:
         self._stopping = self._killed = False
         self._drained = False
         self._crashes = 0
-        self._hiring: list[asyncio.Task[Member]] = []
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> Outcome:
@@ -159,7 +158,7 @@ class Orchestrator:
         self._crew.end_silent()
         most = self._steering.setup.workers
         self._crew.keep(most, _GRACE_S)
-        if self._short_of_workers:
+        if self._short_of_workers or not self._crew.staying:
             await self._crew.hire()
 
     def _settle(self) -> None:
@@ -177,6 +176,8 @@ class Orchestrator:
     def _received(self, member: Member, message: say.FromWorker) -> None:
         try:
             self._answer(member, message)
+        except MemoryError:
+            raise  # an end in good order takes memory, too
         except Exception as error:
             self._give_up(error)
 
@@ -259,16 +260,14 @@ class Orchestrator:
         self._robots.gone(member.number)
         if not self._stopping:
             self._suspects.died(held if member.lost else [], member.ending)
-            self._replace(member)
-        self._wake.set()
+            self._count_crash(member)
+        self._wake.set()  # another one is hired, if it was the last
 
-    def _replace(self, member: Member) -> None:
+    def _count_crash(self, member: Member) -> None:
         self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
             died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
             self._give_up(ProtocolError(f"{died}; see the messages above"))
-        elif not self._crew.staying:
-            self._hiring.append(asyncio.create_task(self._crew.hire()))
 
     async def _stop_workers(self) -> None:
         self._stopping = True

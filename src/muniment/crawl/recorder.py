@@ -17,6 +17,7 @@ from muniment.archive.segment import REVISIT_ABOVE, Segment
 from muniment.crawl.harvest import Harvested, Page, Refused, finished, refused
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
+from muniment.model.failure import of_this_machine
 from muniment.model.link import FoundAs
 from muniment.model.page import Finished
 
@@ -165,8 +166,10 @@ def _write(segment: Segment, page: Harvested, earlier: dict[bytes, Earlier]) -> 
         segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
     exchange = page.exchange
     if not exchange.head:
-        if page.done and exchange.failure is not None:
-            segment.write_failure(exchange.url, exchange.failure, page.context, exchange)
+        failure = exchange.failure
+        # what this machine could not ask for is asked for again, whatever the tries
+        if page.done and failure is not None and not of_this_machine(str(failure)):
+            segment.write_failure(exchange.url, failure, page.context, exchange)
         return finished(page, payload=b"", record_id=b"")
     may_be_known = _may_be_known(page)
     sha1 = exchange.body.payload_sha1 if may_be_known else b""

@@ -8,6 +8,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -125,7 +126,8 @@ class Shelf:
 
     async def prepare(self) -> None:
         """Begin what the end will need, which takes a while by itself: call it when the workers are told to end."""
-        self._join = await self._index("")
+        with suppress(ArchiveError):  # there is another try when it is needed
+            self._join = await self._index("")
 
     async def walk_rest(self) -> list[Damage]:
         """Walk and seal what is left, as every worker has ended; all that is damaged and not set aside."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from muniment.archive.durable import body_error
 from muniment.archive.records import WarcInfo
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
@@ -140,8 +141,8 @@ class Worker:
             return None
         exchange = visit.exchange
         if exchange.failure is not None and exchange.failure.code == "disk":
-            # not the page's fault: the run stops, and the page waits for a disk with room
-            raise DiskFullError(f"no room for a large body: {exchange.failure.text}")
+            # not the page's fault: the run stops, and the page waits for a disk that takes it
+            raise body_error(exchange.failure)
         self._wire_bytes += len(exchange.head) + exchange.body.length
         if (sign := page_sign(exchange)) is not None:
             self._say(claim.host, sign)

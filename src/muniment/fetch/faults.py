@@ -9,7 +9,7 @@ import ssl
 
 from python_socks import ProxyError
 
-from muniment.model.failure import Failure, FailureCode
+from muniment.model.failure import NO_ROOM, Failure, FailureCode
 
 __all__ = ["connect_failure", "disk_failure", "proxy_failure"]
 
@@ -25,6 +25,8 @@ _ERRNO_CODES: dict[int, FailureCode] = {
     errno.ENOBUFS: "limit",
     errno.ENOMEM: "limit",
 }
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 # RFC 1928 §6 for SOCKS5; the numbers of SOCKS4 and of HTTP do not collide with them.
 _PROXY_CODES: dict[int, FailureCode] = {
@@ -74,5 +76,9 @@ def proxy_failure(error: Exception) -> Failure:
 
 
 def disk_failure(error: OSError) -> Failure:
-    """A body could not be kept."""
+    """A body could not be kept: its temporary file could not be opened, or written."""
+    if error.errno in _FULL:
+        return NO_ROOM
+    if _ERRNO_CODES.get(error.errno or 0) == "limit":
+        return connect_failure(error)
     return Failure("disk", error.strerror or str(error))

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.errors import ArchiveError, DiskFullError, UsageError
+from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
+from muniment.model.advice import advice
 
 __all__ = [
     "CHANNEL_VARIABLE",
@@ -54,8 +55,16 @@ class Launched(Struct, frozen=True):
 def launch_worker(*locks: int) -> Launched:
     """Start `muniment worker` with its end of a socket pair and the directory's locks.
 
-    It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone.
+    It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone. Raises MunimentError
+    when the system does not let it start.
     """
+    try:
+        return _launch_worker(locks)
+    except OSError as error:
+        raise MunimentError(f"no worker can be started: {error.strerror}{advice(error.errno)}") from error
+
+
+def _launch_worker(locks: tuple[int, ...]) -> Launched:
     ours, theirs = socket.socketpair()
     environment = {**_environment(), CHANNEL_VARIABLE: str(theirs.fileno())}
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
@@ -70,6 +79,9 @@ def launch_worker(*locks: int) -> Launched:
             env=environment,
             start_new_session=True,
         )
+    except OSError:
+        ours.close()
+        raise
     finally:
         theirs.close()
     return Launched(process, ours)
@@ -86,17 +98,23 @@ class Indexer:
 
     @classmethod
     async def start(cls, locks: Sequence[int], out: Path, name: str = "") -> Indexer:
-        """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "muniment", "index", str(out), *([name] if name else [])),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=tuple(locks),
-            env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
-            start_new_session=True,
-        )
+        """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls.
+
+        Raises ArchiveError when the system does not let it start.
+        """
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "muniment", "index", str(out), *([name] if name else [])),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=tuple(locks),
+                env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ArchiveError(f"no index can be written: {error.strerror}{advice(error.errno)}") from error
         return cls(process, out)
 
     async def walked(self) -> bytes:

@@ -116,10 +116,15 @@ class Database:
         engine = create_engine(url, poolclass=StaticPool, connect_args={"isolation_level": None})
         event.listen(engine, "connect", _set_pragmas)
         database = cls(engine, path)
+        is_new = not path.exists()
         try:
             _patiently(path, lambda: database._bring_up_to_date(path))
-        except DriverError as error:
-            raise opening_error(error, path) from None
+        except (*DriverError, UsageError) as error:
+            database.close()
+            if is_new:
+                # or it would pass for the tracker of this directory, and keep `--state` from being given
+                _remove(path)
+            raise error if isinstance(error, UsageError) else opening_error(error, path) from None
         return database
 
     @classmethod
@@ -254,6 +259,12 @@ def _patiently(path: Path, action: Callable[[], _Done]) -> _Done:
             _log.warning(
                 "the tracker %s is locked by another program: waiting up to %.0f s for it to end", path, PATIENCE_S
             )
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm", "-journal"):
+        with suppress(OSError):
+            path.with_name(path.name + end).unlink()
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

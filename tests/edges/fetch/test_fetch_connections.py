@@ -179,6 +179,8 @@ def test_bytes_that_nobody_asked_for_are_never_an_answer(run: Run, pause: float)
     async def work(client: Client) -> None:
         assert (await client.fetch(server.url("/then-more"))).body.payload(99) == b"mine"
         await asyncio.sleep(pause or 0.05)
+        if not pause:
+            assert client.open_connections("127.0.0.1") == 0
         exchange = await client.fetch(server.url("/a"))
         assert exchange.body.payload(99) == b"a"
         assert exchange.failure is None

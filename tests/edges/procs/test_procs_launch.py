@@ -21,6 +21,7 @@ from muniment.crawl.messages import Frames
 from muniment.errors import ArchiveError
 from muniment.procs.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
+from processes import children
 
 PARENT = """
 import os, subprocess, sys
@@ -167,7 +168,7 @@ def test_an_index_process_that_is_killed_before_it_is_told_anything_is_an_error_
 
     async def killed() -> None:
         made = await Indexer.start([lock], tmp_path)
-        [child] = [one for one in psutil.Process().children() if str(tmp_path) in one.cmdline()]
+        [child] = children(os.getpid(), str(tmp_path))
         child.kill()
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
         if told == "walked":

@@ -47,6 +47,11 @@ def test_links_of_a_page():
     assert page.found.entries
 
 
+def test_links_are_looked_for_in_the_first_32_mib():
+    assert harvested(BODY + b" " * (32 << 20)).context.outlinks == lines(IMAGE, NEXT)
+    assert harvested(b" " * (32 << 20) + BODY).context.outlinks == b""
+
+
 @pytest.mark.parametrize("store", [False, True])
 def test_what_its_seed_line_knows_need_not_be_stored(store):
     known = claim(URL, prior=Prior(hashlib.sha1(BODY).hexdigest(), '"a"', "", 5))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import gc
 import hashlib
+import os
 import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.fetch.bodies import SMALL_BODY, SPOOL_AT, BodyBuilder, MemoryBody, MemoryUse, SpooledBody
+from muniment.fetch.faults import disk_failure
 from muniment.fetch.wire import ResponseReader
+from muniment.model.failure import NO_ROOM, Failure
 
 
 def build(folder: Path, pieces: Iterable[bytes], use: MemoryUse | None = None) -> MemoryBody | SpooledBody:
@@ -128,3 +132,16 @@ def test_a_body_that_is_spooled_midway(tmp_path: Path, tail: bytes, size: int, s
         body.close()
     assert expected[0] == expected[1]
     assert expected[0][1] == hashlib.sha1(expected[0][0]).digest()  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (errno.ENOSPC, NO_ROOM),
+        (errno.EDQUOT, NO_ROOM),
+        (errno.EMFILE, Failure("limit", "this machine: Too many open files")),
+        (errno.EIO, Failure("disk", "Input/output error")),
+    ],
+)
+def test_what_a_temporary_file_fails_by(number: int, expected: Failure) -> None:
+    assert disk_failure(OSError(number, os.strerror(number))) == expected
