@@ -21,6 +21,9 @@ from muniment.tracker.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
 
+OF_NO_JOB = {"pipelines", "sessions", "assignments"}
+"""Their rows do not grow with a job."""
+
 
 @pytest.fixture
 def migrated(tmp_path):
@@ -84,9 +87,17 @@ def test_every_column_says_what_it_holds(table):
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
+def test_every_table_and_index_says_what_it_is_for(table):
+    assert table.info.get("holds")
+    assert [index.name for index in table.indexes if not index.info.get("serves")] == []
+
+
+@pytest.mark.parametrize(
+    "table", [table for table in metadata.sorted_tables if table.name not in OF_NO_JOB], ids=lambda table: table.name
+)
 def test_rows_that_grow_with_a_job_begin_their_key_with_it(table):
     first = next(iter(table.primary_key.columns)).name
-    assert first == ("id" if table.name == "jobs" else "job_id")
+    assert first == {"jobs": "id"}.get(table.name, "job_id")
 
 
 def test_tables_carry_the_names_of_seed_002():
