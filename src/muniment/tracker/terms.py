@@ -61,6 +61,8 @@ def abort(db: Database, job_id: int, who: str, now: int) -> None:
         before = _state(db, job_id)
         if before == JobState.ABORTED:
             return
+        if before == JobState.FINISHED:
+            raise UsageError(f"job {job_id} is finished: there is nothing to abort")
         values = {"state": JobState.ABORTED.value, "outcome": Outcome.ABORTED.value, "finished_at": now}
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(values))
         clear_finished(db, job_id)
