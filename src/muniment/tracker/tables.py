@@ -167,9 +167,10 @@ pages = Table(
     Index(
         "ix_pages_claimed",
         "job_id",
-        "id",
+        "claim_id",
         sqlite_where=text("state = 'CLAIMED'"),
-        info={"serves": "giving back what a killed run or a lost session held"},
+        postgresql_where=text("state = 'CLAIMED'"),
+        info={"serves": "what a lost session held: its claims are a range of numbers; whether a job has claims"},
     ),
     Index(
         "ix_pages_stashed",

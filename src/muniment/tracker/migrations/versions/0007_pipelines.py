@@ -50,6 +50,9 @@ def _pages_and_attempts() -> None:
     op.create_index(
         "ix_pages_stashed", "pages", ["job_id", "nice", "id"], sqlite_where=stashed, postgresql_where=stashed
     )
+    claimed = sa.text("state = 'CLAIMED'")
+    op.drop_index("ix_pages_claimed", "pages")
+    op.create_index("ix_pages_claimed", "pages", ["job_id", "claim_id"], sqlite_where=claimed, postgresql_where=claimed)
     session = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
     op.add_column("attempts", _number("session", session))
 
