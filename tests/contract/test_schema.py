@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from contextlib import closing
@@ -13,9 +14,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from source_tree import trees
 from sqlalchemy import Engine, create_engine, text
 
 import muniment.tracker.migrate as migrate
+from muniment.model.job import JobState, Outcome
+from muniment.model.page import PageState
+from muniment.model.pipeline import Ending, Lock
+from muniment.model.result import ResultKind, ResultStatus
 from muniment.tracker.engine import SCHEMA_REVISION, Database
 from muniment.tracker.tables import metadata
 
@@ -102,6 +108,17 @@ def test_rows_that_grow_with_a_job_begin_their_key_with_it(table):
 
 def test_tables_carry_the_names_of_seed_002():
     assert {"jobs", "pages", "relations", "attempts", "results", "job_rulesets"} <= set(metadata.tables)
+
+
+@pytest.mark.parametrize("words", [PageState, JobState, Outcome, Lock, Ending, ResultKind, ResultStatus])
+def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
+    [defined] = [n for n in ast.walk(trees()[words.__module__]) if getattr(n, "name", "") == words.__name__]
+    after = dict(zip(defined.body, defined.body[1:], strict=False))
+    for word in (node for node in defined.body if isinstance(node, ast.Assign)):
+        explained = after.get(word)
+        assert isinstance(explained, ast.Expr), ast.unparse(word)
+        assert isinstance(ast.literal_eval(explained.value), str)
+    assert len(words) == sum(isinstance(node, ast.Assign) for node in defined.body)
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])

@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["given_up", "is_suspect", "sift"]
+__all__ = ["PROOF", "SUSPECT", "given_up", "is_suspect", "sift"]
 
 _Held = TypeVar("_Held")
 
-_SUSPECT = 2
+SUSPECT = 2
 """Workers that died with a page, from which on it goes alone: a kill by hand hits many pages once."""
-_PROOF = 3
+PROOF = 3
 """Workers that died with it, the last of them with nothing else, from which on it is given up."""
 
 
 def is_suspect(deaths: int) -> bool:
-    """Whether a page is handed out to a worker that holds nothing else, and gets nothing beside it."""
-    return deaths >= _SUSPECT
+    """Whether a page is handed out to a worker that holds nothing else, and gets nothing beside it.
+
+    One that is given up is not fetched, so that it harms nobody.
+    """
+    return SUSPECT <= deaths < PROOF
 
 
 def given_up(deaths: int, ending: str = "") -> str:
     """Why a page is not fetched any more, as a failure's `code: text`; empty while it is."""
-    if deaths < _PROOF:
+    if deaths < PROOF:
         return ""
     return f"limit: {deaths} workers died of it" + (f" (the last: {ending})" if ending else "")
 

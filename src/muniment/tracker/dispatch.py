@@ -91,8 +91,6 @@ class Dispatch:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._work: dict[int, _Work] = {}
-        self._alone: dict[int, tuple[int, int]] = {}
-        """Sessions that have a suspect page, which gets nothing beside it: its job and page."""
 
     # -- pipelines
 
@@ -112,7 +110,6 @@ class Dispatch:
         """End a session by goodbye or by a supervisor's report; what it held goes back. Twice is once."""
         with self._db.transaction():
             given_back = sessions.end(self._db, epoch, ending, now)
-        self._alone.pop(epoch, None)
         self._took_back(given_back, now)
 
     def claim(self, epoch: int, most: int, now: int) -> list[HandedOut] | None:
@@ -123,11 +120,10 @@ class Dispatch:
             if session is None or pipeline is None:
                 return None
             sessions.renew(self._db, epoch, now)
-            slots = settle_slots(self._db, pipeline, session, now)
+            shares = _shares(settle_slots(self._db, pipeline, session, now), most)
+            if not shares or sessions.holds_suspect(self._db, epoch):
+                return []
             after = sessions.number_claims(self._db, epoch, most)
-        shares = _shares(slots, most)
-        if epoch in self._alone or not shares:
-            return []
         got: list[tuple[int, Claim]] = []
         for job_id, share in shares.items():
             got += [(job_id, claim) for claim in self._of(job_id).claim(share, now, after)]
@@ -139,12 +135,10 @@ class Dispatch:
 
     def _sift(self, epoch: int, got: list[tuple[int, Claim]]) -> list[tuple[int, Claim]]:
         """Leave a pipeline nothing beside a page that ended two workers."""
-        suspects = [one for one in got if _deaths(one)]
-        if not any(is_suspect(_deaths(one)) for one in suspects):
+        if not any(is_suspect(claim.deaths) for _, claim in got):
             return got
-        kept, back = sift(got, _deaths, idle=sessions.held(self._db, epoch) == len(got))
-        if kept and is_suspect(_deaths(kept[0])):
-            self._alone[epoch] = (kept[0][0], kept[0][1].page_id)
+        idle = sessions.held(self._db, epoch) == len(got)
+        kept, back = sift(got, lambda one: one[1].deaths, idle=idle)
         for job_id, claim in back:
             self._release(job_id, [(claim.page_id, claim.claim_id)], died=False)
         return kept
@@ -160,25 +154,18 @@ class Dispatch:
         work = self._of(job_id)
         report = work.frontier.finish(batch, worker, now)
         work.add(report.pending)
-        self._not_alone(job_id, {page.page_id for page in report.accepted})
         self._settle(job_id, now)
         return report
 
     def release(self, job_id: int, claims: Iterable[tuple[int, int]], now: int, *, died: bool = False) -> None:
         """Give pages back unfetched, (page id, claim id); `died`: the worker that held them has."""
-        given = list(claims)
-        self._release(job_id, given, died=died)
-        self._not_alone(job_id, {page_id for page_id, _ in given})
+        self._release(job_id, claims, died=died)
         self._settle(job_id, now)
 
     def _release(self, job_id: int, claims: Iterable[tuple[int, int]], *, died: bool) -> None:
         with self._db.transaction():
             given_back = sessions.release(self._db, job_id, claims, died=died)
         self._add(job_id, {host: count for (_, host), count in given_back.items()})
-
-    def _not_alone(self, job_id: int, page_ids: set[int]) -> None:
-        self._alone = {epoch: (job, page) for epoch, (job, page) in self._alone.items()
-                       if job != job_id or page not in page_ids}  # fmt: skip
 
     # -- operators
 
@@ -278,8 +265,3 @@ def _shares(slots: list[int | None], most: int) -> dict[int, int]:
     if counted and not any(shares.values()):
         shares = {next(iter(counted)): most}
     return {job_id: share for job_id, share in shares.items() if share}
-
-
-def _deaths(got: tuple[int, Claim]) -> int:
-    """Workers that died with a page that is still to be fetched."""
-    return 0 if got[1].barred else got[1].deaths

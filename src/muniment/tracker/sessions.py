@@ -17,13 +17,14 @@ from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.page import PageState, first_claim
 from muniment.model.pipeline import Ending, Greeting, HostReport, Lock, Session
+from muniment.rules.deaths import PROOF, SUSPECT
 from muniment.tracker.engine import Database
 from muniment.tracker.pipeline_tables import assignments, sessions
 from muniment.tracker.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "begin", "end", "held", "lapsed", "live_session", "number_claims",
-    "release", "renew",
+    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "begin", "end", "held", "holds_suspect", "lapsed", "live_session",
+    "number_claims", "release", "renew",
 ]  # fmt: skip
 
 LEASE_MS = 60_000
@@ -157,6 +158,12 @@ def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, die
 def held(db: Database, epoch: int) -> int:
     """How many pages a session has."""
     return int(db.connection.execute(select(func.count()).select_from(pages).where(_held_by(epoch))).scalar_one())
+
+
+def holds_suspect(db: Database, epoch: int) -> bool:
+    """Whether a session has a page that gets nothing beside it."""
+    suspect = pages.c.deaths.between(SUSPECT, PROOF - 1)
+    return db.connection.execute(select(pages.c.id).where(_held_by(epoch), suspect).limit(1)).first() is not None
 
 
 def _held_by(epoch: int) -> ColumnElement[bool]:

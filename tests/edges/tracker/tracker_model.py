@@ -105,11 +105,8 @@ class Model:
             return best
         locked = self.jobs[pipe.job or 0]
         going = locked.state == "ACTIVE" and locked.concurrency != 0
-        return locked if going and self.has_room(pipe, locked) else None
-
-    def has_room(self, pipe: Pipe, job: Job) -> bool:
         # a lock goes before tags and room
-        return True
+        return locked if going else None
 
     def held(self, name: str) -> list[Page]:
         holder = (name, self.pipes[name].session)
