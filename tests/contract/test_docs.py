@@ -31,6 +31,7 @@ from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.settings import DelayRange, options, parse_delay, parse_size
 from muniment.testing.nginx import Nginx
+from muniment.tracker.pipeline_tables import metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -280,6 +281,15 @@ def test_states_are_documented() -> None:
     architecture = (DOCS / "architecture.md").read_text()
     for states in re.findall(r'comment="([A-Z]+(?: \| [A-Z]+)+)"', comments):
         assert all(state in architecture for state in states.split(" | ")), states
+
+
+def test_the_tables_of_the_tracker_are_documented() -> None:
+    found = {row[0].strip("`"): row[1:] for row in _section(DOCS / "tracker.md", "Tables") if row[0] != "table"}
+    expected = {}
+    for table in metadata.tables.values():
+        serves = (f"`{i.name}`: {i.info['serves']}" for i in sorted(table.indexes, key=lambda i: str(i.name)))
+        expected[table.name] = [table.info["holds"], "; ".join(serves) or "–"]
+    assert found == expected
 
 
 # -- links

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from contextlib import closing
@@ -13,13 +14,21 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from source_tree import trees
 from sqlalchemy import Engine, create_engine, text
 
 import muniment.tracker.migrate as migrate
+from muniment.model.job import JobState, Outcome
+from muniment.model.page import PageState
+from muniment.model.pipeline import Ending, Lock
+from muniment.model.result import ResultKind, ResultStatus
 from muniment.tracker.engine import SCHEMA_REVISION, Database
 from muniment.tracker.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
+
+OF_NO_JOB = {"pipelines", "sessions", "assignments"}
+"""Their rows do not grow with a job."""
 
 
 @pytest.fixture
@@ -84,13 +93,32 @@ def test_every_column_says_what_it_holds(table):
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
+def test_every_table_and_index_says_what_it_is_for(table):
+    assert table.info.get("holds")
+    assert [index.name for index in table.indexes if not index.info.get("serves")] == []
+
+
+@pytest.mark.parametrize(
+    "table", [table for table in metadata.sorted_tables if table.name not in OF_NO_JOB], ids=lambda table: table.name
+)
 def test_rows_that_grow_with_a_job_begin_their_key_with_it(table):
     first = next(iter(table.primary_key.columns)).name
-    assert first == ("id" if table.name == "jobs" else "job_id")
+    assert first == {"jobs": "id"}.get(table.name, "job_id")
 
 
 def test_tables_carry_the_names_of_seed_002():
     assert {"jobs", "pages", "relations", "attempts", "results", "job_rulesets"} <= set(metadata.tables)
+
+
+@pytest.mark.parametrize("words", [PageState, JobState, Outcome, Lock, Ending, ResultKind, ResultStatus])
+def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
+    [defined] = [n for n in ast.walk(trees()[words.__module__]) if getattr(n, "name", "") == words.__name__]
+    after = dict(zip(defined.body, defined.body[1:], strict=False))
+    for word in (node for node in defined.body if isinstance(node, ast.Assign)):
+        explained = after.get(word)
+        assert isinstance(explained, ast.Expr), ast.unparse(word)
+        assert isinstance(ast.literal_eval(explained.value), str)
+    assert len(words) == sum(isinstance(node, ast.Assign) for node in defined.body)
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])

@@ -11,7 +11,7 @@ from muniment.crawl.events import EventLog
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, Removal, SetValues
+from muniment.model.change import Change, Changed, Removal, SetRules, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
@@ -53,9 +53,11 @@ class Steering:
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)
         if amended.ruleset is not None:
-            # one more pattern brings nothing back, one less keeps nothing out; an unfinished walk is made whole
+            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
+            # unfinished walk is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
-            self._judging = self._frontier.judging(None if self.judging else narrow)
+            whole = self.judging or isinstance(change, SetRules) or amended.ruleset.in_order is not None
+            self._judging = self._frontier.judging(None if whole else narrow)
         if amended.changes:
             for member in self._crew.members.values():
                 member.send(say.Amended(self.setup.settings))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetValues"]
+from muniment.model.rule import Rule
+
+__all__ = [
+    "AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetRules",
+    "SetValues",
+]  # fmt: skip
 
 
 class SetValues(Struct, frozen=True, tag=True):
@@ -43,9 +48,16 @@ class RemoveSet(Struct, frozen=True, tag=True):
     name: str
 
 
+class SetRules(Struct, frozen=True, tag=True):
+    """Other rules in place of those in force; the patterns stay."""
+
+    who: str
+    rules: tuple[Rule, ...]
+
+
 Removal = RemoveIgnore | RemoveSet
 """What may bring pages back, and keeps none out."""
-Change = SetValues | AddIgnore | AddSet | Removal
+Change = SetValues | AddIgnore | AddSet | SetRules | Removal
 
 
 class Changed(Struct, frozen=True):

@@ -8,20 +8,40 @@ from msgspec import Struct
 
 from muniment.model.cookie import Cookie
 from muniment.model.prior import Prior
+from muniment.model.result import Result
+from muniment.model.rule import NO_ORDERS, Orders
 
-__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState"]
+__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState", "first_claim", "session_of"]
 
 LINK_ENTRY = 17
 """Bytes of one outlink in `Finished.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
+
+
+_NUMBER_BITS = 40
+"""Of a claim's number: they count the claims of a session, whose epoch stands above them."""
+
+
+def first_claim(epoch: int) -> int:
+    """The number below all claims of a session, and above those of sessions before it."""
+    return epoch << _NUMBER_BITS
+
+
+def session_of(claim_id: int) -> int:
+    """The epoch of the session that a claim was made in; 0 is the crawl of one directory."""
+    return claim_id >> _NUMBER_BITS
 
 
 class PageState(StrEnum):
     """Where a page stands (seed 002). A page is done when it is READY with no attempts remaining."""
 
     READY = "READY"
+    """It may be handed out, if it has attempts remaining and is in scope; then it is *pending*."""
     CLAIMED = "CLAIMED"
+    """A worker has it."""
     SKIPPED = "SKIPPED"
+    """A rule, robots.txt or the page itself keeps it out; `pages.reason` says which."""
     STASHED = "STASHED"
+    """An operator put it aside; it waits until it is taken out of the stash."""
 
 
 class Claim(Struct, frozen=True, array_like=True):
@@ -51,6 +71,10 @@ class Claim(Struct, frozen=True, array_like=True):
     """Why nothing is asked for, as `limit: …`: the page fails at once and gets its row."""
     prior: Prior | None = None
     """What the seed line knows of an earlier capture of this URL."""
+    orders: Orders = NO_ORDERS
+    """What the job's rules want done beyond the fetch."""
+    deaths: int = 0
+    """Workers that died while they held the page, since it was finished last."""
 
 
 class Finished(Struct, frozen=True, array_like=True):
@@ -82,6 +106,8 @@ class Finished(Struct, frozen=True, array_like=True):
     """Why the page is not to be fetched at all (robots); nothing was sent to its host."""
     cookies_sent: bytes = b""
     """Of a redirect: the digest of the cookies that the page was asked for with; empty for none."""
+    results: tuple[Result, ...] = ()
+    """What was saved beyond the records."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""Rulesets: the patterns of a job, where each comes from, and how they are changed. All functions are pure."""
+"""Rulesets: the patterns and rules of a job, where each comes from, how they are changed. All functions are pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct, structs
 
 from muniment.errors import UsageError
+from muniment.model.rule import Rule
 from muniment.rules.patterns import Patterns, expand
+from muniment.rules.verdicts import InOrder, Ruleset
 
 __all__ = [
     "IgnoreSet",
@@ -16,9 +18,11 @@ __all__ = [
     "add_set",
     "compile_ignores",
     "compile_include",
+    "compile_ruleset",
     "keep_changes",
     "remove_ignore",
     "remove_set",
+    "replace_rules",
 ]
 
 
@@ -30,12 +34,14 @@ class IgnoreSet(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """One version of a job's patterns, in Python syntax."""
+    """One version of a job's patterns, in Python syntax, and of its rules."""
 
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     """Ignore patterns given by hand."""
     sets: tuple[IgnoreSet, ...] = ()
+    in_order: tuple[Rule, ...] = ()
+    """What is judged after the ignore patterns; the last rule that says something has its way."""
 
     def all_ignores(self) -> Iterator[tuple[str, str]]:
         """Every ignore pattern with the name of its set, which is empty for those given by hand."""
@@ -55,6 +61,12 @@ def compile_ignores(rules: Rules, start_urls: Sequence[str]) -> Patterns:
         for made in expand(pattern, start_urls):
             told.setdefault(made, f"{pattern} (set {name})" if name else pattern)
     return Patterns(told, told)
+
+
+def compile_ruleset(version: int, rules: Rules, start_urls: Sequence[str]) -> Ruleset:
+    """A version, ready to judge; raises UsageError for a pattern or rule that is none."""
+    in_order = InOrder(rules.in_order, start_urls) if rules.in_order else None
+    return Ruleset(version, compile_include(rules, start_urls), compile_ignores(rules, start_urls), in_order)
 
 
 def add_ignore(rules: Rules, pattern: str) -> Rules:
@@ -97,6 +109,13 @@ def remove_set(rules: Rules, name: str) -> Rules:
     return structs.replace(rules, sets=tuple(IgnoreSet(name, ()) if one.name == name else one for one in rules.sets))
 
 
+def replace_rules(rules: Rules, in_order: tuple[Rule, ...]) -> Rules:
+    """The rules with others in order, patterns as they are; raises UsageError when nothing would change."""
+    if in_order == rules.in_order:
+        raise UsageError("these rules are in force already")
+    return structs.replace(rules, in_order=in_order)
+
+
 def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:
     """What a resumed run goes by: what was added or removed while the crawl ran stays so.
 
@@ -109,7 +128,8 @@ def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rule
     )
     given = {one.name for one in (*given_before.sets, *given_now.sets)}
     added = (one for one in in_force.sets if one.name not in given and one.patterns)
-    return Rules(given_now.include, ignore, (*sets, *added))
+    # a command line gives no rules: those in force came while the crawl ran
+    return Rules(given_now.include, ignore, (*sets, *added), in_force.in_order)
 
 
 def _three_way(in_force: tuple[str, ...], before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.prior import Prior
+from muniment.model.result import Result
 from muniment.model.url import host_of, url_key
 
 __all__ = ["Links", "anchors_of", "claim", "finish_batch", "finished", "packed_links"]
@@ -59,6 +60,7 @@ def finished(
     record_id: bytes = b"",
     started_at: int = _STARTED_AT,
     refused: str = "",
+    results: tuple[Result, ...] = (),
 ) -> Finished:
     """What a worker says of a claimed page; plain links are left out when the claim says not to follow."""
     told = [(url, found_as) for url, found_as in links if page.follow or found_as.kind is not Kind.LINK]
@@ -78,6 +80,7 @@ def finished(
         outlinks=packed_links(told),
         followed=page.follow,
         refused=refused,
+        results=results,
     )
 
 

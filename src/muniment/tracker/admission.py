@@ -18,16 +18,17 @@ from sqlalchemy import bindparam, select
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
-from muniment.model.url import MOST_URL, full_length, host_of, is_web, url_key
-from muniment.rules.patterns import Patterns
+from muniment.model.url import host_of, is_web, url_key
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
 from muniment.rules.sessions import page_key
-from muniment.tracker.engine import Database, Prepared
+from muniment.rules.verdicts import Ruleset
+from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, pack, page_of
 from muniment.tracker.tables import pages, relations, repairs
 
-__all__ = ["Admission", "Listed", "Offer", "Parent", "Ruleset", "unpack_children"]
+__all__ = ["Admission", "Listed", "Offer", "Parent", "unpack_children"]
 
 _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
@@ -90,24 +91,6 @@ def _index(words: list[int | None], word: None, start: int) -> int:
         return words.index(word, start)
     except ValueError:
         return -1
-
-
-class Ruleset(Struct, frozen=True):
-    """The patterns in force, compiled, with the version of `job_rulesets` they come from."""
-
-    version: int
-    include: Patterns
-    ignore: Patterns
-
-    def reason(self, url: str, *, listed: bool = False) -> str:
-        """Why a page is not to be taken, whatever leads to it; empty when nothing speaks against it.
-
-        In a fetch (`listed`) too long a URL is a page that fails.
-        """
-        if not listed and (length := full_length(url)) > MOST_URL:
-            return f"url: {length} characters are more than {MOST_URL}, which servers refuse"
-        ignored = self.ignore.match(url) if self.ignore else None
-        return "" if ignored is None else f"ignore: {ignored}"
 
 
 class Parent(Struct, frozen=True):
@@ -330,7 +313,8 @@ class Admission:
     def _apply(self, fresh: list[_New], wanted: dict[int, Offer]) -> Counter[int]:
         pending: Counter[int] = Counter()
         self._db.many(_INSERT, [self._row(page, wanted.pop(page.page_id, None), pending) for page in fresh])
-        nearer, dirty = [], []
+        nearer: list[Row] = []
+        dirty = []
         for page_id, offer in wanted.items():
             change = self._improve(page_id, offer, pending)
             if change is not None:
@@ -338,9 +322,16 @@ class Admission:
                 if change[1]:
                     dirty.append((self._job_id, page_id))
         self._db.many(_NEARER, nearer)
+        if nearer and self.ruleset.by_depth:
+            pending += self._judge_again([row[-1] for row in nearer])
         self._db.many(_DIRTY, dirty)
         self.dirtied = self.dirtied or bool(dirty)
         return pending
+
+    def _judge_again(self, page_ids: list[int]) -> Counter[int]:
+        judged = judge_pages(self._db, self._job_id, self.ruleset, page_ids)
+        self._skipped += judged.skipped
+        return judged.pending
 
     def _row(self, page: _New, offer: Offer | None, pending: Counter[int]) -> tuple[object, ...]:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
@@ -348,7 +339,7 @@ class Admission:
         site = on_site(page.url, host.site_paths)
         rules = self.ruleset
         included = not rules.include or rules.include.match(page.url) is not None
-        reason = rules.reason(page.url, listed=self._scope.listed)
+        reason = rules.reason(page.url, link, page.found_as, listed=self._scope.listed)
         scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
         if offer is not None:
             self._seen.put(page.key, pack(page.page_id, link, requisite))
@@ -363,7 +354,7 @@ class Admission:
             rules.version, reason,
         )  # fmt: skip
 
-    def _improve(self, page_id: int, offer: Offer, pending: Counter[int]) -> tuple[tuple[object, ...], bool] | None:
+    def _improve(self, page_id: int, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children must be told again."""
         rows = self._db.rows(_DRAFT, (self._job_id, page_id))
         if not rows:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
-from muniment.model.change import AddIgnore, AddSet, Change, Changed, RemoveIgnore, RemoveSet, SetValues
+from muniment.model.change import AddIgnore, AddSet, Change, Changed, RemoveIgnore, RemoveSet, SetRules, SetValues
+from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings
 from muniment.rules.ignore_sets import set_of
 from muniment.rules.rulesets import (
     Rules,
     add_ignore,
     add_set,
-    compile_ignores,
-    compile_include,
+    compile_ruleset,
     remove_ignore,
     remove_set,
+    replace_rules,
 )
+from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
 from muniment.tracker import jobs
-from muniment.tracker.admission import Ruleset
+from muniment.tracker.audit import note
 from muniment.tracker.engine import Database
 
 __all__ = ["Amended", "amend", "ruleset_of"]
@@ -36,24 +39,38 @@ class Amended(Struct, frozen=True):
 
 def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset:
     """A version of the patterns, compiled for the start URLs of its job; raises UsageError when one is none."""
-    urls = jobs.start_urls(db, job_id)
-    return Ruleset(version, compile_include(rules, urls), compile_ignores(rules, urls))
+    return compile_ruleset(version, rules, jobs.start_urls(db, job_id))
 
 
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
     if isinstance(change, SetValues):
-        return _set(db, job, change.values)
+        return _set(db, job, change, now)
     version, known = jobs.latest_rules(db, job.job_id)
-    rules, before, after = _changed_rules(known, change)
+    rules, changed = _changed_rules(known, change)
     ruleset = ruleset_of(db, job.job_id, version + 1, rules)
     with db.transaction():
         jobs.save_rules(db, job.job_id, rules, now)
-    return Amended((Changed("ignores", before, after),), ruleset=ruleset)
+        note(db, job.job_id, change.who, (changed,), now)
+    return Amended((changed,), ruleset=ruleset)
 
 
-def _changed_rules(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | RemoveSet) -> tuple[Rules, str, str]:
+def _changed_rules(
+    known: Rules, change: AddIgnore | SetRules | RemoveIgnore | AddSet | RemoveSet
+) -> tuple[Rules, Changed]:
     """The rules after a change, and what it is called before and after."""
+    if isinstance(change, SetRules):
+        rules = replace_rules(known, change.rules)
+        return rules, Changed("rules", _text(known.in_order), _text(rules.in_order))
+    rules, before, after = _changed_ignores(known, change)
+    return rules, Changed("ignores", before, after)
+
+
+def _text(rules: tuple[Rule, ...]) -> str:
+    return msgspec.json.encode(rules).decode() if rules else ""
+
+
+def _changed_ignores(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | RemoveSet) -> tuple[Rules, str, str]:
     match change:
         case AddIgnore(_, pattern):
             return add_ignore(rules, pattern), "", pattern
@@ -65,10 +82,11 @@ def _changed_rules(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | Rem
             return remove_set(rules, name), f"set {name}", ""
 
 
-def _set(db: Database, job: jobs.Job, values: tuple[tuple[str, str], ...]) -> Amended:
-    settings, changes = change_settings(jobs.settings_of(job), values)
+def _set(db: Database, job: jobs.Job, change: SetValues, now: int) -> Amended:
+    settings, changes = change_settings(jobs.settings_of(job), change.values)
     if not changes:
         return Amended(())
     with db.transaction():
         jobs.save_settings(db, job.job_id, settings)
+        note(db, job.job_id, change.who, changes, now)
     return Amended(changes, settings=settings)

@@ -9,9 +9,12 @@ from sqlalchemy.sql import FromClause
 
 from muniment.model.page import Claim
 from muniment.model.prior import Prior
+from muniment.model.rule import NO_ORDERS
 from muniment.model.url import MOST_URL, full_length, is_web
+from muniment.rules.deaths import given_up
 from muniment.rules.retry import LONGEST_WAIT_MS
 from muniment.rules.scope import FAR, Scope
+from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.tables import PENDING, pages, seeds
 
@@ -20,7 +23,7 @@ __all__ = ["Claims"]
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
     pages.c.id, pages.c.url, pages.c.ruleset, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
-    pages.c.found_as, _parent.c.url, pages.c.on_site,
+    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _NAMES = "job", "host", "now", "never", "most"
@@ -58,21 +61,23 @@ class Claims:
     def __init__(self, db: Database, job_id: int, scope: Scope) -> None:
         self._db, self._job_id, self._scope = db, job_id, scope
         self._statement = _LISTED if scope.listed else _FOUND
-        self._last = 0
+        self.last = 0
+        """The number of the last claim."""
 
     def due(self, host_id: int, now: int, most: int) -> list[Row]:
         """The first pages of a host that are due: page id, URL, version of the rules, and what `claim` takes."""
         return self._db.rows(self._statement, (self._job_id, host_id, now, now + LONGEST_WAIT_MS, most))
 
-    def claim(self, row: Row, host: str, tries: int) -> Claim:
+    def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
-        page_id, url, _, tried, left, hops, found_as, via, site, *listed = row
+        page_id, url, _, tried, left, hops, found_as, via, site, deaths, *listed = row
         left = left if tried else tries
-        self._last += 1
+        self.last += 1
         seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else ("", "", "", None)
+        orders = ruleset.verdict(url, hops, found_as).orders if ruleset.gives_orders else NO_ORDERS
         return Claim(
             page_id=page_id,
-            claim_id=self._last,
+            claim_id=self.last,
             url=url,
             host=host,
             attempt=tried + 1,
@@ -83,8 +88,10 @@ class Claims:
             follow=self._scope.follows(bool(site)),
             seed_url=seed_url,
             meta_json=meta_json,
-            barred=barred,
+            barred=barred or (given_up(deaths) if deaths else ""),
             prior=prior,
+            orders=orders,
+            deaths=deaths,
         )
 
     def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, Finished, PageState
+from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
@@ -22,12 +22,13 @@ from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
-from muniment.tracker.jobs import find_job, settle
+from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
-from muniment.tracker.rejudge import IGNORED, JUDGED, Judging
+from muniment.tracker.rejudge import JUDGED, Judging
 from muniment.tracker.repair import Repair
+from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
 from muniment.tracker.tables import PENDING, attempts, jobs, pages
@@ -37,13 +38,13 @@ __all__ = ["FinishReport", "Frontier", "Totals"]
 _CLAIMED = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
-    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim")),
-    "claim", "job", "page",
+    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
+    "claim", "v", "job", "page",
 )  # fmt: skip
 _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
-        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id,
+        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
     ),
     pages.c.job_id,
     pages.c.id,
@@ -60,10 +61,13 @@ _FINISH = Prepared(
         links_told=bindparam("told"),
         counted=bindparam("sum"),
         reason=bindparam("why"),
+        deaths=literal_column("0"),
     ),
     "s", "left", "at", "told", "sum", "why", "job", "page",
 )  # fmt: skip
-_ATTEMPT_COLUMNS = ("job_id", "page_id", "number", "worker", "ruleset", "started_at", "finished_at", "status", "error")
+_ATTEMPT_COLUMNS = (
+    "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
+)  # fmt: skip
 _ATTEMPT = Prepared(
     attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
     *_ATTEMPT_COLUMNS,
@@ -97,6 +101,8 @@ class _Held(Struct, frozen=True):
     standing: Standing
     left: int
     seed_id: int | None
+    ruleset: int
+    """The version that it was claimed under, which holds for the whole attempt."""
 
     def parent(self, page: Finished) -> Parent:
         """The page with its outlinks."""
@@ -124,6 +130,7 @@ class Frontier:
         self.payloads = Payloads(db, job_id)
         self.robots = RobotsBook(db, job_id)
         self.cookies = CookieBook(db, job_id)
+        self.results = ResultBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._lost = Lost(db, job_id, self._repair)
@@ -161,31 +168,36 @@ class Frontier:
         )
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
-    def claim(self, wanted: list[tuple[int, int]], now: int) -> list[Claim]:
+    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
-        Pages that a newer version of the rules ignores are skipped instead (`take_left_out`).
+        Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). Claims are numbered
+        from the one `after` on; without it, they go on counting.
         """
         claims: list[Claim] = []
         skipped: list[Row] = []
+        ruleset = self._admission.ruleset
+        if after is not None:
+            self._claims.last = after
         with self._db.transaction():
             for host_id, most in wanted:
                 name = self.hosts.name(host_id)
                 for row in self._claims.due(host_id, now, most):
-                    if row[2] != self._admission.ruleset.version and self._leave_out(host_id, row, skipped):
+                    if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
                         continue
-                    claims.append(self._claims.claim(row, name, self._admission.tries))
-            self._db.many(_CLAIMED, [(c.claim_id, self._job_id, c.page_id) for c in claims])
+                    claims.append(self._claims.claim(row, name, self._admission.tries, ruleset))
+            self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
             self._db.many(JUDGED, skipped)
+            if ruleset.gives_orders:
+                self.results.expect(claims)
         return claims
 
     def _leave_out(self, host_id: int, row: Row, skipped: list[Row]) -> bool:
-        """Whether the patterns in force ignore a page that was found under older ones."""
+        """Whether the rules in force leave out a page that was judged by older ones."""
         ruleset = self._admission.ruleset
-        ignored = ruleset.ignore.match(row[1])
-        if ignored is None:
+        reason = ruleset.verdict(row[1], row[5], row[6]).skipped
+        if not reason:
             return False
-        reason = IGNORED + ignored
         skipped.append((PageState.SKIPPED.value, ruleset.version, reason, self._job_id, row[0]))
         self._left_out.append((host_id, row[1], reason))
         return True
@@ -197,6 +209,7 @@ class Frontier:
 
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+        results = self.results.store(batch.pages)
         with self._db.transaction():
             held = self._held([page.page_id for page in batch.pages])
             accepted = [
@@ -213,7 +226,10 @@ class Frontier:
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
             pending += self._repair.work()
-            self._db.many(_ATTEMPT, [self._attempt(page, worker) for page in accepted if not page.refused])
+            tried = [page for page in accepted if not page.refused]
+            self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
+            if results:
+                self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted)
             self.cookies.keep(batch.cookies)
             if self.cookies:
@@ -270,11 +286,10 @@ class Frontier:
         self.totals.requisites -= again[2]
         self.totals.failed -= again[3]
 
-    def _attempt(self, page: Finished, worker: int) -> Row:
-        version = self._admission.ruleset.version
+    def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
         return (
-            self._job_id, page.page_id, page.attempt, worker, version, page.started_at // 1000, page.finished_at,
-            page.status, page.error,
+            self._job_id, page.page_id, page.attempt, session_of(page.claim_id), worker, ruleset,
+            page.started_at // 1000, page.finished_at, page.status, page.error,
         )  # fmt: skip
 
     def _save_totals(self) -> None:
@@ -296,9 +311,7 @@ class Frontier:
 
     def amend(self, change: Change, now: int) -> Amended:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
-        job = find_job(self._db)
-        assert job is not None
-        amended = amend(self._db, job, change, now)
+        amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
         if amended.settings is not None:

@@ -10,12 +10,16 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import func, select
 
+from muniment.errors import UsageError
+from muniment.model.job import JobState, Origin
 from muniment.rules.rulesets import Rules
 from muniment.settings import Settings
+from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs, seed_lists
 
 __all__ = [
+    "NOBODY",
     "Given",
     "Job",
     "any_failed",
@@ -23,6 +27,7 @@ __all__ = [
     "find_job",
     "given_of",
     "latest_rules",
+    "load_job",
     "reopen",
     "save_given",
     "save_rules",
@@ -37,6 +42,15 @@ __all__ = [
     "try_again",
     "try_failed_again",
 ]
+
+
+_COLUMNS = (
+    jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
+    jobs.c.judged,
+)  # fmt: skip
+
+
+NOBODY = Origin()
 
 
 class Given(Struct, frozen=True):
@@ -79,22 +93,28 @@ def start_digest(urls: Iterable[str]) -> bytes:
 
 def find_job(db: Database) -> Job | None:
     """The job of an embedded tracker, or None when it is new."""
-    columns = (
-        jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
-        jobs.c.judged,
-    )  # fmt: skip
-    row = db.connection.execute(select(*columns).order_by(jobs.c.id).limit(1)).first()
+    row = db.connection.execute(select(*_COLUMNS).order_by(jobs.c.id).limit(1)).first()
     return None if row is None else Job(*row)
 
 
-def create_job(db: Database, name: str, given: Given, digest: bytes, now: int) -> Job:
+def load_job(db: Database, job_id: int) -> Job:
+    """A job by its number; raises UsageError when there is none."""
+    row = db.connection.execute(select(*_COLUMNS).where(jobs.c.id == job_id)).first()
+    if row is None:
+        raise UsageError(f"there is no job {job_id}")
+    return Job(*row)
+
+
+def create_job(db: Database, name: str, given: Given, digest: bytes, now: int, origin: Origin = NOBODY) -> Job:
     """Make the job; within the caller's transaction, so that a job never exists without its start pages."""
     settings, kept = _text(given.settings), _text(given)
+    told = {"started_by": origin.who, "started_in": origin.where, "explanation": origin.why}
     made = db.connection.execute(
         jobs.insert().values(
-            name=name, state="ACTIVE", settings=settings, given=kept, judged=1, start_digest=digest, created_at=now
+            **told, name=name, state="ACTIVE", settings=settings, given=kept, judged=1, start_digest=digest,
+            created_at=now,
         )
-    )
+    )  # fmt: skip
     key = made.inserted_primary_key
     assert key is not None
     return Job(int(key[0]), name, "ACTIVE", "", settings, digest, kept, 1)
@@ -109,22 +129,40 @@ def set_outcome(db: Database, job_id: int, outcome: str) -> None:
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
-    ACTIVE: pages are pending, children are still to be told of shorter paths, or its list is not read to the end.
+    ACTIVE: pages are pending, are still to be judged by newer rules, children are still to be told of shorter paths,
+    or its list is not read to the end.
     DRAINING: none pending, some claimed. FINISHED: neither (design 4.12). An aborted job stays so.
     """
     with db.transaction() as connection:
-        if connection.execute(select(jobs.c.state).where(jobs.c.id == job_id)).scalar_one() == "ABORTED":
-            return "ABORTED"
-        here = pages.c.job_id == job_id
-        pending = connection.execute(select(pages.c.id).where(here, PENDING).limit(1)).first()
-        repairing = connection.execute(select(repairs.c.page_id).where(repairs.c.job_id == job_id).limit(1)).first()
-        claimed = connection.execute(select(pages.c.id).where(here, CLAIMED).limit(1)).first()
-        unread = select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id, seed_lists.c.ended.is_(False))
-        reading = connection.execute(unread).first()
-        state = "ACTIVE" if pending or repairing or reading else "DRAINING" if claimed else "FINISHED"
-        ended = now if state == "FINISHED" else None
+        # locked, so that of two that settle a job the second sees what the first left
+        here = select(jobs.c.state, jobs.c.judged).where(jobs.c.id == job_id).with_for_update()
+        before, judged = connection.execute(here).one()
+        if before == JobState.ABORTED:
+            return str(before)
+        state = _state(db, job_id, judged).value
+        if state == before:
+            return state
+        ended = now if state == JobState.FINISHED else None
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(state=state, finished_at=ended))
+        if ended is not None:
+            clear_finished(db, job_id)
     return state
+
+
+def _state(db: Database, job_id: int, judged: int) -> JobState:
+    here = pages.c.job_id == job_id
+    newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
+    to_do = (
+        select(pages.c.id).where(here, PENDING),
+        select(repairs.c.page_id).where(repairs.c.job_id == job_id),
+        select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id, seed_lists.c.ended.is_(False)),
+    )
+    if any(db.connection.execute(some.limit(1)).first() for some in to_do):
+        return JobState.ACTIVE
+    if judged < int(db.connection.execute(newest).scalar() or 0):
+        return JobState.ACTIVE
+    claimed = db.connection.execute(select(pages.c.id).where(here, CLAIMED).limit(1)).first()
+    return JobState.DRAINING if claimed else JobState.FINISHED
 
 
 def try_again(db: Database, job_id: int, tries: int) -> int:

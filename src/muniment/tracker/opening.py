@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
+from muniment.model.job import Origin
 from muniment.rules.changes import kept_settings
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores, compile_include, keep_changes
+from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.scope import Scope
+from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings, redact
 from muniment.tracker import jobs
-from muniment.tracker.admission import Admission, Ruleset
+from muniment.tracker.admission import Admission
 from muniment.tracker.amendments import ruleset_of
 from muniment.tracker.engine import Database
 from muniment.tracker.frontier import Frontier
@@ -20,7 +22,7 @@ from muniment.tracker.rejudge import rejudge
 from muniment.tracker.seeds import SeedBook, begin_list
 from muniment.tracker.sites import Sites
 
-__all__ = ["Opened", "Starts", "open_job"]
+__all__ = ["Opened", "Starts", "load_frontier", "open_job", "submit_job"]
 
 
 class Opened(Struct, frozen=True):
@@ -89,16 +91,45 @@ def open_job(
     return Opened(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
 
 
+def submit_job(
+    db: Database,
+    name: str,
+    settings: Settings,
+    starts: Starts,
+    now: int,
+    sets: tuple[IgnoreSet, ...] = (),
+    origin: Origin = jobs.NOBODY,
+) -> Opened:
+    """Make one more job of a tracker that has many."""
+    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
+    return _create(db, name, settings, given, starts, now, origin)
+
+
+def load_frontier(db: Database, job_id: int) -> Frontier:
+    """The frontier of a job that was made before, as it stands: what pipelines hold stays theirs."""
+    job = jobs.load_job(db, job_id)
+    ruleset = ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
+    return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
+
+
 def _without_secrets(settings: Settings) -> Settings:
     proxy = tuple(map(redact, settings.proxy))
     return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
 
 
-def _create(db: Database, name: str, settings: Settings, given: jobs.Given, starts: Starts, now: int) -> Opened:
+def _create(
+    db: Database,
+    name: str,
+    settings: Settings,
+    given: jobs.Given,
+    starts: Starts,
+    now: int,
+    origin: Origin = jobs.NOBODY,
+) -> Opened:
     urls = starts.urls
-    ruleset = Ruleset(1, compile_include(given.rules, urls), compile_ignores(given.rules, urls))
+    ruleset = compile_ruleset(1, given.rules, urls)
     with db.transaction():
-        job = jobs.create_job(db, name, given, starts.digest, now)
+        job = jobs.create_job(db, name, given, starts.digest, now, origin)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
         for url in urls:

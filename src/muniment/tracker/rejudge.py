@@ -1,4 +1,4 @@
-"""Judging again the pages that wait or were ignored, after the patterns of a job changed.
+"""Judging again the pages that wait or were left out, after the patterns or rules of a job changed.
 
 One batch at a time, so that a running crawl goes on in between. Which version all pages were judged by is kept: a kill
 on the way has the next run begin again.
@@ -7,24 +7,28 @@ on the way has the next run begin again.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 from sqlalchemy import bindparam, func, or_, select
 
 from muniment.model.page import PageState
+from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
-from muniment.tracker.admission import Ruleset
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.tables import pages
 
-__all__ = ["IGNORED", "JUDGED", "Judged", "Judging", "rejudge"]
-
-IGNORED = "ignore: "
-"""How the reason of a page begins that a pattern keeps out; others were skipped by robots.txt and stay so."""
+__all__ = ["JUDGED", "DryRun", "Judged", "Judging", "dry_run", "judge_pages", "rejudge"]
 
 _BATCH = 5_000
+_JUDGED_STATES = (PageState.READY, PageState.SKIPPED)
+_COLUMNS = (
+    pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope, pages.c.link_hops,
+    pages.c.found_as,
+)  # fmt: skip
+_SOME = Lookup(select(*_COLUMNS, pages.c.attempts_remaining), pages.c.job_id, pages.c.id)
 _WAITING = Prepared(
-    select(pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope)
+    select(*_COLUMNS)
     .where(
         pages.c.job_id == bindparam("job"),
         pages.c.id > bindparam("after"),
@@ -61,8 +65,7 @@ class Judging:
         self._db, self._job_id, self._ruleset = db, job_id, ruleset
         self._states = (only or PageState.READY).value, (only or PageState.SKIPPED).value
         self._at = 0
-        last = select(func.max(pages.c.id)).where(pages.c.job_id == job_id)
-        self._last = int(db.connection.execute(last).scalar() or 0)
+        self._last = _last_page(db, job_id)
 
     @property
     def done(self) -> bool:
@@ -75,26 +78,82 @@ class Judging:
         rows = self._db.rows(_WAITING, (self._job_id, self._at, until, *self._states))
         judged = Judged(Counter(), [])
         with self._db.transaction():
-            self._db.many(JUDGED, [update for row in rows if (update := self._judge(row, judged)) is not None])
+            self._db.many(JUDGED, self._updates(rows, judged))
             self._at = until
             if self.done:
                 jobs.set_judged(self._db, self._job_id, self._ruleset.version)
         return judged
 
-    def _judge(self, row: Row, judged: Judged) -> Row | None:
-        page_id, url, state, known, host_id, in_scope = row
-        if known and not known.startswith(IGNORED):
-            return None
-        ignored = self._ruleset.ignore.match(url)
-        wanted = PageState.READY if ignored is None else PageState.SKIPPED
-        reason = "" if ignored is None else IGNORED + ignored
-        if wanted == state and reason == known:
-            return None
-        if wanted != state:
-            judged.pending[host_id] += bool(in_scope) * (1 if ignored is None else -1)
-            if reason:
-                judged.skipped.append((url, reason))
-        return (wanted.value, self._ruleset.version, reason, self._job_id, page_id)
+    def _updates(self, rows: list[Row], judged: Judged) -> list[Row]:
+        made = (_judge(self._job_id, self._ruleset, row, judged) for row in rows)
+        return [update for update in made if update is not None]
+
+
+def judge_pages(db: Database, job_id: int, ruleset: Ruleset, page_ids: Sequence[int]) -> Judged:
+    """Judge some pages again, which came nearer, within the caller's transaction."""
+    judged = Judged(Counter(), [])
+    rows = (row[:-1] for row in db.lookup(_SOME, job_id, page_ids) if row[-1] > 0 and row[2] in _JUDGED_STATES)
+    db.many(JUDGED, [update for row in rows if (update := _judge(job_id, ruleset, row, judged)) is not None])
+    return judged
+
+
+def _judge(job_id: int, ruleset: Ruleset, row: Row, judged: Judged) -> Row | None:
+    found = _changed(ruleset, row)
+    if found is None:
+        return None
+    wanted, reason = found
+    page_id, url, state, _, host_id, in_scope, *_ = row
+    if wanted != state:
+        judged.pending[host_id] += bool(in_scope) * (-1 if reason else 1)
+        if reason:
+            judged.skipped.append((url, reason))
+    return (wanted.value, ruleset.version, reason, job_id, page_id)
+
+
+def _changed(ruleset: Ruleset, row: Row) -> tuple[PageState, str] | None:
+    """State and reason of a page by these rules; None when they change nothing about it."""
+    _, url, state, known, _, _, hops, found_as = row
+    if known and not of_rules(known):
+        # robots.txt keeps it out, or the page itself asked for that
+        return None
+    verdict = ruleset.verdict(url, hops, found_as)
+    # what is in the queue came in by older rules: whether these would let it in is not asked any more
+    reason = verdict.skipped if state == PageState.READY else verdict.reason
+    wanted = PageState.SKIPPED if reason else PageState.READY
+    return None if wanted == state and reason == known else (wanted, reason)
+
+
+class DryRun(Struct, frozen=True):
+    """What a version of the rules would change in the queue of a job."""
+
+    skipped: int
+    """Pages that wait and would be left out."""
+    ready: int
+    """Pages that are left out and would wait."""
+    examples: tuple[tuple[str, str], ...]
+    """URL and reason of the first of them; an empty reason is of one that would wait."""
+
+
+def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20) -> DryRun:
+    """Judge all pages that wait or are left out, and change nothing."""
+    examples: list[tuple[str, str]] = []
+    skipped = ready = at = 0
+    last = _last_page(db, job_id)
+    while at < last:
+        for row in db.rows(_WAITING, (job_id, at, at + _BATCH, PageState.READY.value, PageState.SKIPPED.value)):
+            found = _changed(ruleset, row)
+            if found is None or found[0] == row[2]:
+                continue
+            skipped, ready = skipped + bool(found[1]), ready + (not found[1])
+            if len(examples) < most_examples:
+                examples.append((row[1], found[1]))
+        at += _BATCH
+    return DryRun(skipped, ready, tuple(examples))
+
+
+def _last_page(db: Database, job_id: int) -> int:
+    last = select(func.max(pages.c.id)).where(pages.c.job_id == job_id)
+    return int(db.connection.execute(last).scalar() or 0)
 
 
 def rejudge(db: Database, job_id: int, ruleset: Ruleset) -> None:

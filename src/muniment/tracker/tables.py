@@ -28,6 +28,7 @@ __all__ = [
     "attempts",
     "cookies",
     "hosts",
+    "job_changes",
     "job_rulesets",
     "jobs",
     "metadata",
@@ -66,6 +67,10 @@ JUDGED_WORDS = (
     "the version of job_rulesets that every waiting page was judged by; the latest, unless a kill came between"
 )
 
+TAGS_WORDS = "runs only on pipelines with one of these, one a line; empty: on all that are not matchonly"
+CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
+DRIP_WORDS = "pages that come out of the stash each time that none is pending; 0: none do"
+
 SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
 jobs = Table(
@@ -87,7 +92,17 @@ jobs = Table(
     Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
     Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
     Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+    Column("tags", Text, nullable=False, server_default="", comment=TAGS_WORDS),
+    Column("concurrency", Integer, comment=CONCURRENCY_WORDS),
+    Column("drip", Integer, nullable=False, server_default="0", comment=DRIP_WORDS),
+    Column("settings_age", Integer, nullable=False, server_default="0", comment="how many changes job_changes has"),
+    Column("started_by", Text, nullable=False, server_default="", comment="who started it"),
+    Column("started_in", Text, nullable=False, server_default="", comment="where: a command line, a channel"),
+    Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
+    info={"holds": "jobs: groups of pages that are archived together"},
 )
+
+DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
 
 hosts = Table(
     "hosts",
@@ -106,8 +121,9 @@ hosts = Table(
     Column("wait_until", BigInteger, nullable=False, server_default="0", comment="Unix ms: nothing is asked before"),
     Column("wait_reason", Text, nullable=False, server_default="", comment="why; empty without a wait"),
     Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad news in a row, for the back-off"),
-    Index("uq_hosts_job_id_name", "job_id", "name", unique=True),
+    Index("uq_hosts_job_id_name", "job_id", "name", unique=True, info={"serves": "the number of a host by its name"}),
     sqlite_with_rowid=False,
+    info={"holds": "hosts of a job: where politeness lives"},
 )
 
 pages = Table(
@@ -137,18 +153,36 @@ pages = Table(
     Column("counted", SmallInteger, nullable=False, server_default="0", comment=COUNTED_WORDS),
     Column("ruleset", Integer, nullable=False, comment="version of job_rulesets that it was judged by"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is SKIPPED; empty otherwise"),
-    # admission: is this URL known?
-    Index("uq_pages_job_id_key", "job_id", "key", unique=True),
-    # claim: pages of a due host, nice then first in first out; and the count of pending pages at start
-    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED),
-    # resume: what a killed run held
+    Column("deaths", SmallInteger, nullable=False, server_default="0", comment=DEATHS_WORDS),
+    Index("uq_pages_job_id_key", "job_id", "key", unique=True, info={"serves": "admission: is this URL known?"}),
+    Index(
+        "ix_pages_pending",
+        "job_id",
+        "host_id",
+        "nice",
+        "id",
+        sqlite_where=_INDEXED,
+        info={"serves": "claims: pages of a due host, nice then first in first out; counting what is pending"},
+    ),
     Index(
         "ix_pages_claimed",
         "job_id",
-        "id",
+        "claim_id",
         sqlite_where=text("state = 'CLAIMED'"),
+        postgresql_where=text("state = 'CLAIMED'"),
+        info={"serves": "what a lost session held: its claims are a range of numbers; whether a job has claims"},
+    ),
+    Index(
+        "ix_pages_stashed",
+        "job_id",
+        "nice",
+        "id",
+        sqlite_where=text("state = 'STASHED'"),
+        postgresql_where=text("state = 'STASHED'"),
+        info={"serves": "taking pages out of the stash, nice then first in first out"},
     ),
     sqlite_with_rowid=False,
+    info={"holds": "pages: the queue, and what became of each URL"},
 )
 
 relations = Table(
@@ -163,6 +197,7 @@ relations = Table(
         comment="little-endian 64-bit words: page id in the upper 56 bits, FoundAs in the lower 8",
     ),
     sqlite_with_rowid=False,
+    info={"holds": "where each page leads: its children, packed"},
 )
 
 repairs = Table(
@@ -177,7 +212,12 @@ repairs = Table(
         comment="a shorter path to this page was found after its children were told: they are to be told again",
     ),
     sqlite_with_rowid=False,
+    info={
+        "holds": "pages whose children are still to be told of a shorter path: the dirty set of the recursive repair"
+    },
 )
+
+SESSION_WORDS = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
 
 attempts = Table(
     "attempts",
@@ -185,13 +225,15 @@ attempts = Table(
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("page_id", BigInteger, primary_key=True, autoincrement=False),
     Column("number", SmallInteger, primary_key=True, autoincrement=False, comment="from 1"),
+    Column("session", Integer, nullable=False, server_default="0", comment=SESSION_WORDS),
     Column("worker", Integer, nullable=False, comment="number of the worker within the run"),
-    Column("ruleset", Integer, nullable=False, comment="version of job_rulesets in force"),
+    Column("ruleset", Integer, nullable=False, comment="version of job_rulesets when it was claimed"),
     Column("started_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("finished_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("status", SmallInteger, nullable=False, comment="HTTP status; 0 when no response"),
     Column("error", Text, nullable=False, comment="code: text; empty for a complete capture"),
     sqlite_with_rowid=False,
+    info={"holds": "tries at pages"},
 )
 
 results = Table(
@@ -200,9 +242,14 @@ results = Table(
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("page_id", BigInteger, primary_key=True, autoincrement=False),
     Column("attempt", SmallInteger, primary_key=True, autoincrement=False),
-    Column("kind", Text, primary_key=True, comment="what it is, such as final_url"),
-    Column("value", Text, nullable=False),
+    Column("kind", Text, primary_key=True, comment="what it is, such as final_url (model.result)"),
+    Column("value", Text, nullable=False, comment="JSON or text; empty when it is a file"),
+    Column("status", Text, nullable=False, server_default="done", comment="done | failed | not-run"),
+    Column("media_type", Text, nullable=False, server_default="application/json", comment="of the value or the file"),
+    Column("digest", LargeBinary, comment="SHA-256 of the file that holds the value, its name; NULL: value does"),
+    Column("length", BigInteger, nullable=False, server_default="0", comment="bytes of the value or the file"),
     sqlite_with_rowid=False,
+    info={"holds": "what an attempt saved beyond its records"},
 )
 
 payloads = Table(
@@ -214,6 +261,7 @@ payloads = Table(
     Column("captured_at", BigInteger, nullable=False, comment="WARC-Date of its record, Unix µs"),
     Column("record_id", LargeBinary, nullable=False, comment="its record's UUID, 16 bytes"),
     sqlite_with_rowid=False,
+    info={"holds": "payloads already kept, which revisits refer to"},
 )
 
 robots = Table(
@@ -225,6 +273,7 @@ robots = Table(
     Column("text", Text, nullable=False),
     Column("fetched_at", BigInteger, nullable=False, comment="Unix ms; asked again after a day"),
     sqlite_with_rowid=False,
+    info={"holds": "answers to requests for robots.txt"},
 )
 
 cookies = Table(
@@ -241,6 +290,7 @@ cookies = Table(
     Column("expires_at", BigInteger, nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"),
     Column("set_at", BigInteger, nullable=False, comment="Unix µs at which it was said; the later one counts"),
     sqlite_with_rowid=False,
+    info={"holds": "the cookie jar of a job"},
 )
 
 seeds = Table(
@@ -261,6 +311,7 @@ seeds = Table(
     Column("captured_at", BigInteger, comment="Unix µs: when what the list knows was recorded; NULL: not known"),
     Column("meta_json", Text, nullable=False, comment="the line's other fields, a JSON object of strings; or empty"),
     sqlite_with_rowid=False,
+    info={"holds": "what lines of a seed list say beyond their URL"},
 )
 
 seed_lists = Table(
@@ -274,6 +325,7 @@ seed_lists = Table(
     Column("duplicates", BigInteger, nullable=False, server_default="0", comment="lines whose URL an earlier one has"),
     Column("ended", Boolean, nullable=False, server_default=false(), comment="the whole list was read"),
     sqlite_with_rowid=False,
+    info={"holds": "how far the seed list of a fetch was read"},
 )
 
 job_rulesets = Table(
@@ -285,8 +337,23 @@ job_rulesets = Table(
         "rules",
         Text,
         nullable=False,
-        comment="JSON: include patterns, ignore patterns and sets of them, in Python syntax",
+        comment="JSON: include patterns, ignore patterns and sets of them, in Python syntax; rules in order",
     ),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     sqlite_with_rowid=False,
+    info={"holds": "versions of a job's patterns and rules; older ones stay for the attempts made under them"},
+)
+
+job_changes = Table(
+    "job_changes",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("age", Integer, primary_key=True, autoincrement=False, comment="from 1: the settings_age that it made"),
+    Column("at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("who", Text, nullable=False, comment="who changed it"),
+    Column("what", Text, nullable=False, comment="the setting's name, or ignores, rules, state, nice, tags …"),
+    Column("before", Text, nullable=False, comment="empty: there was none"),
+    Column("after", Text, nullable=False, comment="empty: there is none any more"),
+    sqlite_with_rowid=False,
+    info={"holds": "every change of a job: who, when, from, to"},
 )

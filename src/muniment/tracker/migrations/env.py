@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from muniment.tracker.tables import metadata
+from muniment.tracker.pipeline_tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)

@@ -1,0 +1,93 @@
+"""Pipelines: workers that a tracker knows, their sessions, and what ties their slots to jobs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from muniment.model.page import Claim
+
+__all__ = ["Ending", "Greeting", "HandedOut", "HostReport", "Lock", "Pipeline", "Session"]
+
+
+class Lock(StrEnum):
+    """Whether a slot may leave its job. While one is locked, its pipeline gets no other job."""
+
+    NONE = "NONE"
+    """It goes to a better job when there is one."""
+    INDEFINITELY = "INDEFINITELY"
+    """It stays until somebody takes the lock off."""
+    UNTIL_FINISHED = "UNTIL_FINISHED"
+    """It stays until the job is FINISHED or ABORTED."""
+
+
+class Ending(StrEnum):
+    """How a session ended; all that it held was given back."""
+
+    GOODBYE = "GOODBYE"
+    """The pipeline said that it stops."""
+    EXITED = "EXITED"
+    """A supervisor reported that its process has died."""
+    LAPSED = "LAPSED"
+    """It was not heard of until its lease ran out."""
+    REPLACED = "REPLACED"
+    """Another process of the same pipeline began."""
+
+    @property
+    def is_death(self) -> bool:
+        """Whether pages that it held may be what ended it."""
+        return self in {Ending.EXITED, Ending.LAPSED}
+
+
+class HostReport(Struct, frozen=True, kw_only=True):
+    """What a pipeline says of its machine."""
+
+    fqdn: str
+    python: str
+    disk_free: int
+    """Bytes, like the next three."""
+    disk_total: int
+    memory_free: int
+    memory_total: int
+    load: tuple[float, float, float]
+    """Averages over 1, 5 and 15 minutes."""
+
+
+class Pipeline(Struct, frozen=True):
+    """A pipeline that may work for the tracker."""
+
+    name: str
+    tags: frozenset[str] = frozenset()
+    matchonly: bool = False
+    """It takes only jobs that name one of its tags."""
+
+
+class Greeting(Struct, frozen=True):
+    """What a pipeline says when it connects."""
+
+    instance: str
+    """Hexadecimal, made when its process began."""
+    slots: int
+    version: str
+
+
+class Session(Struct, frozen=True):
+    """A pipeline's connection to the tracker, with the lease of all its claims."""
+
+    epoch: int
+    """From 1 over all pipelines; a later one is higher."""
+    pipeline: str
+    instance: str
+    slots: int
+    lease_until: int
+    """Unix ms."""
+
+
+class HandedOut(Struct, frozen=True):
+    """Pages of one job for one pipeline."""
+
+    job_id: int
+    claims: list[Claim]
+    settings_age: int
+    """A pipeline that knows a lower one asks for the job's settings again."""

@@ -1,0 +1,40 @@
+"""A rule of a job: which pages it is about, and what it says of them (seed 002)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+__all__ = ["NO_ORDERS", "Orders", "Rule"]
+
+
+class Rule(Struct, frozen=True, omit_defaults=True):
+    """One rule; it is about the pages for which all that it names holds, and about all pages when it names nothing."""
+
+    regex: str = ""
+    """Found in the normalised URL; Python syntax, `{primary_url}` as in ignore patterns."""
+    host: str = ""
+    """The host's name; `*.example.com` is every host below example.com, and that itself."""
+    prefix: str = ""
+    """How the normalised URL begins."""
+    depth: tuple[int, int | None] | None = None
+    """Fewest and most link hops, both included; pages that no link leads to have none, and are not meant."""
+    kind: str = ""
+    """How the page was found first: link, requisite, frame, redirect or listed."""
+    accept: bool | None = None
+    """Whether the URL comes into the queue when it is found."""
+    skip: bool | None = None
+    """Whether the page is left out (SKIPPED) instead of being handed out."""
+    custom_js: str | None = None
+    """JavaScript to run in the page."""
+    ua: str | None = None
+    """User agent to ask with: a name or a text."""
+
+
+class Orders(Struct, frozen=True, array_like=True):
+    """What the rules want of the engine that fetches a page; empty texts are no orders."""
+
+    custom_js: str = ""
+    ua: str = ""
+
+
+NO_ORDERS = Orders()

@@ -1,0 +1,149 @@
+"""Verdicts: what a version of a job's rules says of a page. All functions are pure.
+
+Rules are applied in order, and the last one that says something has its way (seed 002). The ignore patterns come before
+all of them: each is a rule that says `accept: false` and `skip: true`, decided in one go for all patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from muniment.errors import UsageError
+from muniment.model.link import FoundAs, Kind
+from muniment.model.rule import NO_ORDERS, Orders, Rule
+from muniment.model.url import MOST_URL, full_length, host_of, is_web
+from muniment.rules.patterns import Patterns, expand
+from muniment.rules.scope import FAR
+
+__all__ = ["IGNORED", "RULED", "InOrder", "Ruleset", "Verdict", "check_rules", "of_rules"]
+
+IGNORED, RULED = "ignore: ", "rule "
+"""How the reason of a page begins that a pattern, or a rule, keeps out."""
+
+_KINDS = tuple(kind.name.lower() for kind in Kind)
+
+
+class Verdict(Struct, frozen=True):
+    """What the rules make of a page."""
+
+    refused: str
+    """Why a URL that is found does not come into the queue; empty when it does."""
+    skipped: str
+    """Why a page of the queue is not handed out; empty when it is."""
+    orders: Orders = NO_ORDERS
+
+    @property
+    def reason(self) -> str:
+        """Why a page is not to be taken; empty when it is."""
+        return self.refused or self.skipped
+
+
+class InOrder:
+    """The rules of one version beside its ignore patterns, ready to be asked."""
+
+    def __init__(self, rules: Sequence[Rule], start_urls: Sequence[str]) -> None:
+        """Compile; raises UsageError with one line for the first rule that makes no sense."""
+        check_rules(rules)
+        self._rules = tuple(
+            (f"{RULED}{number}: ", rule, frozenset(expand(rule.regex, start_urls) if rule.regex else ()))
+            for number, rule in enumerate(rules, 1)
+        )
+        self._patterns = Patterns({made for _, _, regexes in self._rules for made in regexes})
+        self.by_depth = any(rule.depth for rule in rules)
+        """Whether a page has to be judged again when it comes nearer."""
+        self.gives_orders = any(rule.custom_js is not None or rule.ua is not None for rule in rules)
+        """Whether some page may have orders."""
+
+    def verdict(self, url: str, depth: int, found_as: int, ignored: str) -> Verdict:
+        """What they say of a page; `ignored` is why the patterns keep it out, or empty."""
+        found = frozenset(self._patterns.matches(url)) if self._patterns else frozenset()
+        host = host_of(url) if is_web(url) else ""
+        refused = skipped = ignored
+        custom_js = ua = ""
+        for name, rule, regexes in self._rules:
+            if (regexes and not regexes & found) or not _is_about(rule, url, host, depth, found_as):
+                continue
+            if rule.accept is not None:
+                refused = "" if rule.accept else name + "accept is false"
+            if rule.skip is not None:
+                skipped = name + "skip is true" if rule.skip else ""
+            custom_js = custom_js if rule.custom_js is None else rule.custom_js
+            ua = ua if rule.ua is None else rule.ua
+        return Verdict(refused, skipped, Orders(custom_js, ua))
+
+
+def _is_about(rule: Rule, url: str, host: str, depth: int, found_as: int) -> bool:
+    if rule.kind and _KINDS[FoundAs(found_as).kind] != rule.kind:
+        return False
+    if rule.host and not _is_host(rule.host, host):
+        return False
+    if rule.depth is not None:
+        least, most = rule.depth
+        if depth == FAR or depth < least or (most is not None and depth > most):
+            return False
+    return url.startswith(rule.prefix)
+
+
+def _is_host(wanted: str, host: str) -> bool:
+    if wanted.startswith("*."):
+        return host == wanted[2:] or host.endswith(wanted[1:])
+    return host == wanted
+
+
+class Ruleset(Struct, frozen=True):
+    """One version of a job's rules, compiled."""
+
+    version: int
+    """That of `job_rulesets`."""
+    include: Patterns
+    ignore: Patterns
+    in_order: InOrder | None = None
+    """None when there are patterns alone, which decide in a fraction of the time."""
+
+    @property
+    def by_depth(self) -> bool:
+        """Whether a page has to be judged again when it comes nearer."""
+        return self.in_order is not None and self.in_order.by_depth
+
+    @property
+    def gives_orders(self) -> bool:
+        """Whether some page may have orders."""
+        return self.in_order is not None and self.in_order.gives_orders
+
+    def verdict(self, url: str, depth: int, found_as: int) -> Verdict:
+        """What is to become of a page with so many link hops, found in this way first."""
+        matched = self.ignore.match(url) if self.ignore else None
+        ignored = "" if matched is None else IGNORED + matched
+        if self.in_order is None:
+            return Verdict(ignored, ignored)
+        return self.in_order.verdict(url, depth, found_as, ignored)
+
+    def reason(self, url: str, depth: int, found_as: int, *, listed: bool = False) -> str:
+        """Why a URL that is new is not to be taken, whatever leads to it; empty when nothing speaks against it.
+
+        In a fetch (`listed`) too long a URL is a page that fails.
+        """
+        if not listed and (length := full_length(url)) > MOST_URL:
+            return f"url: {length} characters are more than {MOST_URL}, which servers refuse"
+        return self.verdict(url, depth, found_as).reason
+
+
+def of_rules(reason: str) -> bool:
+    """Whether a page was left out by patterns or rules; others were by robots.txt, and stay so."""
+    return reason.startswith((IGNORED, RULED))
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Raise UsageError with one line for the first rule that makes no sense, regular expressions apart."""
+    for number, rule in enumerate(rules, 1):
+        if {rule.accept, rule.skip, rule.custom_js, rule.ua} == {None}:
+            raise UsageError(f"rule {number} sets nothing; give it accept, skip, custom_js or ua")
+        if rule.kind and rule.kind not in _KINDS:
+            raise UsageError(f"rule {number}: there is no kind {rule.kind!r}; these are: {', '.join(_KINDS)}")
+        if rule.host in {"*", "*."}:
+            raise UsageError(f"rule {number}: {rule.host!r} is no host; leave it out to mean all of them")
+        least, most = rule.depth or (0, None)
+        if least < 0 or (most is not None and most < least):
+            raise UsageError(f"rule {number}: no page has a depth from {least} to {most}")

@@ -1,0 +1,95 @@
+"""Assignments: which job each slot of a pipeline sticks to, and the locks that hold it there."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, or_, select
+
+from muniment.errors import UsageError
+from muniment.model.job import JobState
+from muniment.model.pipeline import Lock, Pipeline, Session
+from muniment.rules.assignment import JobOffer, Slot, assign
+from muniment.tracker.engine import Database
+from muniment.tracker.pipeline_tables import assignments, sessions
+from muniment.tracker.pipelines import tags_of
+from muniment.tracker.tables import jobs
+
+__all__ = ["clear_finished", "lock_slot", "settle_slots", "slots_of"]
+
+
+def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -> list[int | None]:
+    """Bring the slots of a pipeline in line with the jobs, within the caller's transaction.
+
+    Returns the job that each slot may take pages of; a slot that is locked to a job without any has none.
+    """
+    before = slots_of(db, pipeline.name, session.slots)
+    offers = _offers(db, pipeline.name)
+    after = assign(pipeline, before, offers)
+    for number, (slot, job_id) in enumerate(zip(before, after, strict=True)):
+        if slot.job_id == job_id:
+            continue
+        here = (assignments.c.pipeline_id == pipeline.name) & (assignments.c.slot == number)
+        db.connection.execute(assignments.delete().where(here))
+        if job_id is not None:
+            row = {"pipeline_id": pipeline.name, "slot": number, "job_id": job_id, "since": now}
+            db.connection.execute(assignments.insert().values(row))
+    offered = {offer.job_id for offer in offers}
+    return [job_id if job_id in offered else None for job_id in after]
+
+
+def slots_of(db: Database, pipeline: str, count: int) -> list[Slot]:
+    """The first slots of a pipeline as they are."""
+    columns = assignments.c.slot, assignments.c.job_id, assignments.c.lock
+    found = db.connection.execute(select(*columns).where(assignments.c.pipeline_id == pipeline))
+    held = {int(number): Slot(int(job_id), Lock(lock)) for number, job_id, lock in found}
+    return [held.get(number, Slot()) for number in range(count)]
+
+
+def _offers(db: Database, pipeline: str) -> list[JobOffer]:
+    """The jobs that have pages; two pipelines that ask at once look one after the other."""
+    wanted = (jobs.c.state == JobState.ACTIVE.value) & or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0)
+    columns = jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency
+    rows = db.connection.execute(select(*columns).where(wanted).order_by(jobs.c.id).with_for_update()).all()
+    # slots of pipelines that are away take no room
+    taken = (
+        select(assignments.c.job_id, func.count())
+        .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
+        .where(sessions.c.ended_at.is_(None), assignments.c.pipeline_id != pipeline)
+        .group_by(assignments.c.job_id)
+    )
+    others = {int(job_id): int(count) for job_id, count in db.connection.execute(taken)}
+    return [
+        JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0))
+        for job_id, nice, tags, most in rows
+    ]
+
+
+def lock_slot(db: Database, pipeline: str, slot: int, lock: Lock, now: int, job_id: int | None = None) -> None:
+    """Lock a slot to its job, or to another one; `Lock.NONE` takes the lock off. Raises UsageError when it has no job.
+
+    A pipeline that is away may be locked: it finds its job when it comes.
+    """
+    if slot < 0:
+        raise UsageError("slots are numbered from 0")
+    here = (assignments.c.pipeline_id == pipeline) & (assignments.c.slot == slot)
+    with db.transaction() as connection:
+        held = connection.execute(select(assignments.c.job_id).where(here)).scalar()
+        wanted = job_id if job_id is not None else held
+        if wanted is None:
+            raise UsageError(f"slot {slot} of the pipeline {pipeline} has no job; name the one to lock it to")
+        state = connection.execute(select(jobs.c.state).where(jobs.c.id == wanted)).scalar()
+        if state is None:
+            raise UsageError(f"there is no job {wanted}")
+        if lock is Lock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
+            raise UsageError(f"job {wanted} is {state} already")
+        connection.execute(assignments.delete().where(here))
+        row = {"pipeline_id": pipeline, "slot": slot, "job_id": wanted, "lock": lock.value, "since": now}
+        connection.execute(assignments.insert().values(row))
+
+
+def clear_finished(db: Database, job_id: int) -> None:
+    """Take the locks off that hold until a job is finished or aborted, within the caller's transaction."""
+    db.connection.execute(
+        assignments.update()
+        .where(assignments.c.job_id == job_id, assignments.c.lock == Lock.UNTIL_FINISHED.value)
+        .values(lock=Lock.NONE.value)
+    )

@@ -1,0 +1,64 @@
+"""The tables of pipelines: who may work for the tracker, who does now, and at which jobs (seed 002).
+
+They do not grow with a job, so their keys do not begin with one. With them, `metadata` has all tables.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
+
+from muniment.tracker.tables import metadata
+
+__all__ = ["LIVE", "assignments", "metadata", "pipelines", "sessions"]
+
+LIVE = text("sessions.ended_at IS NULL")
+"""A session that has not ended; the condition of the index that finds it."""
+
+LOCK_WORDS = "NONE | INDEFINITELY | UNTIL_FINISHED: while one is locked, its pipeline gets no other job"
+
+pipelines = Table(
+    "pipelines",
+    metadata,
+    Column("id", Text, primary_key=True, comment="its name, readable, such as berlin-2"),
+    Column("token_hash", LargeBinary, nullable=False, comment="SHA-256 of its token, which is nowhere else"),
+    Column("tags", Text, nullable=False, server_default="", comment="what jobs may ask for, one a line"),
+    Column("matchonly", Boolean, nullable=False, comment="takes only jobs that name one of its tags"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    info={"holds": "pipelines that may work for this tracker"},
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("epoch", Integer, primary_key=True, comment="from 1 over all pipelines: the upper part of its claims"),
+    Column("pipeline_id", Text, ForeignKey("pipelines.id"), nullable=False, comment="whose it is"),
+    Column("instance", Text, nullable=False, comment="hexadecimal, made when the pipeline's process began"),
+    Column("version", Text, nullable=False, comment="of Muniment, there"),
+    Column("slots", Integer, nullable=False, comment="how many jobs, at most, it works at beside each other"),
+    Column("claims", BigInteger, nullable=False, server_default="0", comment="claims numbered so far"),
+    Column("began_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("lease_until", BigInteger, nullable=False, comment="Unix ms: ended by the next sweep after that"),
+    Column("report", Text, nullable=False, server_default="", comment="JSON: its machine as last reported"),
+    Column("reported_at", BigInteger, comment="Unix ms; NULL: no report yet"),
+    Column("ended_at", BigInteger, comment="Unix ms; NULL while it is LIVE, from then on it is ENDED"),
+    Column("ending", Text, nullable=False, server_default="", comment="GOODBYE | EXITED | LAPSED | REPLACED; or empty"),
+    Index(
+        "ix_sessions_live",
+        "pipeline_id",
+        sqlite_where=text("ended_at IS NULL"),
+        postgresql_where=text("ended_at IS NULL"),
+        info={"serves": "the session of a pipeline, and those whose lease has run out"},
+    ),
+    info={"holds": "connections of pipelines, each with the lease of all its claims"},
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("pipeline_id", Text, ForeignKey("pipelines.id"), primary_key=True, comment="whose slot it is"),
+    Column("slot", Integer, primary_key=True, autoincrement=False, comment="from 0"),
+    Column("job_id", Integer, ForeignKey("jobs.id"), nullable=False, comment="the job that the slot sticks to"),
+    Column("lock", Text, nullable=False, server_default="NONE", comment=LOCK_WORDS),
+    Column("since", BigInteger, nullable=False, comment="Unix ms"),
+    info={"holds": "which job each slot works at; a slot without a job has no row"},
+)

@@ -1,0 +1,115 @@
+"""Pipelines: who may work for the tracker, by a token of which only the hash is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+
+from sqlalchemy import select
+
+from muniment.errors import UsageError
+from muniment.model.pipeline import Pipeline
+from muniment.tracker.engine import Database
+from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
+
+__all__ = [
+    "add_pipeline", "authenticate", "change_pipeline", "find_pipeline", "new_token", "remove_pipeline", "tags_of",
+    "tags_text",
+]  # fmt: skip
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
+    """Let a pipeline in; returns its token, which is told once. Raises UsageError for a name that is none, or taken."""
+    _check_name(pipeline.name, "a pipeline's name")
+    text = tags_text(pipeline.tags)
+    token, hashed = _token()
+    with db.transaction() as connection:
+        if find_pipeline(db, pipeline.name) is not None:
+            raise UsageError(f"there is a pipeline {pipeline.name} already")
+        row = {"id": pipeline.name, "tags": text, "matchonly": pipeline.matchonly}
+        connection.execute(pipelines.insert().values(**row, token_hash=hashed, created_at=now))
+    return token
+
+
+def new_token(db: Database, name: str) -> str:
+    """Give a pipeline another token; the one before is worth nothing from now on."""
+    token, hashed = _token()
+    with db.transaction() as connection:
+        _known(db, name)
+        connection.execute(pipelines.update().where(pipelines.c.id == name).values(token_hash=hashed))
+    return token
+
+
+def change_pipeline(db: Database, pipeline: Pipeline) -> None:
+    """Give a pipeline other tags; its slots go by them the next time that it asks for pages."""
+    values = {"tags": tags_text(pipeline.tags), "matchonly": pipeline.matchonly}
+    with db.transaction() as connection:
+        _known(db, pipeline.name)
+        connection.execute(pipelines.update().where(pipelines.c.id == pipeline.name).values(values))
+
+
+def remove_pipeline(db: Database, name: str) -> None:
+    """Let a pipeline in no more; raises UsageError while it has a session. Attempts keep the names of its sessions."""
+    with db.transaction() as connection:
+        _known(db, name)
+        here = sessions.c.pipeline_id == name
+        if connection.execute(select(sessions.c.epoch).where(here, sessions.c.ended_at.is_(None))).first():
+            raise UsageError(f"the pipeline {name} is at work; stop it first")
+        connection.execute(assignments.delete().where(assignments.c.pipeline_id == name))
+        if connection.execute(select(sessions.c.epoch).where(here).limit(1)).first():
+            # attempts lead to it; a hash that no token has keeps it out
+            connection.execute(pipelines.update().where(pipelines.c.id == name).values(token_hash=b""))
+        else:
+            connection.execute(pipelines.delete().where(pipelines.c.id == name))
+
+
+def authenticate(db: Database, name: str, token: str) -> Pipeline | None:
+    """The pipeline of that name, when the token is its own."""
+    row = db.connection.execute(select(pipelines.c.token_hash).where(pipelines.c.id == name)).first()
+    known = bytes(row[0]) if row else b""
+    # compared even when there is none, so that the time tells nobody which names exist
+    return find_pipeline(db, name) if hmac.compare_digest(known, _hash(token)) else None
+
+
+def find_pipeline(db: Database, name: str) -> Pipeline | None:
+    """A pipeline by its name."""
+    columns = pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly
+    row = db.connection.execute(select(*columns).where(pipelines.c.id == name)).first()
+    return None if row is None else Pipeline(row[0], tags_of(row[1]), bool(row[2]))
+
+
+def tags_text(tags: Iterable[str]) -> str:
+    """Tags as a column holds them; raises UsageError for one that is none."""
+    for tag in tags:
+        _check_name(tag, "a tag")
+    return "\n".join(sorted(tags))
+
+
+def tags_of(text: str) -> frozenset[str]:
+    """The tags of a column."""
+    return frozenset(text.split("\n")) if text else frozenset()
+
+
+def _known(db: Database, name: str) -> None:
+    if find_pipeline(db, name) is None:
+        raise UsageError(f"there is no pipeline {name!r}")
+
+
+def _check_name(name: str, what: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be {what}: up to 64 of a-z, 0-9, dot, hyphen and underscore")
+
+
+def _token() -> tuple[str, bytes]:
+    token = secrets.token_urlsafe(32)
+    return token, _hash(token)
+
+
+def _hash(token: str) -> bytes:
+    # 256 random bits cannot be guessed, so that a slow hash would add nothing
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,112 @@
+"""A real tracker with many jobs, and pipelines that work for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from muniment.model.job import JobTerms
+from muniment.model.page import Claim, FinishBatch
+from muniment.model.pipeline import Ending, Greeting, HandedOut, Pipeline
+from muniment.settings import Settings
+from muniment.testing.pages import Links, finish_batch, finished
+from muniment.tracker import terms
+from muniment.tracker.assignments import slots_of
+from muniment.tracker.dispatch import Dispatch
+from muniment.tracker.engine import Database
+from muniment.tracker.frontier import FinishReport
+from muniment.tracker.opening import Starts, submit_job
+from muniment.tracker.pipelines import add_pipeline
+from muniment.tracker.tables import jobs, pages
+
+Held = list[tuple[int, Claim]]
+
+
+class Fleet:
+    """Jobs and pipelines in one file; `now` is moved by hand (Unix ms)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.now = path, 1_000_000
+        self.instances = 0
+        self.epochs: dict[str, int] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.db = Database.open_sqlite(self.path)
+        self.dispatch = Dispatch(self.db)
+
+    def reopen(self) -> None:
+        """The tracker's process dies, and another begins: leases and claims go on."""
+        self.db.close()
+        self.open()
+
+    def close(self) -> None:
+        self.db.close()
+
+    def job(self, *urls: str, settings: Mapping[str, Any] | None = None, **how: Any) -> int:
+        """One more job; `how` are its terms."""
+        made = submit_job(self.db, "job", Settings(**(settings or {})), Starts(urls), self.now).job.job_id
+        if how:
+            terms.change_terms(self.db, made, "tester", JobTerms(**how), self.now)
+        return made
+
+    def pipeline(self, name: str, *tags: str, slots: int = 1, matchonly: bool = False) -> str:
+        """A pipeline with a session."""
+        add_pipeline(self.db, Pipeline(name, frozenset(tags), matchonly), self.now)
+        self.greet(name, slots)
+        return name
+
+    def greet(self, name: str, slots: int = 1, instance: str | None = None) -> int:
+        self.instances += 1
+        session = self.dispatch.greet(name, Greeting(instance or f"{self.instances:08x}", slots, "1"), self.now)
+        self.epochs[name] = session.epoch
+        return session.epoch
+
+    def ask(self, name: str, most: int = 100) -> list[HandedOut] | None:
+        return self.dispatch.claim(self.epochs[name], most, self.now)
+
+    def claim(self, name: str, most: int = 100) -> Held:
+        """Pages for a pipeline, each with its job."""
+        return [(one.job_id, claim) for one in self.ask(name, most) or [] for claim in one.claims]
+
+    def urls(self, name: str, most: int = 100) -> list[str]:
+        return [claim.url for _, claim in self.claim(name, most)]
+
+    def finish(self, held: Held, web: Mapping[str, Links] | None = None, **how: Any) -> list[FinishReport]:
+        web = web or {}
+        reports = []
+        for job_id in dict.fromkeys(job_id for job_id, _ in held):
+            claims = [claim for job, claim in held if job == job_id]
+            links = [link for claim in claims for link in web.get(claim.url, ())]
+            done = [finished(claim, web.get(claim.url, ()), **how) for claim in claims]
+            reports.append(self.dispatch.finish(job_id, finish_batch(done, links), 0, self.now))
+        return reports
+
+    def send(self, job_id: int, batch: FinishBatch) -> FinishReport:
+        return self.dispatch.finish(job_id, batch, 0, self.now)
+
+    def end(self, name: str, ending: Ending) -> None:
+        self.dispatch.end(self.epochs[name], ending, self.now)
+
+    def slots(self, name: str, count: int = 1) -> list[int | None]:
+        return [slot.job_id for slot in slots_of(self.db, name, count)]
+
+    def state(self, job_id: int) -> str:
+        return str(self.job_row(job_id)["state"])
+
+    def job_row(self, job_id: int) -> Mapping[str, Any]:
+        return self.db.connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one()
+
+    def page(self, job_id: int, url: str) -> Mapping[str, Any]:
+        found = select(pages).where(pages.c.job_id == job_id, pages.c.url == url)
+        return self.db.connection.execute(found).mappings().one()
+
+    def states(self, job_id: int) -> dict[str, str]:
+        found = select(pages.c.url, pages.c.state).where(pages.c.job_id == job_id).order_by(pages.c.id)
+        return dict(map(tuple, self.db.connection.execute(found)))
+
+    def rows(self, *tables: Any) -> Sequence[Any]:
+        return [[tuple(row) for row in self.db.connection.execute(select(table))] for table in tables]
