@@ -8,6 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
+from muniment.control.place import POINTER
+from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
@@ -64,7 +66,7 @@ def repair_directory(out: Path) -> Verdict:
 def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
     from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
 
-    faults, note = pages_without_row(out) if (out / "tracker.sqlite").exists() else ([], "")
+    faults, note = pages_without_row(out) if any((out / name).exists() for name in (TRACKER, POINTER)) else ([], "")
     return Verdict(
         files=checked.files,
         records=checked.records,

@@ -10,14 +10,16 @@ import pyarrow as pa
 from muniment.archive.check_file import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
 from muniment.archive.read import rows
-from muniment.errors import ArchiveError, TrackerError, UsageError
+from muniment.control.place import tracker_place
+from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
+from muniment.model.place import TRACKER
 from muniment.tracker import jobs
+from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.outcomes import done_pages, page_urls
 
 __all__ = ["pages_without_row"]
 
-_TRACKER = "tracker.sqlite"
 _DONE = 1
 """The field of the heaps: a page that is done uses its URL as a name of a row."""
 _MOST_LISTED = 100
@@ -28,21 +30,17 @@ def pages_without_row(out: Path) -> tuple[list[Fault], str]:
 
     Flat in memory. May be run beside a crawl, since rows are safe before a page is done.
     """
-    if not (out / _TRACKER).exists():
-        return [], ""
     try:
-        db = Database.read_sqlite(out / _TRACKER)
-    except UsageError as error:
+        place = tracker_place(out)
+        if not place.database and not place.file.exists():
+            return [], ""
+        with tracker_to_read(place) as db:
+            job = jobs.find_job(db)
+            return (_missing(db, job.job_id, out) if job else []), ""
+    except (ArchiveError, TrackerLostError, UsageError) as error:
         return [], str(error)
     except TrackerError as error:
-        return [Fault(_TRACKER, -1, "tracker", str(error))], ""
-    try:
-        job = jobs.find_job(db)
-        return (_missing(db, job.job_id, out) if job else []), ""
-    except ArchiveError as error:
-        return [], str(error)
-    finally:
-        db.close()
+        return [Fault(TRACKER, -1, "tracker", str(error))], ""
 
 
 def _missing(db: Database, job_id: int, out: Path) -> list[Fault]:
@@ -58,9 +56,9 @@ def _missing(db: Database, job_id: int, out: Path) -> list[Fault]:
             judge.add(_urls(table))
         missing = [place.offset for _, place in judge.dangling()]
     urls = page_urls(db, job_id, missing[:_MOST_LISTED])
-    faults = [Fault(_TRACKER, -1, "tracker", f"the page is done and has no row: {url[:200]}") for url in urls]
+    faults = [Fault(TRACKER, -1, "tracker", f"the page is done and has no row: {url[:200]}") for url in urls]
     if len(missing) > len(urls):
-        faults.append(Fault(_TRACKER, -1, "more", f"{len(missing) - len(urls)} more pages are done and have no row"))
+        faults.append(Fault(TRACKER, -1, "more", f"{len(missing) - len(urls)} more pages are done and have no row"))
     return faults
 
 

@@ -19,7 +19,7 @@ from muniment.rules.rulesets import (
 from muniment.settings import Settings
 from muniment.tracker import jobs
 from muniment.tracker.admission import Ruleset
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 
 __all__ = ["Amended", "amend", "ruleset_of"]
 
@@ -40,6 +40,7 @@ def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset
     return Ruleset(version, compile_include(rules, urls), compile_ignores(rules, urls))
 
 
+@one_transaction
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
     if isinstance(change, SetValues):

@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 
 from muniment.rules.rulesets import Rules
 from muniment.settings import Settings
-from muniment.tracker.engine import Database
-from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs, seed_lists
+from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
 
 __all__ = [
     "Given",
@@ -36,6 +36,9 @@ __all__ = [
     "try_again",
     "try_failed_again",
 ]
+
+
+_STARTS_AT_ONCE = 1000
 
 
 class Given(Struct, frozen=True):
@@ -77,12 +80,12 @@ def start_digest(urls: Iterable[str]) -> bytes:
 
 
 def find_job(db: Database) -> Job | None:
-    """The job of an embedded tracker, or None when it is new."""
+    """The job that the database was opened for, or None when it is new."""
     columns = (
         jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
         jobs.c.judged,
     )  # fmt: skip
-    row = db.connection.execute(select(*columns).order_by(jobs.c.id).limit(1)).first()
+    row = db.connection.execute(select(*columns).where(jobs.c.place_id == db.place_id)).first()
     return None if row is None else Job(*row)
 
 
@@ -91,20 +94,31 @@ def create_job(db: Database, name: str, given: Given, digest: bytes, now: int) -
     settings, kept = _text(given.settings), _text(given)
     made = db.connection.execute(
         jobs.insert().values(
-            name=name, state="ACTIVE", settings=settings, given=kept, judged=1, start_digest=digest, created_at=now
+            name=name,
+            place_id=db.place_id,
+            state="ACTIVE",
+            settings=settings,
+            given=kept,
+            judged=1,
+            start_digest=digest,
+            created_at=now,
         )
     )
     key = made.inserted_primary_key
     assert key is not None
-    return Job(int(key[0]), name, "ACTIVE", "", settings, digest, kept, 1)
+    job_id = int(key[0])
+    db.connection.execute(job_sums.insert().values(job_id=job_id, session=0))
+    return Job(job_id, name, "ACTIVE", "", settings, digest, kept, 1)
 
 
+@one_transaction
 def set_outcome(db: Database, job_id: int, outcome: str) -> None:
     """Note why a job ended: completed, or failed when nothing could be captured."""
     with db.transaction() as connection:
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(outcome=outcome))
 
 
+@one_transaction
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
@@ -126,6 +140,7 @@ def settle(db: Database, job_id: int, now: int) -> str:
     return state
 
 
+@one_transaction
 def try_again(db: Database, job_id: int, tries: int) -> int:
     """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
     with db.transaction() as connection:
@@ -134,10 +149,11 @@ def try_again(db: Database, job_id: int, tries: int) -> int:
             .where(pages.c.job_id == job_id, pages.c.link_hops == 0, pages.c.state == "READY")
             .values(attempts_remaining=tries, ready_at=0)
         )
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount
 
 
+@one_transaction
 def reopen(db: Database, job_id: int) -> None:
     """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
     with db.transaction() as connection:
@@ -148,10 +164,11 @@ def reopen(db: Database, job_id: int) -> None:
 
 def any_failed(db: Database, job_id: int) -> bool:
     """Whether pages failed for good."""
-    counted = select(jobs.c.pages_failed).where(jobs.c.id == job_id)
+    counted = select(func.sum(job_sums.c.pages_failed)).where(job_sums.c.job_id == job_id)
     return bool(db.connection.execute(counted).scalar_one())
 
 
+@one_transaction
 def try_failed_again(db: Database, job_id: int, tries: int) -> int:
     """Give the pages that failed for good their tries back; returns how many there are."""
     with db.transaction() as connection:
@@ -161,7 +178,7 @@ def try_failed_again(db: Database, job_id: int, tries: int) -> int:
             .where(pages.c.job_id == job_id, failed)
             .values(attempts_remaining=tries, ready_at=0, counted=0)
         )
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount
 
 
@@ -222,9 +239,16 @@ def start_urls(db: Database, job_id: int) -> Sequence[str]:
     if db.connection.execute(select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id)).first():
         return ()
     # they are the first pages of a job: looking no further keeps this from reading all others
-    found = select(pages.c.url, pages.c.via_id).where(pages.c.job_id == job_id).order_by(pages.c.id)
-    with db.connection.execute(found) as rows:
-        return [str(url) for url, _ in takewhile(lambda row: row[1] is None, rows)]
+    found = select(pages.c.url, pages.c.via_id, pages.c.id).where(pages.c.job_id == job_id).order_by(pages.c.id)
+    urls: list[str] = []
+    after = 0
+    while rows := db.connection.execute(found.where(pages.c.id > after).limit(_STARTS_AT_ONCE)).all():
+        starts = [str(url) for url, _, _ in takewhile(lambda row: row[1] is None, rows)]
+        urls += starts
+        if len(starts) < _STARTS_AT_ONCE:
+            break
+        after = rows[-1][2]
+    return urls
 
 
 def skipped(db: Database, job_id: int) -> int:

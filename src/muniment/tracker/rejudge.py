@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, or_, select
 from muniment.model.page import PageState
 from muniment.tracker import jobs
 from muniment.tracker.admission import Ruleset
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Prepared, Row, one_transaction
 from muniment.tracker.tables import pages
 
 __all__ = ["IGNORED", "JUDGED", "Judged", "Judging", "rejudge"]
@@ -69,6 +69,7 @@ class Judging:
         """Whether every page was judged."""
         return self._at >= self._last
 
+    @one_transaction
     def step(self) -> Judged:
         """Judge one batch, in a transaction of its own."""
         until = self._at + _BATCH
@@ -76,9 +77,9 @@ class Judging:
         judged = Judged(Counter(), [])
         with self._db.transaction():
             self._db.many(JUDGED, [update for row in rows if (update := self._judge(row, judged)) is not None])
-            self._at = until
-            if self.done:
+            if until >= self._last:
                 jobs.set_judged(self._db, self._job_id, self._ruleset.version)
+        self._at = until
         return judged
 
     def _judge(self, row: Row, judged: Judged) -> Row | None:

@@ -18,9 +18,11 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    event,
     false,
     text,
 )
+from sqlalchemy.schema import DDL
 
 __all__ = [
     "CLAIMED",
@@ -29,6 +31,7 @@ __all__ = [
     "cookies",
     "hosts",
     "job_rulesets",
+    "job_sums",
     "jobs",
     "metadata",
     "pages",
@@ -66,6 +69,10 @@ JUDGED_WORDS = (
     "the version of job_rulesets that every waiting page was judged by; the latest, unless a kill came between"
 )
 
+PLACE_WORDS = "the random word in the output directory's tracker.place; empty in an embedded tracker"
+SESSION_WORDS = "a process that writes the job; 0 is one that runs it alone"
+COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place; PostgreSQL alone"
+
 SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
 jobs = Table(
@@ -82,12 +89,25 @@ jobs = Table(
     Column("judged", Integer, nullable=False, server_default="0", comment=JUDGED_WORDS),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("finished_at", BigInteger, comment="Unix ms; NULL until FINISHED or ABORTED"),
+    Column("place_id", Text, nullable=False, server_default="", comment=PLACE_WORDS),
+    # opening: which job of a shared database is that of an output directory?
+    Index("uq_jobs_place_id", "place_id", unique=True),
+)
+
+job_sums = Table(
+    "job_sums",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("session", Integer, primary_key=True, autoincrement=False, comment=SESSION_WORDS),
+    Column("commits", BigInteger, nullable=False, server_default="0", comment=COMMITS_WORDS),
     Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
     Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
     Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
     Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
     Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+    sqlite_with_rowid=False,
 )
+"""What each session added to the sums of a job: nobody waits for a row that another one writes."""
 
 hosts = Table(
     "hosts",
@@ -140,13 +160,14 @@ pages = Table(
     # admission: is this URL known?
     Index("uq_pages_job_id_key", "job_id", "key", unique=True),
     # claim: pages of a due host, nice then first in first out; and the count of pending pages at start
-    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED),
+    Index("ix_pages_pending", "job_id", "host_id", "nice", "id", sqlite_where=_INDEXED, postgresql_where=_INDEXED),
     # resume: what a killed run held
     Index(
         "ix_pages_claimed",
         "job_id",
         "id",
         sqlite_where=text("state = 'CLAIMED'"),
+        postgresql_where=text("state = 'CLAIMED'"),
     ),
     sqlite_with_rowid=False,
 )
@@ -290,3 +311,14 @@ job_rulesets = Table(
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     sqlite_with_rowid=False,
 )
+
+FILL = (
+    ("pages", "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05"),
+    ("job_sums", "fillfactor = 20"),
+    ("hosts", "fillfactor = 80"),
+)
+"""How much of a page of PostgreSQL inserts fill: the rest keeps the next versions of rows beside them."""
+
+for _name, _how in FILL:
+    _fill = DDL(f"ALTER TABLE {_name} SET ({_how})")  # type: ignore[no-untyped-call]
+    event.listen(metadata.tables[_name], "after_create", _fill.execute_if(dialect="postgresql"))

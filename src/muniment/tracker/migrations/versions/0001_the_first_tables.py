@@ -177,7 +177,7 @@ def _pages() -> None:
         sa.Column(
             "links_told",
             sa.Boolean(),
-            server_default=sa.text("0"),
+            server_default=sa.false(),
             nullable=False,
             comment="its links are among its relations",
         ),
