@@ -12,7 +12,7 @@ from muniment.clock import now_ms
 from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Answer, Change, Changed, Removal
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.procs.control_socket import ask
 from muniment.procs.lock import lock_both
 from muniment.tracker import jobs
@@ -25,7 +25,7 @@ _PATIENCE_S = 5.0
 """How long a run may be starting or ending, so that it holds the directory and takes no changes."""
 
 
-def change_crawl(out: Path, place: Place, change: Change) -> tuple[Changed, ...]:
+def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
     """Change the crawl in a directory; what changed is in force when this returns. Raises UsageError."""
     if not place.database and not place.file.is_file():
         raise UsageError(f"there is no tracker at {place.file}")
@@ -47,7 +47,7 @@ def change_crawl(out: Path, place: Place, change: Change) -> tuple[Changed, ...]
             time.sleep(0.1)
 
 
-def _change_stored(out: Path, place: Place, change: Change) -> tuple[Changed, ...]:
+def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
     locks = lock_both(out, place.directory, patience_s=0)
     try:
         with tracker_at(place) as db:

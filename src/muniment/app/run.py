@@ -30,7 +30,7 @@ from muniment.crawl.orchestrator import Orchestrator
 from muniment.crawl.progress import Outcome, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import DiskFullError, UsageError
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
@@ -91,7 +91,7 @@ class _Launching:
         return self._ready.pop() if self._ready else launch_worker(*self._locks)
 
 
-def _check_empty(out: Path, place: Place) -> None:
+def _check_empty(out: Path, place: TrackerPlace) -> None:
     if (out / "captures.parquet").exists() or any(out.glob("*.warc.gz*")):
         raise UsageError(
             f"{out} holds captures, but {place} has no tracker for them; give --state as before or another -o"

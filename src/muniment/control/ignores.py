@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.model.url import normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
 from muniment.rules.rulesets import Rules, compile_ignores
@@ -48,13 +48,13 @@ def built_in_sets() -> tuple[BuiltInSet, ...]:
     return tuple(built_in(name) for name in built_in_names())
 
 
-def in_force(place: Place) -> tuple[PatternInForce, ...]:
+def in_force(place: TrackerPlace) -> tuple[PatternInForce, ...]:
     """The ignore patterns of the crawl whose tracker lies in a directory."""
     rules, _ = _rules_of(place)
     return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
 
 
-def matching(text: str, place: Place | None) -> Matches:
+def matching(text: str, place: TrackerPlace | None) -> Matches:
     """Which patterns are found in a URL: those in force in a crawl, or without one, those of all built-in sets."""
     url = normalise(text)
     if url is None:
@@ -78,7 +78,7 @@ def _reason(name: str, pattern: str) -> str:
     return next((one.reason for one in built_in(name).pattern if one.re == pattern), "")
 
 
-def _rules_of(place: Place) -> tuple[Rules, Sequence[str]]:
+def _rules_of(place: TrackerPlace) -> tuple[Rules, Sequence[str]]:
     with tracker_to_read(place) as db:
         job = jobs.find_job(db)
         if job is None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from muniment.archive.durable import archive_error, sync_directory
 from muniment.errors import UsageError
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.settings import redact
 
 __all__ = ["POINTER", "database_url", "keep_place", "tracker_place"]
@@ -21,7 +21,7 @@ It holds the absolute path of a directory; or the URL of a database and, in a se
 """
 
 
-def tracker_place(out: Path, state: Path | None = None, database: str | None = None) -> Place:
+def tracker_place(out: Path, state: Path | None = None, database: str | None = None) -> TrackerPlace:
     """The tracker of a directory, which `--state` or `--database` names or an earlier run noted.
 
     Raises UsageError when they differ.
@@ -32,25 +32,25 @@ def tracker_place(out: Path, state: Path | None = None, database: str | None = N
     if database is not None:
         return _on_server(out, database_url(database), kept)
     if state is None:
-        return kept or Place(out)
+        return kept or TrackerPlace(out)
     if kept is not None and (kept.database or kept.directory.resolve() != state.resolve()):
         raise UsageError(
             f"the tracker of {out} lies in {kept}: leave --state out (if you moved it there, remove {out / POINTER})"
         )
-    if kept is None and state.resolve() != out.resolve() and Place(out).file.exists():
+    if kept is None and state.resolve() != out.resolve() and TrackerPlace(out).file.exists():
         raise UsageError(f"{out} holds its tracker itself: leave --state out")
-    return Place(state)
+    return TrackerPlace(state)
 
 
-def _on_server(out: Path, url: str, kept: Place | None) -> Place:
-    if kept is None and Place(out).file.exists():
+def _on_server(out: Path, url: str, kept: TrackerPlace | None) -> TrackerPlace:
+    if kept is None and TrackerPlace(out).file.exists():
         raise UsageError(f"{out} holds its tracker itself: leave --database out")
     if kept is not None and kept.database != url:
         raise UsageError(
             f"the tracker of {out} lies in {kept}: leave --database out (if the database has moved, change the first "
             f"line of {out / POINTER})"
         )
-    return kept or Place(out, url, secrets.token_hex(16))
+    return kept or TrackerPlace(out, url, secrets.token_hex(16))
 
 
 def database_url(text: str) -> str:
@@ -67,13 +67,13 @@ def database_url(text: str) -> str:
         )
     if parts.password is not None or any("password" in name for name, _ in parse_qsl(parts.query)):
         raise UsageError(
-            f"the URL of --database holds a password, which everybody on this machine could read: leave it out and give "
+            "the URL of --database holds a password, which everybody on this machine could read: leave it out and give "
             f"it in PGPASSWORD or in ~/.pgpass ({shown.partition('?')[0]})"
         )
     return parts._replace(scheme="postgresql", fragment="").geturl()
 
 
-def keep_place(out: Path, place: Place) -> bool:
+def keep_place(out: Path, place: TrackerPlace) -> bool:
     """Note that the tracker of `out` lies in `place`; whether that was known. The caller holds the place's lock.
 
     Raises UsageError when another run was faster with another place.
@@ -102,7 +102,7 @@ def keep_place(out: Path, place: Place) -> bool:
     return False
 
 
-def _kept(out: Path) -> Place | None:
+def _kept(out: Path) -> TrackerPlace | None:
     try:
         text = os.fsdecode((out / POINTER).read_bytes().rstrip(b"\n"))
     except FileNotFoundError:
@@ -112,10 +112,10 @@ def _kept(out: Path) -> Place | None:
     if not text:
         raise UsageError(f"{out / POINTER} is empty, because a run was killed: remove it and give the command again")
     if not text.startswith("postgresql:"):
-        return Place(Path(text))
+        return TrackerPlace(Path(text))
     url, _, place_id = text.partition("\n")
     if len(place_id) != 32:
         raise UsageError(
             f"{out / POINTER} is cut short, because a run was killed: remove it and give the command again"
         )
-    return Place(out, url, place_id)
+    return TrackerPlace(out, url, place_id)

@@ -11,7 +11,7 @@ from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.model.url import normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
@@ -61,7 +61,7 @@ class Why(Struct, frozen=True, kw_only=True):
     robots: Disallowed | None = None
 
 
-def why(out: Path, place: Place, text: str) -> Why:
+def why(out: Path, place: TrackerPlace, text: str) -> Why:
     """Explain a URL of a job whose tracker lies in `place`; raises UsageError for what is no URL."""
     url = normalise(text)
     if url is None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["TRACKER", "Place"]
+__all__ = ["TRACKER", "TrackerPlace"]
 
 TRACKER = "tracker.sqlite"
 
 
-class Place(Struct, frozen=True):
+class TrackerPlace(Struct, frozen=True):
     """A directory that holds a SQLite file, or one job of a PostgreSQL database."""
 
     directory: Path

@@ -36,10 +36,7 @@ _COLUMNS = (
 )  # fmt: skip
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 _LAST = Prepared(
-    select(pages.c.id)
-    .where(pages.c.job_id == bindparam("job"))
-    .order_by(pages.c.id.desc())
-    .limit(bindparam("most")),
+    select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(bindparam("most")),
     "job",
     "most",
 )

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.tracker.engine import Database
 
 __all__ = ["opened", "tracker_at", "tracker_to_read"]
 
 
 @contextmanager
-def tracker_at(place: Place) -> Iterator[Database]:
+def tracker_at(place: TrackerPlace) -> Iterator[Database]:
     """Open the tracker of a place, or make it; it is closed in the end. Raises MunimentError for all its faults."""
     with _closing(opened(place)) as db:
         yield db
 
 
 @contextmanager
-def tracker_to_read(place: Place) -> Iterator[Database]:
+def tracker_to_read(place: TrackerPlace) -> Iterator[Database]:
     """Open the tracker of a place for reading, beside a run that may be writing it."""
     with _closing(opened(place, read_only=True)) as db:
         yield db
 
 
-def opened(place: Place, *, read_only: bool = False) -> Database:
+def opened(place: TrackerPlace, *, read_only: bool = False) -> Database:
     """The tracker of a place; whoever asks for it closes it."""
     # a crawl without a server does not pay for its driver
     if place.database:

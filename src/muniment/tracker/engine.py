@@ -1,7 +1,7 @@
 """The database under the tracker: what every module of it may ask of one, whichever it is.
 
-Two kinds exist: `sqlite`, the embedded default, and `postgresql`. Their connections, locks and faults differ there, their
-SQL in `dialects`, and nothing else does.
+Two kinds exist: `sqlite`, the embedded default, and `postgresql`. Their connections, locks and faults differ there,
+their SQL in `dialects`, and nothing else does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "Lookup",
     "Prepared",
     "Row",
-    "Undone",
+    "UndoneError",
     "make_tables",
     "one_transaction",
     "patiently",
@@ -46,7 +46,7 @@ _What = ParamSpec("_What")
 _log = logging.getLogger(__name__)
 
 
-class Undone(TrackerError):
+class UndoneError(TrackerError):
     """A transaction that its database undid, through no fault of its own: to be run again (`one_transaction`)."""
 
 

@@ -27,7 +27,7 @@ from muniment.tracker.engine import (
     Lookup,
     Prepared,
     Row,
-    Undone,
+    UndoneError,
     make_tables,
     patiently,
 )
@@ -80,9 +80,7 @@ class PostgresDatabase(Database):
         target = make_url(url).set(drivername="postgresql+psycopg")
         how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
         options = "-c default_transaction_read_only=on" if read_only else _PLANNING
-        self.engine = create_engine(
-            target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how
-        )
+        self.engine = create_engine(target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how)
         self._connection: Connection | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         self._inside = False
@@ -211,7 +209,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One write transaction; raises Undone when the server undid it."""
+        """One write transaction; raises UndoneError when the server undid it."""
         if self._broken is not None:
             raise self._broken
         connection = self.connection
@@ -235,15 +233,17 @@ class PostgresDatabase(Database):
         if self._job is None:
             self._execute("COMMIT")
             return
+        assert self._cursor is not None
         where = f"job_id = {self._job} AND session = {self.session}"
-        self._execute(f"UPDATE job_sums SET commits = {self._commits + 1} WHERE {where}; COMMIT")  # noqa: S608  (numbers)
+        both = f"UPDATE job_sums SET commits = {self._commits + 1} WHERE {where}; COMMIT"  # noqa: S608  (numbers)
+        self._cursor.execute(both, binary=False)  # in text, two statements may go in one message
         self._commits += 1
 
     def _failed(self, error: BaseException, *, committing: bool) -> None:
         """What to do about a transaction that failed: returns when it was committed all the same."""
         if is_undone(error):
             self._roll_back()
-            raise Undone(f"the tracker {self.name} undid a transaction; give the same command again") from error
+            raise UndoneError(f"the tracker {self.name} undid a transaction; give the same command again") from error
         if not is_gone(error) or self._job is None:
             self._roll_back()
             self._broken = server_fault(error, self.name)
@@ -252,7 +252,7 @@ class PostgresDatabase(Database):
         if committing and self._kept_commits() == self._commits + 1:
             self._commits += 1
             return
-        raise Undone(f"the tracker {self.name} lost a transaction; give the same command again") from error
+        raise UndoneError(f"the tracker {self.name} lost a transaction; give the same command again") from error
 
     def _roll_back(self) -> None:
         with suppress(*ServerError):
@@ -263,7 +263,7 @@ class PostgresDatabase(Database):
         while True:
             try:
                 return work()
-            except Undone as undone:
+            except UndoneError as undone:
                 if self._broken is not None or self._job is None:
                     raise
                 _log.info("%s", undone)

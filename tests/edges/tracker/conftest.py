@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 from tracker_harness import Tracker
 
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Place]:
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], TrackerPlace]:
     """Makes places of trackers. On PostgreSQL all jobs of all tests lie in one database: they must not meet."""
     if request.param == "postgresql":
         url = request.getfixturevalue("tracker_database")
-        return lambda: Place(tmp_path, url, secrets.token_hex(16))
+        return lambda: TrackerPlace(tmp_path, url, secrets.token_hex(16))
     made: list[Path] = []
 
-    def in_a_file() -> Place:
+    def in_a_file() -> TrackerPlace:
         made.append(tmp_path / f"tracker{len(made)}")
         made[-1].mkdir()
-        return Place(made[-1])
+        return TrackerPlace(made[-1])
 
     return in_a_file
 
 
 @pytest.fixture
-def tracker(new_place: Callable[[], Place]) -> Iterator[Callable[..., Tracker]]:
+def tracker(new_place: Callable[[], TrackerPlace]) -> Iterator[Callable[..., Tracker]]:
     made: list[Tracker] = []
 
     def make(*urls: str, **settings: object) -> Tracker:

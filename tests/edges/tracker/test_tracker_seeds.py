@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.model.prior import Prior
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web
@@ -24,7 +24,7 @@ A, B, C = (f"https://{name}.example/" for name in "abc")
 class ListTracker:
     """One fetch."""
 
-    def __init__(self, place: Place, **settings: object) -> None:
+    def __init__(self, place: TrackerPlace, **settings: object) -> None:
         self.place, self.settings = place, Settings(seed="list", **settings)
         self.open()
 
@@ -54,7 +54,11 @@ class ListTracker:
         self.frontier.finish(finish_batch([finished(claim, links, **how)], links), 0, 0)
 
     def urls(self) -> list[str]:
-        return list(self.db.connection.execute(select(pages.c.url).where(pages.c.job_id == self.job_id).order_by(pages.c.id)).scalars())
+        return list(
+            self.db.connection.execute(
+                select(pages.c.url).where(pages.c.job_id == self.job_id).order_by(pages.c.id)
+            ).scalars()
+        )
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_a_url_is_known_by_all_of_it(tracker):
 def test_a_plain_line_is_stored_once(tracker):
     tracker.admit(A, SeedLine(2, B, '{"x":"y"}', Prior("d", "e", "l", 7)))
     rows = [tuple(row) for row in tracker.db.connection.execute(select(seeds).where(seeds.c.job_id == tracker.job_id))]
-    assert rows == [(1, 2, 2, "d", "e", "l", 7, '{"x":"y"}')]
+    assert rows == [(tracker.job_id, 2, 2, "d", "e", "l", 7, '{"x":"y"}')]
 
 
 def test_claims_bring_what_the_line_says(tracker):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, func, select
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.model.place import Place
+from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR
 from muniment.settings import Settings
@@ -37,9 +36,8 @@ class Tracker:
 
     db: Database
 
-    def __init__(self, place: Path | Place, *urls: str, **settings: Any) -> None:
-        self.place = place if isinstance(place, Place) else Place(place.parent)
-        self.urls, self.settings = urls or (site(""),), settings
+    def __init__(self, place: TrackerPlace, *urls: str, **settings: Any) -> None:
+        self.place, self.urls, self.settings = place, urls or (site(""),), settings
         self.open()
 
     def open(self) -> None:

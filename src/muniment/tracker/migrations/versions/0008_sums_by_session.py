@@ -37,11 +37,10 @@ def upgrade() -> None:
     )
     names = ", ".join(name for name, _ in _SUMS)
     op.execute(f"INSERT INTO job_sums (job_id, session, {names}) SELECT id, 0, {names} FROM jobs")  # noqa: S608
-    with op.batch_alter_table("jobs") as jobs:
-        for name, _ in _SUMS:
-            jobs.drop_column(name)
-        jobs.add_column(sa.Column("place_id", sa.Text(), nullable=False, server_default="", comment=_PLACE))
-        jobs.create_index("uq_jobs_place_id", ["place_id"], unique=True)
+    for name, _ in _SUMS:
+        op.drop_column("jobs", name)
+    op.add_column("jobs", sa.Column("place_id", sa.Text(), nullable=False, server_default="", comment=_PLACE))
+    op.create_index("uq_jobs_place_id", "jobs", ["place_id"], unique=True)
     if op.get_bind().dialect.name == "postgresql":
         for table, how in _FILL:
             op.execute(f"ALTER TABLE {table} SET ({how})")
