@@ -43,8 +43,8 @@ _LOCKS = 0x4D75 << 48
 _SCHEMA_LOCK = _LOCKS
 _FEW = 16
 """Rows below which an insert is faster as a statement than as a COPY."""
-_PLANNING = " ".join(f"-c {name}" for name in ("jit=off", "enable_seqscan=off", "enable_hashjoin=off",
-                                               "enable_mergejoin=off", "enable_bitmapscan=off"))  # fmt: skip
+_UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
+_PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
 """Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
 _CONNECTING = {
     "application_name": "muniment",
@@ -118,9 +118,17 @@ class PostgresDatabase(Database):
 
     @property
     def connection(self) -> Connection:
-        """The one connection; another one when the server had ended it."""
-        if self._connection is None or (not self._inside and self._driver.closed):
-            self._reconnect()
+        """The one connection; outside a transaction, which is rare, another one when the server has ended it."""
+        if self._broken is not None:
+            raise self._broken
+        if not self._inside and not self.read_only:
+            try:
+                self._execute("SELECT")
+            except ServerError:
+                self._reconnect()
+        return self._open_connection()
+
+    def _open_connection(self) -> Connection:
         assert self._connection is not None
         return self._connection
 
@@ -212,7 +220,7 @@ class PostgresDatabase(Database):
         """One write transaction; raises UndoneError when the server undid it."""
         if self._broken is not None:
             raise self._broken
-        connection = self.connection
+        connection = self._open_connection()
         self._inside = True
         committing = False
         try:
@@ -318,9 +326,8 @@ class PostgresDatabase(Database):
             assert self._cursor is not None
             return read(self._cursor)
         while True:
+            assert self._cursor is not None
             try:
-                assert self.connection is not None
-                assert self._cursor is not None
                 return read(self._cursor)
             except ServerError as error:
                 if not is_gone(error) or self.read_only:
