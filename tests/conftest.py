@@ -22,6 +22,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from muniment.testing.nginx import Nginx, free_port
+from muniment.testing.postgres import Postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 SESSION_MARK = "MUNIMENT_TEST_SESSION"
@@ -178,6 +179,19 @@ def nginx() -> Iterator[Callable[..., Nginx]]:
     """`nginx(directory, **options)` → a running `Nginx`, stopped when the test ends."""
     with contextlib.ExitStack() as stack:
         yield lambda root, **options: stack.enter_context(Nginx(root, **options))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A running PostgreSQL server; `postgres.create("name")` → URL of an empty database."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def tracker_database(postgres: Postgres) -> str:
+    """A database that the jobs of many tests share."""
+    return postgres.create("trackers")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
+    │   └── TrackerLostError  its server is gone; the run is resumable (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     └── ProtocolError         a worker and the orchestrator disagree
 
@@ -24,6 +25,7 @@ __all__ = [
     "ProtocolError",
     "StoppedError",
     "TrackerError",
+    "TrackerLostError",
     "UsageError",
 ]
 
@@ -60,6 +62,12 @@ class DiskFullError(ArchiveError):
 
 class TrackerError(MunimentError):
     """The tracker's database cannot be used."""
+
+
+class TrackerLostError(TrackerError):
+    """The tracker's server cannot be reached; what was captured is safe and the run can be resumed."""
+
+    exit_code = 3
 
 
 class ProtocolError(MunimentError):

@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         str | None, Option(("--state",), "Where the tracker lies (default: the output directory).", "DIR")
     ] = None
     database: Annotated[
-        str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL", later=True)
+        str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL")
     ] = None
 
     # Start URLs

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+import uuid
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
@@ -15,14 +18,17 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from source_tree import trees
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, make_url, text
 
 import muniment.tracker.migrate as migrate
 from muniment.model.job import JobState, Outcome
 from muniment.model.page import PageState
 from muniment.model.pipeline import Ending, Lock
+from muniment.model.place import TrackerPlace
 from muniment.model.result import ResultKind, ResultStatus
-from muniment.tracker.engine import SCHEMA_REVISION, Database
+from muniment.tracker.connect import opened
+from muniment.tracker.engine import SCHEMA_REVISION
+from muniment.tracker.sqlite import SqliteDatabase
 from muniment.tracker.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
@@ -31,20 +37,85 @@ OF_NO_JOB = {"pipelines", "sessions", "assignments"}
 """Their rows do not grow with a job."""
 
 
+def config() -> Config:
+    made = Config()
+    made.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    return made
+
+
+def scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(config())
+
+
+REVISIONS = [script.revision for script in scripts().walk_revisions()][::-1]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerPlace:
+    """Where there is no tracker yet."""
+    if request.param == "sqlite":
+        return TrackerPlace(tmp_path)
+    return TrackerPlace(tmp_path, request.getfixturevalue("postgres").create(f"schema_{uuid.uuid4().hex}"), "p" * 32)
+
+
 @pytest.fixture
-def migrated(tmp_path):
-    engine = create_engine(f"sqlite:///{tmp_path / 'migrated.sqlite'}")
-    migrate.upgrade(engine, "migrated")
+def engine(place: TrackerPlace) -> Any:
+    url = make_url(place.database).set(drivername="postgresql+psycopg") if place.database else f"sqlite:///{place.file}"
+    engine = create_engine(url)
     yield engine
     engine.dispose()
 
 
+def migrate_to(engine: Engine, revision: str, *rows: tuple[str, dict[str, Any]]) -> None:
+    """Bring a database to an earlier revision, and put rows into it."""
+    to = config()
+    with engine.connect() as connection:
+        to.attributes["connection"] = connection
+        command.upgrade(to, revision)
+        for statement, values in rows:
+            connection.execute(text(statement), values)
+        connection.commit()
+
+
+def job_of_revision(revision: str, settings: str = "{}") -> tuple[str, dict[str, Any]]:
+    """A job as a program of that revision left it."""
+    sums = ", pages_captured, pages_failed, payload_bytes" if revision < "0008" else ""
+    columns = f"id, name, state, settings, start_digest, created_at{sums}"
+    values = f"1, 'j', 'ACTIVE', :settings, :digest, 0{', 5, 2, 900' if sums else ''}"
+    return f"INSERT INTO jobs ({columns}) VALUES ({values})", {"settings": settings, "digest": b"d"}
+
+
+@pytest.fixture
+def migrated(engine: Engine) -> Engine:
+    migrate.upgrade(engine, "migrated")
+    return engine
+
+
 def statements(engine: Engine) -> dict[str, str]:
-    """The SQL of every table and index, spaces and quotes apart."""
+    """The SQL of every table and index of SQLite, spaces and quotes apart."""
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")).all()
     tidy = {name: re.sub(r"\s+", " ", sql.replace('"', "")).replace("( ", "(").replace(" )", ")") for name, sql in rows}
     return {name: sql for name, sql in tidy.items() if name != "alembic_version"}
+
+
+def catalogue(engine: Engine) -> dict[str, Any]:
+    """What PostgreSQL keeps of every table: columns, keys, indexes with their conditions, storage."""
+    looked = inspect(engine)
+    tables = [name for name in looked.get_table_names() if name != "alembic_version"]
+    with engine.connect() as connection:
+        storage = connection.execute(text("SELECT relname, reloptions FROM pg_class WHERE relkind = 'r'"))
+        options = {name: how for name, how in storage if name in tables}
+        defined = connection.execute(text("SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"))
+        indexes = {name: definition for name, definition in defined if "alembic" not in name}
+    columns = {
+        name: sorted(
+            (str(c["name"]), str(c["type"]), bool(c["nullable"]), str(c["default"]), str(c["comment"]))
+            for c in looked.get_columns(name)
+        )
+        for name in tables
+    }
+    return {"columns": columns, "indexes": indexes, "storage": options}
 
 
 def columns_in_any_order(sql: str) -> tuple[str, list[str]]:
@@ -52,8 +123,9 @@ def columns_in_any_order(sql: str) -> tuple[str, list[str]]:
     return head, sorted(re.split(r", (?![^(]*\))", rest))
 
 
-def test_migrations_make_the_tables_of_the_code(migrated, tmp_path):
-    with closing(Database.open_sqlite(tmp_path / "made.sqlite")) as made:
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_migrations_make_the_tables_of_the_code(migrated: Engine, tmp_path: Path) -> None:
+    with closing(SqliteDatabase.open(tmp_path / "made.sqlite")) as made:
         expected = statements(made.engine)
     found = statements(migrated)
     assert set(found) == set(expected)
@@ -61,39 +133,48 @@ def test_migrations_make_the_tables_of_the_code(migrated, tmp_path):
         assert columns_in_any_order(found[name]) == columns_in_any_order(sql), name
 
 
-def test_alembic_finds_no_difference(migrated):
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
+def test_migrations_make_the_tables_of_the_code_on_postgresql(migrated: Engine, postgres: Any, tmp_path: Path) -> None:
+    with closing(opened(TrackerPlace(tmp_path, postgres.create("made_by_the_code"), "p" * 32))) as made:
+        assert catalogue(migrated) == catalogue(made.engine)
+
+
+def test_alembic_finds_no_difference(migrated: Engine) -> None:
     with migrated.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-def scripts() -> ScriptDirectory:
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
-    return ScriptDirectory.from_config(config)
-
-
-def test_the_revision_of_the_code_is_the_head():
+def test_the_revision_of_the_code_is_the_head() -> None:
     assert scripts().get_heads() == [SCHEMA_REVISION]
 
 
-def test_a_migrated_tracker_is_of_the_codes_revision(migrated):
-    with migrated.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == SCHEMA_REVISION
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_tracker_of_every_revision_is_brought_up_to_date(place: TrackerPlace, engine: Engine, revision: str) -> None:
+    """And keeps its job, with its sums."""
+    migrate_to(engine, revision, job_of_revision(revision))
+    with closing(opened(place)) as db:
+        kept = db.connection.execute(text("SELECT name, state FROM jobs")).all()
+        sums = db.connection.execute(text("SELECT pages_captured, pages_failed, payload_bytes FROM job_sums")).all()
+        now = db.connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+    assert [tuple(row) for row in kept] == [("j", "ACTIVE")]
+    assert [tuple(row) for row in sums] == ([(5, 2, 900)] if revision < "0008" else [])
+    assert now == SCHEMA_REVISION
 
 
-def test_migrating_twice_changes_nothing(migrated):
-    before = statements(migrated)
+def test_migrating_twice_changes_nothing(migrated: Engine, place: TrackerPlace) -> None:
+    look: Callable[[Engine], Any] = catalogue if place.database else statements
+    before = look(migrated)
     migrate.upgrade(migrated, "migrated")
-    assert statements(migrated) == before
+    assert look(migrated) == before
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
-def test_every_column_says_what_it_holds(table):
+def test_every_column_says_what_it_holds(table: Any) -> None:
     assert [column.name for column in table.columns if not column.comment and column.name not in OBVIOUS] == []
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
-def test_every_table_and_index_says_what_it_is_for(table):
+def test_every_table_and_index_says_what_it_is_for(table: Any) -> None:
     assert table.info.get("holds")
     assert [index.name for index in table.indexes if not index.info.get("serves")] == []
 
@@ -101,12 +182,12 @@ def test_every_table_and_index_says_what_it_is_for(table):
 @pytest.mark.parametrize(
     "table", [table for table in metadata.sorted_tables if table.name not in OF_NO_JOB], ids=lambda table: table.name
 )
-def test_rows_that_grow_with_a_job_begin_their_key_with_it(table):
+def test_rows_that_grow_with_a_job_begin_their_key_with_it(table: Any) -> None:
     first = next(iter(table.primary_key.columns)).name
     assert first == {"jobs": "id"}.get(table.name, "job_id")
 
 
-def test_tables_carry_the_names_of_seed_002():
+def test_tables_carry_the_names_of_seed_002() -> None:
     assert {"jobs", "pages", "relations", "attempts", "results", "job_rulesets"} <= set(metadata.tables)
 
 
@@ -122,23 +203,10 @@ def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])
-def test_the_proxy_of_an_older_job_is_the_only_one(tmp_path, before, after):
+def test_the_proxy_of_an_older_job_is_the_only_one(engine: Engine, before: str, after: list[str]) -> None:
     """Revision 0003 turned the setting into a list."""
-    engine = create_engine(f"sqlite:///{tmp_path / 'old.sqlite'}")
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
-    with engine.connect() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            text(
-                "INSERT INTO jobs (name, state, settings, start_digest, created_at) VALUES ('j', 'ACTIVE', :s, '', 0)"
-            ),
-            {"s": f'{{"out":"o","proxy":{before}}}'},
-        )
-        connection.commit()
+    migrate_to(engine, "0001", job_of_revision("0001", f'{{"out":"o","proxy":{before}}}'))
     migrate.upgrade(engine, "old")
     with engine.connect() as connection:
         kept = json.loads(connection.execute(text("SELECT settings FROM jobs")).scalar_one())
     assert kept == {"out": "o", "proxy": after}
-    engine.dispose()

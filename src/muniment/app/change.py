@@ -12,11 +12,12 @@ from muniment.clock import now_ms
 from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Answer, Change, Changed, Removal
+from muniment.model.place import TrackerPlace
 from muniment.procs.control_socket import ask
 from muniment.procs.lock import lock_both
 from muniment.tracker import jobs
 from muniment.tracker.amendments import amend
-from muniment.tracker.engine import Database
+from muniment.tracker.connect import tracker_at
 
 __all__ = ["change_crawl"]
 
@@ -24,10 +25,10 @@ _PATIENCE_S = 5.0
 """How long a run may be starting or ending, so that it holds the directory and takes no changes."""
 
 
-def change_crawl(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
+def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
     """Change the crawl in a directory; what changed is in force when this returns. Raises UsageError."""
-    if not (state / "tracker.sqlite").is_file():
-        raise UsageError(f"there is no tracker at {state / 'tracker.sqlite'}")
+    if not place.database and not place.file.is_file():
+        raise UsageError(f"there is no tracker at {place.file}")
     give_up = time.monotonic() + _PATIENCE_S
     while True:
         said = ask(out, msgspec.json.encode(change))
@@ -37,7 +38,7 @@ def change_crawl(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
                 raise UsageError(answer.error)
             return answer.changes
         try:
-            return _change_stored(out, state, change)
+            return _change_stored(out, place, change)
         except BusyError:
             if time.monotonic() > give_up:
                 raise UsageError(
@@ -46,23 +47,21 @@ def change_crawl(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
             time.sleep(0.1)
 
 
-def _change_stored(out: Path, state: Path, change: Change) -> tuple[Changed, ...]:
-    locks = lock_both(out, state, patience_s=0)
-    db = None
+def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
+    locks = lock_both(out, place.directory, patience_s=0)
     try:
-        db = Database.open_sqlite(state / "tracker.sqlite")
-        job = jobs.find_job(db)
-        if job is None:
-            raise UsageError(f"{out} holds no crawl yet")
-        if job.over and not isinstance(change, Removal):
-            raise UsageError(f"the crawl in {out} is finished: only taking ignore patterns out can change it")
-        amended = amend(db, job, change, now_ms())
-        if job.over:
-            jobs.reopen(db, job.job_id)
-        EventLog(locks[0]).changed(change.who, amended.changes)
-        return amended.changes
+        with tracker_at(place) as db:
+            job = jobs.find_job(db)
+            if job is None:
+                raise UsageError(f"{out} holds no crawl yet")
+            if job.over and not isinstance(change, Removal):
+                raise UsageError(f"the crawl in {out} is finished: only taking ignore patterns out can change it")
+            db.hold(job.job_id)
+            amended = amend(db, job, change, now_ms())
+            if job.over:
+                jobs.reopen(db, job.job_id)
+            EventLog(locks[0]).changed(change.who, amended.changes)
+            return amended.changes
     finally:
-        if db is not None:
-            db.close()
         for lock in locks:
             os.close(lock)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.app.request import Request, Taken, Watch, output_directory
-from muniment.control.place import tracker_directory
+from muniment.control.place import tracker_place
 from muniment.control.secrets import read_secrets
 from muniment.procs.launch import Launched, launch_worker
 from muniment.procs.lock import lock_both, make_directory
@@ -34,9 +34,9 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     source = _list_of(settings)
     out = output_directory(settings)
     make_directory(out)
-    state = tracker_directory(out, Path(settings.state) if settings.state else None)
-    make_directory(state)
-    locks = lock_both(out, state)
+    place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
+    make_directory(place.directory)
+    locks = lock_both(out, place.directory)
     first = None
 
     def run(watch: Watch) -> Summary | None:
@@ -44,7 +44,7 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
 
         assert first is not None
         taken = Taken(
-            request=request, secrets=secrets, source=source, out=out, state=state, locks=tuple(locks), first=first
+            request=request, secrets=secrets, source=source, out=out, place=place, locks=tuple(locks), first=first
         )
         return run_locked(taken, watch)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from muniment.control.secrets import Secrets
+from muniment.model.place import TrackerPlace
 from muniment.procs.launch import Launched
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
@@ -45,7 +46,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     source: Source | None
     """The list of a fetch; None as long as that is still on standard input."""
     out: Path
-    state: Path
+    place: TrackerPlace
     """Where the tracker lies."""
     locks: tuple[int, ...]
     """Descriptors; the first is that of the event log."""

@@ -34,6 +34,7 @@ from muniment.crawl.progress import Outcome, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
+from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
@@ -44,6 +45,7 @@ from muniment.seeds.read import batches
 from muniment.seeds.source import Source
 from muniment.settings import Settings, operator_name
 from muniment.tracker import jobs
+from muniment.tracker.connect import tracker_at
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
 from muniment.tracker.outcomes import silent_hosts
@@ -58,28 +60,29 @@ _LEAST_DESCRIPTORS = 64
 
 def run_locked(taken: Taken, watch: Watch) -> Summary | None:
     """Run or resume a job; None when it had finished before. Raises MunimentError."""
-    request, settings, out, state = taken.request, taken.request.settings, taken.out, taken.state
-    db = None
+    out, place = taken.out, taken.place
     try:
-        paired = keep_place(out, state)
-        db = Database.open_sqlite(state / "tracker.sqlite")
-        if settings.seed == "-":
-            taken = structs.replace(taken, source=spooled_list(settings, out))
-        starts = Starts(request.urls, taken.source.digest if taken.source else b"")
-        job = jobs.find_job(db)
-        if job is None:
-            _check_empty(out, state)
-        else:
-            _check_same(out, job, settings, starts, "" if paired else str(state))
-            ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
-            if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
-                return None
-        return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
+        paired = keep_place(out, place)
+        with tracker_at(place) as db:
+            return _run_on(db, taken, watch, paired=paired)
     except DiskFullError as error:
-        raise no_room(error, out, state, settings) from error
-    finally:
-        if db is not None:
-            db.close()
+        raise no_room(error, out, place.directory, taken.request.settings) from error
+
+
+def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | None:
+    request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
+    if settings.seed == "-":
+        taken = structs.replace(taken, source=spooled_list(settings, out))
+    starts = Starts(request.urls, taken.source.digest if taken.source else b"")
+    job = jobs.find_job(db)
+    if job is None:
+        _check_empty(out, place)
+    else:
+        _check_same(out, job, settings, starts, "" if paired else str(place))
+        ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
+        if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+            return None
+    return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 
 
 class _Launching:
@@ -92,10 +95,10 @@ class _Launching:
         return self._ready.pop() if self._ready else launch_worker(*self._locks)
 
 
-def _check_empty(out: Path, state: Path) -> None:
+def _check_empty(out: Path, place: TrackerPlace) -> None:
     if (out / "captures.parquet").exists() or any(out.glob("*.warc.gz*")):
         raise UsageError(
-            f"{out} holds captures, but {state} has no tracker for them; give --state as before or another -o"
+            f"{out} holds captures, but {place} has no tracker for them; give --state as before or another -o"
         )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.set import carry_out
 from muniment.control.ignores import built_in_sets, in_force, matching
-from muniment.control.place import tracker_directory
+from muniment.control.place import tracker_place
 from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, AddSet, RemoveIgnore, RemoveSet
 from muniment.rules.ignore_sets import built_in
@@ -41,7 +41,7 @@ def ignores() -> None:
 def list_(out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
     """List the built-in sets, or with -o the patterns that are in force in a crawl."""
     if out is not None:
-        patterns = in_force(tracker_directory(out, state))
+        patterns = in_force(tracker_place(out, state))
         lines = [one.pattern if quiet or not one.set else f"{one.pattern}  (set {one.set})" for one in patterns]
         _tell(msgspec.json.encode(patterns) if as_json else None, lines)
         return 0
@@ -79,7 +79,7 @@ def show(name: str, as_json: bool, quiet: bool) -> int:
 @log_option
 def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Say which patterns match a URL: of all built-in sets, or with -o those in force in a crawl."""
-    found = matching(url, tracker_directory(out, state) if out else None)
+    found = matching(url, tracker_place(out, state) if out else None)
     if quiet:
         lines = [one.pattern for one in found.matches]
     else:

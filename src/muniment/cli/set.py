@@ -9,7 +9,7 @@ import msgspec
 
 from muniment.app.change import change_crawl
 from muniment.cli.options import log_option, out_option, state_option
-from muniment.control.place import tracker_directory
+from muniment.control.place import tracker_place
 from muniment.model.change import Change, SetValues
 from muniment.rules.changes import changeable, parse_assignments
 from muniment.settings import operator_name
@@ -32,7 +32,7 @@ def set_(values: tuple[str, ...], out: Path, state: Path | None, as_json: bool, 
 
 def carry_out(out: Path, state: Path | None, change: Change, *, as_json: bool, quiet: bool) -> int:
     """Have a change made and say what it changed."""
-    changes = change_crawl(out, tracker_directory(out, state), change)
+    changes = change_crawl(out, tracker_place(out, state), change)
     if as_json:
         click.echo(msgspec.json.encode(changes).decode())
     elif not quiet:

@@ -10,7 +10,7 @@ import msgspec
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.wording import counted
 from muniment.clock import iso_ms
-from muniment.control.place import tracker_directory
+from muniment.control.place import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
 
@@ -26,7 +26,7 @@ __all__ = ["why"]
 @log_option
 def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Say what became of a URL: captured, queued, skipped, failed or never seen, and why."""
-    found = explain(out, tracker_directory(out, state), url)
+    found = explain(out, tracker_place(out, state), url)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
     elif quiet:

@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
-from muniment.control.place import POINTER, TRACKER
+from muniment.control.place import POINTER
+from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]

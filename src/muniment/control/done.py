@@ -10,9 +10,11 @@ import pyarrow as pa
 from muniment.archive.check_file import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
 from muniment.archive.read import rows
-from muniment.control.place import TRACKER, tracker_directory
-from muniment.errors import ArchiveError, TrackerError, UsageError
+from muniment.control.place import tracker_place
+from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
+from muniment.model.place import TRACKER
 from muniment.tracker import jobs
+from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lost import wait_again
 from muniment.tracker.outcomes import done_pages, page_urls
@@ -30,21 +32,16 @@ def pages_without_row(out: Path) -> tuple[list[Fault], str]:
     Flat in memory. May be run beside a crawl, since rows are safe before a page is done.
     """
     try:
-        tracker = tracker_directory(out, None) / TRACKER
-        if not tracker.exists():
+        place = tracker_place(out)
+        if not place.database and not place.file.exists():
             return [], ""
-        db = Database.read_sqlite(tracker)
-    except UsageError as error:
+        with tracker_to_read(place) as db:
+            job = jobs.find_job(db)
+            return (_faults(db, job.job_id, _missing(db, job.job_id, out)) if job else []), ""
+    except (ArchiveError, TrackerLostError, UsageError) as error:
         return [], str(error)
     except TrackerError as error:
         return [Fault(TRACKER, -1, "tracker", str(error))], ""
-    try:
-        job = jobs.find_job(db)
-        return (_faults(db, job.job_id, _missing(db, job.job_id, out)) if job else []), ""
-    except ArchiveError as error:
-        return [], str(error)
-    finally:
-        db.close()
 
 
 def fetch_again(out: Path) -> int:
@@ -53,22 +50,17 @@ def fetch_again(out: Path) -> int:
     What cannot be compared is left as it is: `pages_without_row` says why.
     """
     try:
-        tracker = tracker_directory(out, None) / TRACKER
-        if not tracker.exists():
+        place = tracker_place(out)
+        if not place.database and not place.file.exists():
             return 0
-        db = Database.open_sqlite(tracker)
-    except (UsageError, TrackerError):
+        with tracker_at(place) as db:
+            job = jobs.find_job(db)
+            missing = _missing(db, job.job_id, out) if job else []
+            if job and missing:
+                wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
+            return len(missing)
+    except (ArchiveError, TrackerError, UsageError):
         return 0
-    try:
-        job = jobs.find_job(db)
-        missing = _missing(db, job.job_id, out) if job else []
-        if job and missing:
-            wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
-        return len(missing)
-    except ArchiveError:
-        return 0
-    finally:
-        db.close()
 
 
 def _missing(db: Database, job_id: int, out: Path) -> list[int]:

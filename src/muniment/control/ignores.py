@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
+from muniment.model.place import TrackerPlace
 from muniment.model.url import normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
 from muniment.rules.rulesets import Rules, compile_ignores
 from muniment.tracker import jobs
-from muniment.tracker.engine import Database
+from muniment.tracker.connect import tracker_to_read
 
 __all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "in_force", "matching"]
 
@@ -48,22 +48,22 @@ def built_in_sets() -> tuple[BuiltInSet, ...]:
     return tuple(built_in(name) for name in built_in_names())
 
 
-def in_force(state: Path) -> tuple[PatternInForce, ...]:
+def in_force(place: TrackerPlace) -> tuple[PatternInForce, ...]:
     """The ignore patterns of the crawl whose tracker lies in a directory."""
-    rules, _ = _rules_of(state)
+    rules, _ = _rules_of(place)
     return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
 
 
-def matching(text: str, state: Path | None) -> Matches:
+def matching(text: str, place: TrackerPlace | None) -> Matches:
     """Which patterns are found in a URL: those in force in a crawl, or without one, those of all built-in sets."""
     url = normalise(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
-    if state is None:
+    if place is None:
         rules = Rules(sets=chosen(built_in_names(), with_global=True))
         starts: Sequence[str] = [url]
     else:
-        rules, starts = _rules_of(state)
+        rules, starts = _rules_of(place)
     matches = (
         Matched(name, pattern, _reason(name, pattern))
         for name, pattern in rules.all_ignores()
@@ -78,12 +78,9 @@ def _reason(name: str, pattern: str) -> str:
     return next((one.reason for one in built_in(name).pattern if one.re == pattern), "")
 
 
-def _rules_of(state: Path) -> tuple[Rules, Sequence[str]]:
-    db = Database.read_sqlite(state / "tracker.sqlite")
-    try:
+def _rules_of(place: TrackerPlace) -> tuple[Rules, Sequence[str]]:
+    with tracker_to_read(place) as db:
         job = jobs.find_job(db)
         if job is None:
-            raise UsageError(f"{state} holds no crawl yet")
+            raise UsageError(f"{place} holds no crawl yet")
         return jobs.latest_rules(db, job.job_id)[1], jobs.start_urls(db, job.job_id)
-    finally:
-        db.close()

@@ -11,6 +11,7 @@ from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
+from muniment.model.place import TrackerPlace
 from muniment.model.url import normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
@@ -18,6 +19,7 @@ from muniment.rules.robots_line import RefusingLine, refusing_line
 from muniment.rules.rulesets import compile_ignores
 from muniment.settings import Settings
 from muniment.tracker import jobs
+from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lookup import PageKnown, find_page
 from muniment.tracker.robots import RobotsBook
@@ -59,14 +61,13 @@ class Why(Struct, frozen=True, kw_only=True):
     robots: Disallowed | None = None
 
 
-def why(out: Path, state: Path, text: str) -> Why:
-    """Explain a URL of a job whose tracker lies in `state`; raises UsageError for what is no URL."""
+def why(out: Path, place: TrackerPlace, text: str) -> Why:
+    """Explain a URL of a job whose tracker lies in `place`; raises UsageError for what is no URL."""
     url = normalise(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
     told = shortened(url)
-    db = Database.read_sqlite(state / "tracker.sqlite")
-    try:
+    with tracker_to_read(place) as db:
         job = jobs.find_job(db)
         page = find_page(db, job.job_id, url) if job else None
         if job is None or page is None:
@@ -74,8 +75,6 @@ def why(out: Path, state: Path, text: str) -> Why:
         settings = jobs.settings_of(job)
         ignored = _ignored_since(db, job, page)
         robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
-    finally:
-        db.close()
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings, ignored)
     if robots is not None:

@@ -22,10 +22,10 @@ from muniment.model.url import host_of, is_web, url_key
 from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
 from muniment.rules.sessions import page_key
 from muniment.rules.verdicts import Ruleset
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.rejudge import judge_pages
-from muniment.tracker.seen import SeenCache, pack, page_of
+from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.tables import pages, relations, repairs
 
 __all__ = ["Admission", "Listed", "Offer", "Parent", "unpack_children"]
@@ -36,21 +36,22 @@ _COLUMNS = (
     "ruleset", "reason",
 )  # fmt: skip
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
-_BY_KEY = Prepared(
-    select(pages.c.id, pages.c.link_hops, pages.c.requisite_hops).where(
-        pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")
-    ),
+_LAST = Prepared(
+    select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(bindparam("most")),
     "job",
-    "k",
+    "most",
 )
-_DRAFT = Prepared(
+_BY_KEY = Lookup(
+    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops), pages.c.job_id, pages.c.key
+)
+_DRAFT = Lookup(
     select(
-        pages.c.id, pages.c.key, pages.c.url, pages.c.host_id, pages.c.state, pages.c.attempts,
-        pages.c.attempts_remaining, pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site,
-        pages.c.included, pages.c.in_scope,
-    ).where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")),
-    "job",
-    "page",
+        pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
+        pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
+        pages.c.in_scope,
+    ),
+    pages.c.job_id,
+    pages.c.id,
 )  # fmt: skip
 _NEARER = Prepared(
     pages.update()
@@ -84,13 +85,6 @@ _DIRTY = Prepared(
 
 _HOPS = 0xFFFFFFFF
 _REQUISITES = re.compile(b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind is not Kind.LINK)))
-
-
-def _index(words: list[int | None], word: None, start: int) -> int:
-    try:
-        return words.index(word, start)
-    except ValueError:
-        return -1
 
 
 class Parent(Struct, frozen=True):
@@ -162,18 +156,18 @@ class Admission:
         self._offers: dict[Standing, Offers] = {}
         self._skipped: list[tuple[str, str]] = []
         self._texts: dict[bytes, str] = {}
-        self.last_id = self._last_id()
+        self._begin()
+        db.forget.append(self._begin)
+
+    def _begin(self) -> None:
+        rows = self._db.rows(_LAST, (self._job_id, 1))
+        self.last_id = int(rows[0][0]) if rows else 0
         """The highest page id given out, which is also how many URLs the job knows."""
         self._seen = SeenCache(complete=self.last_id == 0)
+        self._batch: dict[bytes, int] = {}
+        self._skipped.clear()
         self.dirtied = False
         """Whether repairs were added that nobody has looked at yet."""
-
-    def _last_id(self) -> int:
-        last = Prepared(
-            select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(1), "job"
-        )
-        rows = self._db.rows(last, (self._job_id,))
-        return int(rows[0][0]) if rows else 0
 
     def offers(self, standing: Standing) -> Offers:
         """What a page that stands so offers; remembered, because few standings occur."""
@@ -194,8 +188,9 @@ class Admission:
         fresh: list[_New] = []
         wanted: dict[int, Offer] = {}
         found = []
-        for url, found_as in urls:
-            key = self._key(url)
+        keys = [self._key(url) for url, _ in urls]
+        self._recall(keys)
+        for (url, found_as), key in zip(urls, keys, strict=True):
             word = self._word(key)
             if word is None:
                 word = self._introduce(fresh, key, url, found_as, None)
@@ -208,13 +203,15 @@ class Admission:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
         self._texts = texts
         fresh: list[_New] = []
-        told: list[tuple[Parent, list[int], bytes]] = []
+        links = []
         for parent in parents:
             entries = parent.outlinks
             keys = [entries[i : i + 16] for i in range(0, len(entries), LINK_ENTRY)]
-            kinds = entries[16::LINK_ENTRY]
-            words = self._seen.words(keys)
-            told.append((parent, self._complete(words, keys, kinds, parent, fresh), kinds))
+            links.append((parent, self._seen.words(keys), keys, entries[16::LINK_ENTRY]))
+        self._recall([key for _, words, keys, _ in links for key in unknown(words, keys)])
+        told = [
+            (parent, self._complete(words, keys, kinds, parent, fresh), kinds) for parent, words, keys, kinds in links
+        ]
         wanted: dict[int, Offer] = {}
         rows = []
         for parent, words_of, kinds in told:
@@ -255,7 +252,7 @@ class Admission:
         fresh: list[_New],
     ) -> list[int]:
         texts = self._texts
-        at = _index(words, None, 0)
+        at = next_unknown(words, 0)
         while at >= 0:
             # a page may link the same new URL as link and as requisite: ask again before introducing it
             found = self._word(keys[at])
@@ -265,17 +262,20 @@ class Admission:
                     raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
                 found = self._introduce(fresh, keys[at], url, kinds[at], parent)
             words[at] = found
-            at = _index(words, None, at + 1)
+            at = next_unknown(words, at + 1)
         return words  # type: ignore[return-value]
+
+    def _recall(self, keys: list[bytes]) -> None:
+        """Read the pages of keys that the cache may have dropped; what is not found is new."""
+        self._batch.clear()
+        if not self._seen.complete:
+            for key, *word in self._db.lookup(_BY_KEY, self._job_id, keys):
+                self._batch[key] = pack(*word)
+                self._seen.put(key, self._batch[key])
 
     def _word(self, key: bytes) -> int | None:
         word = self._seen.words([key])[0]
-        if word is None and not self._seen.complete:
-            rows = self._db.rows(_BY_KEY, (self._job_id, key))
-            if rows:
-                word = pack(*rows[0])
-                self._seen.put(key, word)
-        return word
+        return self._batch.get(key) if word is None else word
 
     def _introduce(self, fresh: list[_New], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
         self.last_id += 1
@@ -286,6 +286,7 @@ class Admission:
             if self._scope.listed and found_as == FoundAs.REDIRECT:
                 seed_id = parent.seed_id or via_id
         fresh.append(_New(self.last_id, key, url, found_as, via_id, seed_id))
+        self._batch[key] = word
         self._seen.put(key, word)
         return word
 
@@ -312,11 +313,18 @@ class Admission:
 
     def _apply(self, fresh: list[_New], wanted: dict[int, Offer]) -> Counter[int]:
         pending: Counter[int] = Counter()
-        self._db.many(_INSERT, [self._row(page, wanted.pop(page.page_id, None), pending) for page in fresh])
+        rows = [self._row(page, wanted.pop(page.page_id, None), pending) for page in fresh]
+        self._hosts.write_new()
+        self._db.many(_INSERT, rows)
         nearer: list[Row] = []
         dirty = []
-        for page_id, offer in wanted.items():
-            change = self._improve(page_id, offer, pending)
+        # in order, so that two sessions never wait for each other
+        ids = sorted(wanted)
+        drafts = {row[0]: row for row in self._db.lookup(_DRAFT, self._job_id, ids)}
+        for page_id in ids:
+            if page_id not in drafts:
+                raise ProtocolError(f"page {page_id} is not in the tracker")
+            change = self._improve(drafts[page_id], wanted[page_id], pending)
             if change is not None:
                 nearer.append(change[0])
                 if change[1]:
@@ -354,12 +362,9 @@ class Admission:
             rules.version, reason,
         )  # fmt: skip
 
-    def _improve(self, page_id: int, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
+    def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children must be told again."""
-        rows = self._db.rows(_DRAFT, (self._job_id, page_id))
-        if not rows:
-            raise ProtocolError(f"page {page_id} is not in the tracker")
-        _, key, _url, host_id, state, attempts, remaining, link, requisite, redirects, site, included, was = rows[0]
+        page_id, key, host_id, state, attempts, remaining, link, requisite, redirects, site, included, was = draft
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects

@@ -22,7 +22,7 @@ from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
 from muniment.tracker import jobs
 from muniment.tracker.audit import note
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 
 __all__ = ["Amended", "amend", "ruleset_of"]
 
@@ -42,6 +42,7 @@ def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset
     return compile_ruleset(version, rules, jobs.start_urls(db, job_id))
 
 
+@one_transaction
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
     if isinstance(change, SetValues):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Select, bindparam, case, or_, select
@@ -37,6 +38,7 @@ def _due(statement: Select[Any], source: FromClause) -> Prepared:
         .where(or_(pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never")))
         .order_by(pages.c.nice, pages.c.id)
         .limit(bindparam("most"))
+        .with_for_update(skip_locked=True, of=pages)
     )
     return Prepared(due, *_NAMES)
 
@@ -64,9 +66,13 @@ class Claims:
         self.last = 0
         """The number of the last claim."""
 
-    def due(self, host_id: int, now: int, most: int) -> list[Row]:
-        """The first pages of a host that are due: page id, URL, version of the rules, and what `claim` takes."""
-        return self._db.rows(self._statement, (self._job_id, host_id, now, now + LONGEST_WAIT_MS, most))
+    def due(self, wanted: Sequence[tuple[int, int]], now: int) -> Iterator[list[Row]]:
+        """The first pages that are due of each (host number, most): id, URL, version of the rules, what `claim` takes.
+
+        PostgreSQL locks them and leaves out those that another session has locked.
+        """
+        never = now + LONGEST_WAIT_MS
+        return self._db.each(self._statement, [(self._job_id, host_id, now, never, most) for host_id, most in wanted])
 
     def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""

@@ -43,8 +43,12 @@ class CookieBook:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
+        self._begin()
+        db.forget.append(self._begin)
+
+    def _begin(self) -> None:
         self._jar = Jar()
-        self._any = bool(db.rows(_ANY, (job_id, 1)))
+        self._any = bool(self._db.rows(_ANY, (self._job_id, 1)))
 
     def __bool__(self) -> bool:
         """Whether the job has any cookie, so that one without asks no further."""

@@ -7,8 +7,9 @@ while the page still carries the finish's claim.
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter, sub
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
@@ -20,7 +21,7 @@ from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
 from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
-from muniment.tracker.engine import Database, Lookup, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
@@ -31,7 +32,7 @@ from muniment.tracker.repair import Repair
 from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
-from muniment.tracker.tables import PENDING, attempts, jobs, pages
+from muniment.tracker.tables import PENDING, attempts, job_sums, pages
 
 __all__ = ["FinishReport", "Frontier", "Totals"]
 
@@ -80,6 +81,10 @@ _RELEASE = Prepared(
 )  # fmt: skip
 
 
+_page_of = itemgetter(-1)
+"""The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
+
+
 class FinishReport(Struct, frozen=True):
     """What one finish batch changed."""
 
@@ -110,7 +115,7 @@ class _Held(Struct, frozen=True):
 
 
 class Totals(Struct):
-    """Running sums of the job, kept in its row."""
+    """Running sums of the job."""
 
     captured: int = 0
     failed: int = 0
@@ -136,19 +141,17 @@ class Frontier:
         self._lost = Lost(db, job_id, self._repair)
         self._claims = Claims(db, job_id, scope)
         self._left_out: list[tuple[int, str, str]] = []
-        self.totals = self._load_totals()
+        self._load_totals()
+        db.forget.append(self._load_totals)
 
-    def _load_totals(self) -> Totals:
-        columns = (
-            jobs.c.pages_captured,
-            jobs.c.pages_failed,
-            jobs.c.starts_captured,
-            jobs.c.requisites_captured,
-            jobs.c.payload_bytes,
-        )
-        row = self._db.connection.execute(select(*columns).where(jobs.c.id == self._job_id)).one()
-        return Totals(*row)
+    def _load_totals(self) -> None:
+        summed = [func.coalesce(func.sum(column), 0) for column in _SUMS]
+        mine = job_sums.c.session == self._db.session
+        here = select(*summed).where(job_sums.c.job_id == self._job_id)
+        self.totals = Totals(*map(int, self._db.connection.execute(here).one()))
+        self._others = Totals(*map(int, self._db.connection.execute(here.where(~mine)).one()))
 
+    @one_transaction
     def recover(self) -> int:
         """Give back what a killed run held; returns how many pages that were."""
         with self._db.transaction() as connection:
@@ -168,6 +171,7 @@ class Frontier:
         )
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
+    @one_transaction
     def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
@@ -180,9 +184,9 @@ class Frontier:
         if after is not None:
             self._claims.last = after
         with self._db.transaction():
-            for host_id, most in wanted:
+            for (host_id, _), due in zip(wanted, self._claims.due(wanted, now), strict=True):
                 name = self.hosts.name(host_id)
-                for row in self._claims.due(host_id, now, most):
+                for row in due:
                     if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
                         continue
                     claims.append(self._claims.claim(row, name, self._admission.tries, ruleset))
@@ -207,19 +211,20 @@ class Frontier:
         left_out, self._left_out = self._left_out, []
         return left_out
 
+    @one_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         results = self.results.store(batch.pages)
         with self._db.transaction():
             held = self._held([page.page_id for page in batch.pages])
-            accepted = [
-                page for page in batch.pages if page.page_id in held and held[page.page_id].claim_id == page.claim_id
-            ]
+            told = {page.page_id: page for page in batch.pages if page.page_id in held}
+            accepted = [page for page in told.values() if held[page.page_id].claim_id == page.claim_id]
             texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
             # First, so that a page which another one of this batch brings nearer is known to have told its children.
-            self._db.many(_FINISH, [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted])
+            finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
+            self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
                 pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
@@ -293,14 +298,17 @@ class Frontier:
         )  # fmt: skip
 
     def _save_totals(self) -> None:
-        t = self.totals
-        self._db.many(_TOTALS, [(t.captured, t.failed, t.starts_captured, t.requisites, t.payload_bytes, self._job_id)])
+        sums, others = structs.astuple(self.totals), structs.astuple(self._others)
+        mine = tuple(map(sub, sums, others))
+        self._db.many(_TOTALS, [(*mine, self._job_id, self._db.session)])
 
+    @one_transaction
     def release(self, claims: list[tuple[int, int]]) -> None:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
             self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
 
+    @one_transaction
     def fetch_again(self, captures: list[Capture]) -> dict[int, int]:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
@@ -322,6 +330,7 @@ class Frontier:
         """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
         return Judging(self._db, self._job_id, self._admission.ruleset, only)
 
+    @one_transaction
     def add_cookies(self, cookies: list[Cookie]) -> None:
         """Take in cookies that came from elsewhere than an answer."""
         with self._db.transaction():
@@ -331,6 +340,7 @@ class Frontier:
         """Bring the job's state in line with its pages; returns it."""
         return settle(self._db, self._job_id, now)
 
+    @one_transaction
     def repair(self) -> dict[int, int]:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
@@ -350,15 +360,16 @@ class Frontier:
         return self._repair.waiting
 
 
-_TOTALS = Prepared(
-    jobs.update()
-    .where(jobs.c.id == bindparam("job"))
-    .values(
-        pages_captured=bindparam("pc"),
-        pages_failed=bindparam("pf"),
-        starts_captured=bindparam("sc"),
-        requisites_captured=bindparam("rc"),
-        payload_bytes=bindparam("pb"),
-    ),
-    "pc", "pf", "sc", "rc", "pb", "job",
+_SUMS = (
+    job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
+    job_sums.c.payload_bytes,
 )  # fmt: skip
+"""In the order of `Totals`."""
+_TOTALS = Prepared(
+    job_sums.update()
+    .where(job_sums.c.job_id == bindparam("job"), job_sums.c.session == bindparam("mine"))
+    .values({column.name: bindparam(column.name) for column in _SUMS}),
+    *(column.name for column in _SUMS),
+    "job",
+    "mine",
+)

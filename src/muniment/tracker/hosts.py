@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Database, Prepared, Row, one_transaction
 from muniment.tracker.tables import hosts
 
 __all__ = ["Host", "HostWaits", "Hosts"]
@@ -73,16 +73,30 @@ class Hosts:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
-        self._by_name = {name: Host(host_id, name, paths) for host_id, name, paths in db.rows(_ALL, (job_id,))}
-        self._names = {host.host_id: host.name for host in self._by_name.values()}
-        self._next = max(self._names, default=0) + 1
-        self.waits = {row[0]: HostWaits(*row[1:]) for row in db.rows(_WAITING, (job_id,))}
+        self._by_name: dict[str, Host] = {}
+        self._names: dict[int, str] = {}
+        self._new: list[Row] = []
+        self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
+        self._load()
+        db.forget.append(self._load)
+
+    def _load(self) -> None:
+        rows = self._db.rows(_ALL, (self._job_id,))
+        self._by_name = {name: Host(host_id, name, paths) for host_id, name, paths in rows}
+        # those who were given the names keep them
+        self._names.clear()
+        self._names.update((host.host_id, host.name) for host in self._by_name.values())
+        self._next = max(self._names, default=0) + 1
+        self._new.clear()
+        self.waits.clear()
+        self.waits.update((row[0], HostWaits(*row[1:])) for row in self._db.rows(_WAITING, (self._job_id,)))
 
     def waits_of(self, host_id: int) -> HostWaits:
         """What a host wants of us."""
         return self.waits.get(host_id, _NONE)
 
+    @one_transaction
     def keep_waits(self, host_id: int, waits: HostWaits) -> None:
         """Keep them at once, in a transaction of their own: a kill before the page's finish must not lose them."""
         if waits == _NONE:
@@ -102,19 +116,25 @@ class Hosts:
         return self._names
 
     def get(self, name: str) -> Host:
-        """The host of that name, made when it is new."""
+        """The host of that name; a new one is made, and written by the next `write_new`."""
         host = self._by_name.get(name)
         if host is None:
             host = Host(self._next, name, "")
             self._next += 1
             self._by_name[name] = host
             self._names[host.host_id] = name
-            self._db.many(_ADD, [(self._job_id, host.host_id, name, "")])
+            self._new.append((self._job_id, host.host_id, name, ""))
         return host
+
+    def write_new(self) -> None:
+        """Write the hosts that were made."""
+        self._db.many(_ADD, self._new)
+        self._new.clear()
 
     def add_site_path(self, name: str, prefix: str) -> bool:
         """Make a path prefix of a host part of the site; False when it was already."""
         host = self.get(name)
+        self.write_new()
         known = host.site_paths.split("\n") if host.site_paths else []
         if prefix in known or "/" in known:
             return False

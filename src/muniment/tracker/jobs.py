@@ -15,8 +15,8 @@ from muniment.model.job import JobState, Origin
 from muniment.rules.rulesets import Rules
 from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
-from muniment.tracker.engine import Database
-from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, jobs, pages, repairs, seed_lists
+from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
 
 __all__ = [
     "NOBODY",
@@ -51,6 +51,7 @@ _COLUMNS = (
 
 
 NOBODY = Origin()
+_STARTS_AT_ONCE = 1000
 
 
 class Given(Struct, frozen=True):
@@ -92,8 +93,8 @@ def start_digest(urls: Iterable[str]) -> bytes:
 
 
 def find_job(db: Database) -> Job | None:
-    """The job of an embedded tracker, or None when it is new."""
-    row = db.connection.execute(select(*_COLUMNS).order_by(jobs.c.id).limit(1)).first()
+    """The job that the database was opened for, or None when it is new."""
+    row = db.connection.execute(select(*_COLUMNS).where(jobs.c.place_id == db.place_id).order_by(jobs.c.id)).first()
     return None if row is None else Job(*row)
 
 
@@ -111,21 +112,26 @@ def create_job(db: Database, name: str, given: Given, digest: bytes, now: int, o
     told = {"started_by": origin.who, "started_in": origin.where, "explanation": origin.why}
     made = db.connection.execute(
         jobs.insert().values(
-            **told, name=name, state="ACTIVE", settings=settings, given=kept, judged=1, start_digest=digest,
+            **told, name=name, place_id=db.place_id, state="ACTIVE", settings=settings, given=kept, judged=1,
+            start_digest=digest,
             created_at=now,
         )
     )  # fmt: skip
     key = made.inserted_primary_key
     assert key is not None
-    return Job(int(key[0]), name, "ACTIVE", "", settings, digest, kept, 1)
+    job_id = int(key[0])
+    db.connection.execute(job_sums.insert().values(job_id=job_id, session=0))
+    return Job(job_id, name, "ACTIVE", "", settings, digest, kept, 1)
 
 
+@one_transaction
 def set_outcome(db: Database, job_id: int, outcome: str) -> None:
     """Note why a job ended: completed, or failed when nothing could be captured."""
     with db.transaction() as connection:
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(outcome=outcome))
 
 
+@one_transaction
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
@@ -165,6 +171,7 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
     return JobState.DRAINING if claimed else JobState.FINISHED
 
 
+@one_transaction
 def try_again(db: Database, job_id: int, tries: int) -> int:
     """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
     with db.transaction() as connection:
@@ -173,10 +180,11 @@ def try_again(db: Database, job_id: int, tries: int) -> int:
             .where(pages.c.job_id == job_id, pages.c.link_hops == 0, pages.c.state == "READY")
             .values(attempts_remaining=tries, ready_at=0)
         )
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount
 
 
+@one_transaction
 def reopen(db: Database, job_id: int) -> None:
     """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
     with db.transaction() as connection:
@@ -187,10 +195,11 @@ def reopen(db: Database, job_id: int) -> None:
 
 def any_failed(db: Database, job_id: int) -> bool:
     """Whether pages failed for good."""
-    counted = select(jobs.c.pages_failed).where(jobs.c.id == job_id)
+    counted = select(func.sum(job_sums.c.pages_failed)).where(job_sums.c.job_id == job_id)
     return bool(db.connection.execute(counted).scalar_one())
 
 
+@one_transaction
 def try_failed_again(db: Database, job_id: int, tries: int) -> int:
     """Give the pages that failed for good their tries back; returns how many there are."""
     with db.transaction() as connection:
@@ -200,7 +209,7 @@ def try_failed_again(db: Database, job_id: int, tries: int) -> int:
             .where(pages.c.job_id == job_id, failed)
             .values(attempts_remaining=tries, ready_at=0, counted=0)
         )
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(pages_failed=0))
+        connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount
 
 
@@ -261,9 +270,16 @@ def start_urls(db: Database, job_id: int) -> Sequence[str]:
     if db.connection.execute(select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id)).first():
         return ()
     # they are the first pages of a job: looking no further keeps this from reading all others
-    found = select(pages.c.url, pages.c.via_id).where(pages.c.job_id == job_id).order_by(pages.c.id)
-    with db.connection.execute(found) as rows:
-        return [str(url) for url, _ in takewhile(lambda row: row[1] is None, rows)]
+    found = select(pages.c.url, pages.c.via_id, pages.c.id).where(pages.c.job_id == job_id).order_by(pages.c.id)
+    urls: list[str] = []
+    after = 0
+    while rows := db.connection.execute(found.where(pages.c.id > after).limit(_STARTS_AT_ONCE)).all():
+        starts = [str(url) for url, _, _ in takewhile(lambda row: row[1] is None, rows)]
+        urls += starts
+        if len(starts) < _STARTS_AT_ONCE:
+            break
+        after = rows[-1][2]
+    return urls
 
 
 def skipped(db: Database, job_id: int) -> int:

@@ -12,10 +12,10 @@ from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
 from muniment.model.page import PageState
 from muniment.rules.sessions import page_key
-from muniment.tracker.engine import Database, Lookup, Prepared
+from muniment.tracker.engine import Database, Lookup, Prepared, one_transaction
 from muniment.tracker.jobs import reopen
 from muniment.tracker.repair import Repair
-from muniment.tracker.tables import jobs, pages, payloads
+from muniment.tracker.tables import job_sums, pages, payloads
 
 __all__ = ["Lost", "wait_again"]
 
@@ -35,7 +35,7 @@ _FORGET = Prepared(
     "job", "d", "r",
 )  # fmt: skip
 _ROBOTS = FoundAs.ROBOTS.label
-_SUMS = {1: jobs.c.pages_captured, 2: jobs.c.requisites_captured, 3: jobs.c.pages_failed}
+_SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
 """What `pages.counted` says that a page was added to."""
 _AT_ONCE = 500
 
@@ -71,11 +71,16 @@ def wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> Non
     """
     reopen(db, job_id)
     for at in range(0, len(ids), _AT_ONCE):
-        chosen = ids[at : at + _AT_ONCE]
-        here = pages.c.job_id == job_id, pages.c.id.in_(chosen)
-        with db.transaction() as connection:
-            sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
-            fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
-            connection.execute(jobs.update().where(jobs.c.id == job_id).values(fewer))
-            connection.execute(pages.update().where(*here).values(attempts_remaining=tries, ready_at=0, counted=0))
-            connection.execute(payloads.delete().where(payloads.c.job_id == job_id, payloads.c.page_id.in_(chosen)))
+        _wait_again(db, job_id, ids[at : at + _AT_ONCE], tries)
+
+
+@one_transaction
+def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
+    here = pages.c.job_id == job_id, pages.c.id.in_(ids)
+    with db.transaction() as connection:
+        sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
+        fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
+        mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
+        connection.execute(job_sums.update().where(*mine).values(fewer))
+        connection.execute(pages.update().where(*here).values(attempts_remaining=tries, ready_at=0, counted=0))
+        connection.execute(payloads.delete().where(payloads.c.job_id == job_id, payloads.c.page_id.in_(ids)))

@@ -15,7 +15,7 @@ from muniment.settings import Settings, redact
 from muniment.tracker import jobs
 from muniment.tracker.admission import Admission
 from muniment.tracker.amendments import ruleset_of
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import Frontier
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.rejudge import rejudge
@@ -67,6 +67,7 @@ def open_job(
     given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     if job is None:
         return _create(db, name, settings, given, starts, now)
+    db.hold(job.job_id)
     before = jobs.given_of(db, job)
     version, known = jobs.latest_rules(db, job.job_id)
     rules = keep_changes(known, before.rules, given.rules)
@@ -81,11 +82,7 @@ def open_job(
         jobs.try_failed_again(db, job.job_id, settings.tries)
     frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
-    with db.transaction():
-        if rules != known:
-            jobs.save_rules(db, job.job_id, rules, now)
-        jobs.save_settings(db, job.job_id, _without_secrets(settings))
-        jobs.save_given(db, job.job_id, given)
+    _keep_given(db, job, given, settings, rules if rules != known else None, now)
     if job.judged != ruleset.version:
         rejudge(db, job.job_id, ruleset)
     return Opened(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
@@ -110,6 +107,18 @@ def load_frontier(db: Database, job_id: int) -> Frontier:
     job = jobs.load_job(db, job_id)
     ruleset = ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
     return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
+
+
+@one_transaction
+def _keep_given(
+    db: Database, job: jobs.Job, given: jobs.Given, settings: Settings, rules: Rules | None, now: int
+) -> None:
+    """Keep what this run was given; `rules` when they are others than before."""
+    with db.transaction():
+        if rules is not None:
+            jobs.save_rules(db, job.job_id, rules, now)
+        jobs.save_settings(db, job.job_id, _without_secrets(settings))
+        jobs.save_given(db, job.job_id, given)
 
 
 def _without_secrets(settings: Settings) -> Settings:
@@ -137,6 +146,7 @@ def _create(
         admission.add_starts(urls)
         if settings.seed:
             begin_list(db, job.job_id)
+    db.hold(job.job_id)
     return Opened(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
 
 

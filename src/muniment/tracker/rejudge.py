@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, or_, select
 from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
-from muniment.tracker.engine import Database, Lookup, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.tables import pages
 
 __all__ = ["JUDGED", "DryRun", "Judged", "Judging", "dry_run", "judge_pages", "rejudge"]
@@ -72,6 +72,7 @@ class Judging:
         """Whether every page was judged."""
         return self._at >= self._last
 
+    @one_transaction
     def step(self) -> Judged:
         """Judge one batch, in a transaction of its own."""
         until = self._at + _BATCH
@@ -79,9 +80,9 @@ class Judging:
         judged = Judged(Counter(), [])
         with self._db.transaction():
             self._db.many(JUDGED, self._updates(rows, judged))
-            self._at = until
-            if self.done:
+            if until >= self._last:
                 jobs.set_judged(self._db, self._job_id, self._ruleset.version)
+        self._at = until
         return judged
 
     def _updates(self, rows: list[Row], judged: Judged) -> list[Row]:

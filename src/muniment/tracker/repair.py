@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, select
 
 from muniment.model.page import PageState
 from muniment.rules.scope import Scope, Standing
@@ -54,8 +54,13 @@ class Repair:
         self._db, self._job_id, self._scope, self._admission = db, job_id, scope, admission
         self.again: Counter[int] = Counter()
         """Pages sent again since somebody last looked, by the sum that they were counted in."""
-        counted = select(func.count()).select_from(repairs).where(repairs.c.job_id == job_id)
-        self._leftover = bool(db.connection.execute(counted).scalar_one())
+        self._begin()
+        db.forget.append(self._begin)
+
+    def _begin(self) -> None:
+        self.again = Counter()
+        any_left = select(repairs.c.page_id).where(repairs.c.job_id == self._job_id).limit(1)
+        self._leftover = self._db.connection.execute(any_left).first() is not None
 
     @property
     def waiting(self) -> bool:

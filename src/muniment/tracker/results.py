@@ -50,7 +50,7 @@ class ResultBook:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
-        self._directory = db.path.parent / "results"
+        self._directory = db.results_directory
 
     def expect(self, claims: Iterable[Claim]) -> None:
         """Note what rules want of claimed pages as not run, until somebody says otherwise; in their transaction."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import bindparam, select
 
 from muniment.rules.robots import VALID_MS, RobotsAnswer
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.tables import robots
 
 __all__ = ["RobotsBook"]
@@ -41,6 +41,7 @@ class RobotsBook:
         rows = self._db.rows(_FIND, (self._job_id, origin, now - VALID_MS))
         return RobotsAnswer(*rows[0]) if rows else None
 
+    @one_transaction
     def keep(self, origin: str, answer: RobotsAnswer) -> None:
         """Keep an answer that decides."""
         with self._db.transaction():

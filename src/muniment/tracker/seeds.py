@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, literal_column, null, select
 
 from muniment.model.seed import SeedBatch, SeedLine, SeedPlace
 from muniment.tracker.admission import Admission
-from muniment.tracker.engine import Database, Lookup, Prepared
+from muniment.tracker.engine import Database, Lookup, Prepared, one_transaction
 from muniment.tracker.tables import pages, seed_lists, seeds
 
 __all__ = ["ListRead", "SeedBook", "begin_list"]
@@ -58,10 +58,15 @@ class SeedBook:
 
     def __init__(self, db: Database, job_id: int, admission: Admission) -> None:
         self._db, self._job_id, self._admission = db, job_id, admission
+        self._begin()
+        db.forget.append(self._begin)
+
+    def _begin(self) -> None:
         columns = [seed_lists.c[name] for name in _COUNTS]
-        row = db.connection.execute(select(*columns).where(seed_lists.c.job_id == job_id)).one()
+        row = self._db.connection.execute(select(*columns).where(seed_lists.c.job_id == self._job_id)).one()
         self.read = ListRead(SeedPlace(row[0], row[1]), row[2], row[3], row[4], bool(row[5]))
 
+    @one_transaction
     def admit(self, batch: SeedBatch) -> Counter[int]:
         """Take in a batch, in one transaction; returns pages newly pending per host number."""
         with self._db.transaction():
@@ -81,6 +86,7 @@ class SeedBook:
             )
         return listed.pending
 
+    @one_transaction
     def end(self) -> None:
         """Note that the whole list was read."""
         with self._db.transaction():

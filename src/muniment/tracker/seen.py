@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from muniment.rules.scope import FAR
 
-__all__ = ["UNREACHED", "SeenCache", "pack", "page_of"]
+__all__ = ["UNREACHED", "SeenCache", "next_unknown", "pack", "page_of", "unknown"]
 
 
 def pack(page_id: int, link_hops: int, requisite_hops: int) -> int:
@@ -15,6 +17,22 @@ def pack(page_id: int, link_hops: int, requisite_hops: int) -> int:
 def page_of(word: int) -> int:
     """The page id of a word."""
     return word >> 32
+
+
+def next_unknown(words: list[int | None], start: int) -> int:
+    """Where the first key from `start` on stands that the cache did not know; -1 when there is none."""
+    try:
+        return words.index(None, start)
+    except ValueError:
+        return -1
+
+
+def unknown(words: list[int | None], keys: list[bytes]) -> Iterator[bytes]:
+    """The keys that the cache did not know."""
+    at = next_unknown(words, 0)
+    while at >= 0:
+        yield keys[at]
+        at = next_unknown(words, at + 1)
 
 
 class SeenCache:

@@ -18,9 +18,11 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    event,
     false,
     text,
 )
+from sqlalchemy.schema import DDL
 
 __all__ = [
     "CLAIMED",
@@ -30,6 +32,7 @@ __all__ = [
     "hosts",
     "job_changes",
     "job_rulesets",
+    "job_sums",
     "jobs",
     "metadata",
     "pages",
@@ -54,6 +57,8 @@ metadata = MetaData(
 _PENDING = "{0}state = 'READY' AND {0}attempts_remaining > 0 AND {0}in_scope"
 _INDEXED = text(_PENDING.format(""))
 
+_PLACED = text("place_id <> ''")
+
 PENDING = text(_PENDING.format("pages."))
 """A page that waits to be claimed; the condition of the index that serves the claim."""
 
@@ -70,6 +75,9 @@ JUDGED_WORDS = (
 TAGS_WORDS = "runs only on pipelines with one of these, one a line; empty: on all that are not matchonly"
 CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
 DRIP_WORDS = "pages that come out of the stash each time that none is pending; 0: none do"
+PLACE_WORDS = "the random word in the output directory's tracker.place; empty in an embedded tracker"
+SESSION_WORDS = "a process that writes the job; 0 is one that runs it alone"
+COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place; PostgreSQL alone"
 
 SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
@@ -87,11 +95,7 @@ jobs = Table(
     Column("judged", Integer, nullable=False, server_default="0", comment=JUDGED_WORDS),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("finished_at", BigInteger, comment="Unix ms; NULL until FINISHED or ABORTED"),
-    Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
-    Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
-    Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
-    Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
-    Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+    Column("place_id", Text, nullable=False, server_default="", comment=PLACE_WORDS),
     Column("tags", Text, nullable=False, server_default="", comment=TAGS_WORDS),
     Column("concurrency", Integer, comment=CONCURRENCY_WORDS),
     Column("drip", Integer, nullable=False, server_default="0", comment=DRIP_WORDS),
@@ -99,9 +103,31 @@ jobs = Table(
     Column("started_by", Text, nullable=False, server_default="", comment="who started it"),
     Column("started_in", Text, nullable=False, server_default="", comment="where: a command line, a channel"),
     Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
+    Index(
+        "uq_jobs_place_id",
+        "place_id",
+        unique=True,
+        sqlite_where=_PLACED,
+        postgresql_where=_PLACED,
+        info={"serves": "opening: which job of a shared database is that of an output directory?"},
+    ),
     info={"holds": "jobs: groups of pages that are archived together"},
 )
 
+job_sums = Table(
+    "job_sums",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("session", Integer, primary_key=True, autoincrement=False, comment=SESSION_WORDS),
+    Column("commits", BigInteger, nullable=False, server_default="0", comment=COMMITS_WORDS),
+    Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
+    Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
+    Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
+    Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
+    Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+    sqlite_with_rowid=False,
+    info={"holds": "what each session added to the sums of a job: nobody waits for a row that another one writes"},
+)
 DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
 
 hosts = Table(
@@ -162,6 +188,7 @@ pages = Table(
         "nice",
         "id",
         sqlite_where=_INDEXED,
+        postgresql_where=_INDEXED,
         info={"serves": "claims: pages of a due host, nice then first in first out; counting what is pending"},
     ),
     Index(
@@ -357,3 +384,14 @@ job_changes = Table(
     sqlite_with_rowid=False,
     info={"holds": "every change of a job: who, when, from, to"},
 )
+
+FILL = (
+    ("pages", "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05"),
+    ("job_sums", "fillfactor = 20"),
+    ("hosts", "fillfactor = 80"),
+)
+"""How much of a page of PostgreSQL inserts fill: the rest keeps the next versions of rows beside them."""
+
+for _name, _how in FILL:
+    _fill = DDL(f"ALTER TABLE {_name} SET ({_how})")  # type: ignore[no-untyped-call]
+    event.listen(metadata.tables[_name], "after_create", _fill.execute_if(dialect="postgresql"))

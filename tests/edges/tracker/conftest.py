@@ -1,20 +1,39 @@
-"""`tracker("https://…", level=2)` → a real tracker, closed at the test's end."""
+"""`tracker("https://…", level=2)` → a real tracker, closed at the test's end; each test runs on both databases."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tracker_harness import Tracker
 
+from muniment.model.place import TrackerPlace
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], TrackerPlace]:
+    """Makes places of trackers. On PostgreSQL all jobs of all tests lie in one database: they must not meet."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("tracker_database")
+        return lambda: TrackerPlace(tmp_path, url, secrets.token_hex(16))
+    made: list[Path] = []
+
+    def in_a_file() -> TrackerPlace:
+        made.append(tmp_path / f"tracker{len(made)}")
+        made[-1].mkdir()
+        return TrackerPlace(made[-1])
+
+    return in_a_file
+
 
 @pytest.fixture
-def tracker(tmp_path: Path) -> Iterator[Callable[..., Tracker]]:
+def tracker(new_place: Callable[[], TrackerPlace]) -> Iterator[Callable[..., Tracker]]:
     made: list[Tracker] = []
 
     def make(*urls: str, **settings: object) -> Tracker:
-        made.append(Tracker(tmp_path / f"tracker{len(made)}.sqlite", *urls, **settings))
+        made.append(Tracker(new_place(), *urls, **settings))
         return made[-1]
 
     yield make

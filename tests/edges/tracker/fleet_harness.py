@@ -16,7 +16,7 @@ from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker import terms
 from muniment.tracker.assignments import slots_of
 from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.engine import Database
+from muniment.tracker.sqlite import SqliteDatabase
 from muniment.tracker.frontier import FinishReport
 from muniment.tracker.opening import Starts, submit_job
 from muniment.tracker.pipelines import add_pipeline
@@ -35,7 +35,7 @@ class Fleet:
         self.open()
 
     def open(self) -> None:
-        self.db = Database.open_sqlite(self.path)
+        self.db = SqliteDatabase.open(self.path)
         self.dispatch = Dispatch(self.db)
 
     def reopen(self) -> None:

@@ -12,8 +12,10 @@ from msgspec import structs
 from tracker_harness import A, Tracker, site
 
 from muniment.errors import TrackerError, UsageError
+from muniment.model.place import TrackerPlace
 from muniment.tracker import engine, jobs
-from muniment.tracker.engine import SCHEMA_REVISION, Database
+from muniment.tracker.engine import SCHEMA_REVISION
+from muniment.tracker.sqlite import SqliteDatabase
 
 
 @contextmanager
@@ -24,12 +26,12 @@ def refused():
 
 
 def use(path: Path) -> None:
-    tracker = Tracker(path)
+    tracker = Tracker(TrackerPlace(path.parent))
     tracker.close()
 
 
 def made(path: Path, pages: int = 300) -> Path:
-    tracker = Tracker(path)
+    tracker = Tracker(TrackerPlace(path.parent))
     tracker.finish(tracker.take(site("")), {site(""): [(site(str(n)), A) for n in range(pages)]})
     tracker.close()
     return path
@@ -88,7 +90,7 @@ def test_a_tracker_that_another_program_holds(tmp_path, monkeypatch):
 def test_a_tracker_that_another_program_locks_later(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE_S", 1.0)
     path = made(tmp_path / "tracker.sqlite")
-    tracker = Tracker(path)
+    tracker = Tracker(TrackerPlace(path.parent))
     try:
         tracker.db.connection.exec_driver_sql("PRAGMA busy_timeout = 10")
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -101,13 +103,13 @@ def test_a_tracker_that_another_program_locks_later(tmp_path, monkeypatch):
 
 def test_reading_where_there_is_none(tmp_path):
     with pytest.raises(UsageError):
-        Database.read_sqlite(tmp_path / "tracker.sqlite")
+        SqliteDatabase.read(tmp_path / "tracker.sqlite")
 
 
 def test_reading_what_is_no_database(tmp_path):
     path = tmp_path / "tracker.sqlite"
     path.write_bytes(b"no database at all" * 100)
-    with refused(), closing(Database.read_sqlite(path)) as db:
+    with refused(), closing(SqliteDatabase.read(path)) as db:
         jobs.find_job(db)
 
 
@@ -117,14 +119,14 @@ def test_any_directory_name_will_do(tmp_path, name):
     path = made(tmp_path / name / "tracker.sqlite", pages=3)
     assert path.is_file()
     assert [found.name for found in tmp_path.iterdir()] == [name]
-    with closing(Database.read_sqlite(path)) as db:
+    with closing(SqliteDatabase.read(path)) as db:
         assert jobs.find_job(db) is not None
 
 
 def test_a_crash_while_the_first_tables_were_made_is_made_good(tmp_path):
     """The tables and their revision are one transaction; without a revision they are made."""
     path = tmp_path / "tracker.sqlite"
-    with closing(Database.open_sqlite(path)) as db, db.transaction() as connection:
+    with closing(SqliteDatabase.open(path)) as db, db.transaction() as connection:
         connection.exec_driver_sql("DELETE FROM alembic_version")
     use(path)
     with closing(sqlite3.connect(path)) as db:
@@ -132,9 +134,9 @@ def test_a_crash_while_the_first_tables_were_made_is_made_good(tmp_path):
 
 
 def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(tmp_path):
-    tracker = Tracker(tmp_path / "tracker.sqlite")
+    tracker = Tracker(TrackerPlace(tmp_path))
     try:
-        with closing(Database.read_sqlite(tracker.path)) as reader, tracker.db.transaction():
+        with closing(SqliteDatabase.read(tracker.place.file)) as reader, tracker.db.transaction():
             found = jobs.find_job(reader)
             assert found is not None
             assert found.state == "ACTIVE"
@@ -145,7 +147,7 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(tmp_path):
 def test_after_a_failed_transaction_nothing_more_is_committed(tmp_path):
     """What a process knows is ahead of a transaction that failed: ids that it gave out are not in the tracker."""
     path = tmp_path / "tracker.sqlite"
-    database = Database.open_sqlite(path)
+    database = SqliteDatabase.open(path)
     for _ in range(2):
         with pytest.raises(TrackerError), database.transaction() as connection:
             connection.exec_driver_sql("INSERT INTO jobs (id) VALUES (1)" if _ == 0 else "SELECT 1")

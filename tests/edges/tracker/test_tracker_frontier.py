@@ -18,7 +18,7 @@ START, ONE, TWO, THREE = site(""), site("1"), site("2"), site("3")
 
 def set_nice(job, url, nice):
     with job.db.transaction() as connection:
-        connection.execute(update(pages).where(pages.c.key == url_key(url)).values(nice=nice))
+        connection.execute(update(pages).where(job.mine(pages), pages.c.key == url_key(url)).values(nice=nice))
 
 
 def tried(job, url):
@@ -398,7 +398,7 @@ def test_a_job_is_active_and_its_settings_hold_no_secret(tracker):
         proxy=("http://user:hush@proxy.example:1/", "*.a=http://u:hush@b:1"),
         header=("Cookie: hush", "X-Plain: kept"),
     )
-    state, kept = job.db.connection.execute(select(jobs.c.state, jobs.c.settings)).one()
+    state, kept = job.db.connection.execute(select(jobs.c.state, jobs.c.settings).where(job.mine(jobs))).one()
     assert state == "ACTIVE"
     assert "hush" not in kept
     assert "X-Plain: kept" in kept

@@ -23,9 +23,9 @@ NAMES = ("a.example", "b.example", "c.example")
 class Desk:
     """A desk over a real tracker with one worker and a page of each host; `said` is what the worker was told."""
 
-    def __init__(self, path, *, resumed=False):
-        self.tracker = Tracker(path / "tracker.sqlite", *(site("", host) for host in NAMES))
-        self.log = path / "crawl.jsonl"
+    def __init__(self, place, *, resumed=False):
+        self.tracker = Tracker(place, *(site("", host) for host in NAMES))
+        self.log = place.directory / "crawl.jsonl"
         self.descriptor = os.open(self.log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self.hosts = self.tracker.frontier.hosts
         self.schedule = Schedule(6)
@@ -53,18 +53,19 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path):
-    with closing(Desk(tmp_path)) as made:
+def desk(new_place):
+    with closing(Desk(new_place())) as made:
         yield made
 
 
-def test_waits_are_kept_over_a_resume(tmp_path):
+def test_waits_are_kept_over_a_resume(new_place):
+    place = new_place()
     until = now_ms() + 60_000
-    with closing(Desk(tmp_path)) as first:
+    with closing(Desk(place)) as first:
         first.hosts.keep_waits(1, HostWaits(2_000, until, "429 with Retry-After", 3))
         first.hosts.keep_waits(2, HostWaits(0, 1, "503", 1))
         first.hosts.keep_waits(2, HostWaits())
-    with closing(Desk(tmp_path, resumed=True)) as again:
+    with closing(Desk(place, resumed=True)) as again:
         assert again.hosts.waits == {1: HostWaits(2_000, until, "429 with Retry-After", 3)}
         due = dict(again.schedule.pick(0, 100, until - 1))
         assert sorted(due) == [2, 3]

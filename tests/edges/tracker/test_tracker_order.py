@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tracker_harness import IFRAME, IMG, REDIRECT, A, Tracker, Web, site
 
 from muniment.model.link import Kind
+from muniment.model.place import TrackerPlace
 from muniment.model.url import host_of
 from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS
 
@@ -117,7 +118,7 @@ def webs(draw, *, start_redirects: bool):
 def assert_order_does_not_matter(case, scope, seed: int, most: int) -> None:
     starts, web = case
     with tempfile.TemporaryDirectory() as directory:
-        tracker = Tracker(Path(directory) / "tracker.sqlite", *starts, **scope)
+        tracker = Tracker(TrackerPlace(Path(directory)), *starts, **scope)
         try:
             Driver(tracker, web, seed, most).run()
             found = tracker.standings()

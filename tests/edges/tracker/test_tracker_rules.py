@@ -87,7 +87,9 @@ def test_every_version_of_the_rules_is_kept(tracker):
     job = begun(tracker, ignore=("a-one",))
     job.reopen(ignore=("a-two",))
     job.reopen()
-    kept = job.db.connection.execute(select(job_rulesets.c.version, job_rulesets.c.rules)).all()
+    kept = job.db.connection.execute(
+        select(job_rulesets.c.version, job_rulesets.c.rules).where(job.mine(job_rulesets))
+    ).all()
     assert [version for version, _ in kept] == [1, 2]
     assert "a-one" in kept[0].rules
     assert "a-two" in kept[1].rules
@@ -167,14 +169,16 @@ def test_secrets_are_used_and_not_kept(tracker):
     job = begun(tracker, header=("Authorization: Basic x",), proxy="http://me:secret@proxy.example:1")
     job.reopen()
     assert job.opened.settings.header == ("Authorization: Basic x",)
-    row = job.db.connection.execute(select(tables.jobs.c.settings, tables.jobs.c.given)).one()
+    row = job.db.connection.execute(
+        select(tables.jobs.c.settings, tables.jobs.c.given).where(job.mine(tables.jobs))
+    ).one()
     assert not [text for text in row if "secret" in text or "Basic" in text]
 
 
 def test_a_job_of_an_older_version_is_resumed(tracker):
     job = begun(tracker, ignore=("one",))
     with job.db.transaction() as connection:
-        connection.execute(tables.jobs.update().values(given="", judged=0))
+        connection.execute(tables.jobs.update().where(job.mine(tables.jobs)).values(given="", judged=0))
     job.reopen(ignore=("two",))
     assert (job.states()[ONE], job.states()[TWO]) == ("READY", "SKIPPED")
 

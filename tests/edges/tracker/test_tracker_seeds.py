@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import select
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
+from muniment.model.place import TrackerPlace
 from muniment.model.prior import Prior
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.settings import Settings
 from muniment.testing.pages import finish_batch, finished
 from muniment.tracker import jobs
-from muniment.tracker.engine import Database
+from muniment.tracker.connect import opened
 from muniment.tracker.opening import Starts, open_job
 from muniment.tracker.tables import pages, seeds
 
@@ -23,14 +22,14 @@ A, B, C = (f"https://{name}.example/" for name in "abc")
 
 
 class ListTracker:
-    """One fetch in one file."""
+    """One fetch."""
 
-    def __init__(self, path: Path, **settings: object) -> None:
-        self.path, self.settings = path, Settings(seed="list", **settings)
+    def __init__(self, place: TrackerPlace, **settings: object) -> None:
+        self.place, self.settings = place, Settings(seed="list", **settings)
         self.open()
 
     def open(self, **how: bool) -> None:
-        self.db = Database.open_sqlite(self.path)
+        self.db = opened(self.place)
         self.opened = open_job(self.db, "job", self.settings, Starts(list_digest=b"d" * 16), 1_000, **how)
         self.frontier, self.book = self.opened.frontier, self.opened.seeds
         self.job_id = self.opened.job.job_id
@@ -55,12 +54,16 @@ class ListTracker:
         self.frontier.finish(finish_batch([finished(claim, links, **how)], links), 0, 0)
 
     def urls(self) -> list[str]:
-        return list(self.db.connection.execute(select(pages.c.url).order_by(pages.c.id)).scalars())
+        return list(
+            self.db.connection.execute(
+                select(pages.c.url).where(pages.c.job_id == self.job_id).order_by(pages.c.id)
+            ).scalars()
+        )
 
 
 @pytest.fixture
-def tracker(tmp_path):
-    made = ListTracker(tmp_path / "tracker.sqlite")
+def tracker(new_place):
+    made = ListTracker(new_place())
     yield made
     made.db.close()
 
@@ -79,8 +82,8 @@ def test_a_url_is_known_by_all_of_it(tracker):
 
 def test_a_plain_line_is_stored_once(tracker):
     tracker.admit(A, SeedLine(2, B, '{"x":"y"}', Prior("d", "e", "l", 7)))
-    rows = [tuple(row) for row in tracker.db.connection.execute(select(seeds))]
-    assert rows == [(1, 2, 2, "d", "e", "l", 7, '{"x":"y"}')]
+    rows = [tuple(row) for row in tracker.db.connection.execute(select(seeds).where(seeds.c.job_id == tracker.job_id))]
+    assert rows == [(tracker.job_id, 2, 2, "d", "e", "l", 7, '{"x":"y"}')]
 
 
 def test_claims_bring_what_the_line_says(tracker):
@@ -130,8 +133,8 @@ def test_what_cannot_be_asked_for_is_barred(tracker):
     }
 
 
-def test_a_redirect_beyond_the_limit_is_barred(tmp_path):
-    tracker = ListTracker(tmp_path / "tracker.sqlite", max_redirects=2)
+def test_a_redirect_beyond_the_limit_is_barred(new_place):
+    tracker = ListTracker(new_place(), max_redirects=2)
     tracker.admit(A + "0")
     for number in range(3):
         claim = tracker.claims()[f"{A}{number}"]

@@ -1,24 +1,25 @@
-"""A real tracker in a temporary SQLite file, and a made-up web that its pages are finished with."""
+"""A real tracker, in a SQLite file or on PostgreSQL, and a made-up web that its pages are finished with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Table, func, select
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
+from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR
 from muniment.settings import Settings
 from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker.admission import unpack_children
+from muniment.tracker.connect import opened
 from muniment.tracker.engine import Database
 from muniment.tracker.frontier import FinishReport
 from muniment.tracker.opening import Starts, open_job
-from muniment.tracker.tables import attempts, jobs, pages, relations, repairs
+from muniment.tracker.tables import attempts, job_sums, jobs, pages, relations, repairs
 
 Web = Mapping[str, Links]
 """What each URL leads to; one that is missing leads nowhere."""
@@ -31,14 +32,16 @@ def site(path: str, host: str = "a.example") -> str:
 
 
 class Tracker:
-    """One job in one file; every method is what the orchestrator does."""
+    """One job, alone in a file or beside others on a server; every method is what the orchestrator does."""
 
-    def __init__(self, path: Path, *urls: str, **settings: Any) -> None:
-        self.path, self.urls, self.settings = path, urls or (site(""),), settings
+    db: Database
+
+    def __init__(self, place: TrackerPlace, *urls: str, **settings: Any) -> None:
+        self.place, self.urls, self.settings = place, urls or (site(""),), settings
         self.open()
 
     def open(self) -> None:
-        self.db = Database.open_sqlite(self.path)
+        self.db = opened(self.place)
         self.opened = open_job(self.db, "job", Settings(**self.settings), Starts(self.urls), 1_000)
         self.frontier = self.opened.frontier
         self.job_id = self.opened.job.job_id
@@ -79,11 +82,12 @@ class Tracker:
         return done
 
     def page(self, url: str) -> Mapping[str, Any]:
-        found = select(pages).where(pages.c.key == url_key(url))
+        found = select(pages).where(self.mine(pages), pages.c.key == url_key(url))
         return self.db.connection.execute(found).mappings().one()
 
     def states(self) -> dict[str, str]:
-        return dict(map(tuple, self.db.connection.execute(select(pages.c.url, pages.c.state).order_by(pages.c.id))))
+        found = select(pages.c.url, pages.c.state).where(self.mine(pages)).order_by(pages.c.id)
+        return dict(map(tuple, self.db.connection.execute(found)))
 
     def hops(self, url: str) -> tuple[int, int]:
         page = self.page(url)
@@ -91,34 +95,43 @@ class Tracker:
 
     def standings(self) -> dict[str, tuple[int, int]]:
         """Every page in scope, with its fewest link and requisite hops."""
-        found = select(pages.c.url, pages.c.link_hops, pages.c.requisite_hops).where(pages.c.in_scope)
+        found = select(pages.c.url, pages.c.link_hops, pages.c.requisite_hops).where(self.mine(pages), pages.c.in_scope)
         return {url: (link, requisite) for url, link, requisite in self.db.connection.execute(found)}
 
     def children(self, url: str) -> list[tuple[str, FoundAs]]:
-        packed = select(relations.c.children).where(relations.c.parent_id == self.page(url)["id"])
+        packed = select(relations.c.children).where(self.mine(relations), relations.c.parent_id == self.page(url)["id"])
         words = unpack_children(self.db.connection.execute(packed).scalar_one())
-        names = dict(map(tuple, self.db.connection.execute(select(pages.c.id, pages.c.url))))
+        names = dict(map(tuple, self.db.connection.execute(select(pages.c.id, pages.c.url).where(self.mine(pages)))))
         return [(names[word >> 8], FoundAs(word & 0xFF)) for word in words]
 
     def attempts(self, url: str) -> list[tuple[int, int, str]]:
         found = select(attempts.c.number, attempts.c.status, attempts.c.error).where(
-            attempts.c.page_id == self.page(url)["id"]
+            self.mine(attempts), attempts.c.page_id == self.page(url)["id"]
         )
         return [tuple(row) for row in self.db.connection.execute(found.order_by(attempts.c.number))]
 
     def sums(self) -> tuple[int, int, int, int, int]:
         """captured, failed, starts captured, requisites, payload bytes."""
-        columns = jobs.c.pages_captured, jobs.c.pages_failed, jobs.c.starts_captured
-        row = self.db.connection.execute(select(*columns, jobs.c.requisites_captured, jobs.c.payload_bytes)).one()
-        return tuple(row)
+        names = "pages_captured", "pages_failed", "starts_captured", "requisites_captured", "payload_bytes"
+        summed = select(*(func.sum(job_sums.c[name]) for name in names)).where(self.mine(job_sums))
+        return tuple(map(int, self.db.connection.execute(summed).one()))  # type: ignore[return-value]
 
     def repairs(self) -> int:
-        return self.db.connection.execute(select(func.count()).select_from(repairs)).scalar_one()
+        return self.db.connection.execute(select(func.count()).where(self.mine(repairs))).scalar_one()
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows of all tables that a finish may touch."""
-        tables = (jobs, pages, relations, repairs, attempts)
-        return {t.name: [tuple(row) for row in self.db.connection.execute(select(t))] for t in tables}
+        tables = (jobs, job_sums, pages, relations, repairs, attempts)
+        return {t.name: self._rows_of(t) for t in tables}
+
+    def _rows_of(self, table: Table) -> list[tuple[Any, ...]]:
+        columns = [column for column in table.columns if column.name != "commits"]  # what a finish did not change
+        found = select(*columns).where(self.mine(table)).order_by(*table.primary_key.columns)
+        return [tuple(row) for row in self.db.connection.execute(found)]
+
+    def mine(self, table: Table) -> ColumnElement[bool]:
+        """The rows of this job: others lie beside them."""
+        return (table.c.id if table is jobs else table.c.job_id) == self.job_id
 
 
 NOWHERE = (FAR, FAR)

@@ -7,6 +7,9 @@ revision = "0001"
 down_revision = None
 
 
+_RULES = "JSON: include patterns, ignore patterns and sets of them, in Python syntax"
+
+
 def upgrade() -> None:
     """Make every table of the first version."""
     _jobs()
@@ -30,7 +33,7 @@ def _jobs() -> None:
         sa.Column("state", sa.Text(), nullable=False, comment="ACTIVE | DRAINING | FINISHED | ABORTED"),
         sa.Column("outcome", sa.Text(), server_default="", nullable=False, comment="why it ended; empty while it runs"),
         sa.Column("nice", sa.Integer(), server_default="0", nullable=False, comment="lower goes first"),
-        sa.Column("settings", sa.Text(), nullable=False, comment="the settings as JSON, secrets left out"),
+        sa.Column("settings", sa.Text(), nullable=False, comment="the settings in force as JSON, secrets left out"),
         sa.Column(
             "start_digest",
             sa.LargeBinary(),
@@ -110,7 +113,7 @@ def _job_rulesets() -> None:
         sa.Column(
             "version", sa.Integer(), autoincrement=False, nullable=False, comment="from 1; the latest is in force"
         ),
-        sa.Column("rules", sa.Text(), nullable=False, comment="JSON: include and ignore patterns in Python syntax"),
+        sa.Column("rules", sa.Text(), nullable=False, comment=_RULES),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="Unix ms"),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_job_rulesets_job_id")),
         sa.PrimaryKeyConstraint("job_id", "version", name=op.f("pk_job_rulesets")),
@@ -177,7 +180,7 @@ def _pages() -> None:
         sa.Column(
             "links_told",
             sa.Boolean(),
-            server_default=sa.text("0"),
+            server_default=sa.false(),
             nullable=False,
             comment="its links are among its relations",
         ),

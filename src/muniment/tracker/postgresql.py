@@ -1,0 +1,379 @@
+"""A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
+
+A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
+again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `job_sums.commits`, which
+every transaction of a job that is held raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
+from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy.pool import NullPool
+
+from muniment.errors import BusyError, MunimentError, UsageError
+from muniment.tracker.engine import (
+    SCHEMA_REVISION,
+    Database,
+    Lookup,
+    Prepared,
+    Row,
+    UndoneError,
+    make_tables,
+    patiently,
+)
+from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
+
+__all__ = ["PostgresDatabase"]
+
+_Done = TypeVar("_Done")
+_log = logging.getLogger(__name__)
+
+_LOCKS = 0x4D75 << 48
+"""Where the advisory locks of this program begin; after it come the job and the session."""
+_SCHEMA_LOCK = _LOCKS
+_FEW = 16
+"""Rows below which an insert is faster as a statement than as a COPY."""
+_UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
+_PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
+"""Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
+_CONNECTING = {
+    "application_name": "muniment",
+    "connect_timeout": 10,
+    # a way that is cut without a word is noticed within a minute
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+
+
+class _Text(StrDumperUnknown):
+    """PostgreSQL's text has no NUL: what a server sent with one is kept without."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _BinaryText(StrBinaryDumper):
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class PostgresDatabase(Database):
+    """One connection to a database on a server."""
+
+    driver_errors = ServerError
+
+    def __init__(self, url: str, place_id: str, *, read_only: bool = False) -> None:
+        super().__init__()
+        self.name, self.place_id, self.read_only = url, place_id, read_only
+        target = make_url(url).set(drivername="postgresql+psycopg")
+        how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
+        options = "-c default_transaction_read_only=on" if read_only else _PLANNING
+        self.engine = create_engine(target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how)
+        self._connection: Connection | None = None
+        self._cursor: psycopg.Cursor[Any] | None = None
+        self._inside = False
+        self._broken: MunimentError | None = None
+        self._job: int | None = None
+        self._commits = 0
+        self._before: tuple[int, Any] | None = None
+
+    @classmethod
+    def open(cls, url: str, place_id: str) -> PostgresDatabase:
+        """Open a tracker, making or bringing up to date its tables. Raises MunimentError that shows no password."""
+        database = cls(url, place_id)
+        try:
+            database._connect()
+            database._bring_up_to_date()
+        except ServerError as error:
+            database.close()
+            raise opening_fault(error, url) from None
+        return database
+
+    @classmethod
+    def read(cls, url: str, place_id: str) -> PostgresDatabase:
+        """Open an existing tracker for reading."""
+        database = cls(url, place_id, read_only=True)
+        try:
+            database._connect()
+            found = database._revision()
+        except ServerError as error:
+            database.close()
+            raise opening_fault(error, url) from None
+        if found is None or found < SCHEMA_REVISION:
+            database.close()
+            raise UsageError(f"{url} was made by an older Muniment; give a crawl command to bring it up to date")
+        return database
+
+    @property
+    def connection(self) -> Connection:
+        """The one connection; outside a transaction, which is rare, another one when the server has ended it."""
+        if self._broken is not None:
+            raise self._broken
+        if not self._inside and not self.read_only:
+            try:
+                self._execute("SELECT")
+            except ServerError:
+                self._reconnect()
+        return self._open_connection()
+
+    def _open_connection(self) -> Connection:
+        assert self._connection is not None
+        return self._connection
+
+    @property
+    def _driver(self) -> psycopg.Connection[Any]:
+        assert self._connection is not None
+        driver = self._connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        return driver
+
+    # -- connecting
+
+    def _connect(self) -> None:
+        self._drop()
+        self._connection = self.engine.connect()
+        adapters = self._driver.adapters
+        # one type for each value of a statement, whatever its size: the server prepares it once
+        for dumper in (_BinaryText, _Text):
+            adapters.register_dumper(str, dumper)
+        adapters.register_dumper(int, Int8BinaryDumper)
+        self._cursor = self._driver.cursor(binary=True)
+
+    def _drop(self) -> None:
+        self._cursor = None
+        if self._connection is not None:
+            with suppress(*ServerError):
+                self._connection.invalidate()
+                self._connection.close()
+            self._connection = None
+
+    def _reconnect(self) -> None:
+        def again() -> None:
+            self._connect()
+            if self._job is not None:
+                self._end_former()
+                self._take_lock(self._job)
+
+        try:
+            patiently(again, _may_pass, f"the tracker {self.name} is gone")
+        except ServerError as error:
+            self._broken = server_fault(error, self.name)
+            raise self._broken from error
+        except BusyError as error:
+            self._broken = error
+            raise
+
+    def _end_former(self) -> None:
+        """End our former connection, which the server may still believe in, with the locks that it holds."""
+        if self._before is not None:
+            self._execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s",
+                self._before,
+            )
+
+    def _execute(self, statement: str, values: Sequence[Any] | None = None) -> psycopg.Cursor[Any]:
+        assert self._cursor is not None
+        return self._cursor.execute(statement, values)
+
+    # -- holding a job
+
+    def hold(self, job_id: int) -> None:
+        """Make this process the only one that runs a job; raises BusyError when another does."""
+        self._take_lock(job_id)
+        self._job = job_id
+        self._note_session()
+
+    def _take_lock(self, job_id: int) -> None:
+        (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (_LOCKS | job_id << 16 | self.session,))
+        if not taken:
+            raise BusyError(f"another run has this job of {self.name}; stop it first")
+        self._before = self._one("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
+
+    def _note_session(self) -> None:
+        ours = (self._job, self.session)
+        self._execute("INSERT INTO job_sums (job_id, session) VALUES (%s, %s) ON CONFLICT DO NOTHING", ours)
+        self._commits = self._kept_commits()
+
+    def _kept_commits(self) -> int:
+        ours = (self._job, self.session)
+        return int(self._one("SELECT commits FROM job_sums WHERE job_id = %s AND session = %s", ours)[0])
+
+    def _one(self, statement: str, values: Sequence[Any] | None = None) -> Any:
+        return self._execute(statement, values).fetchone()
+
+    # -- transactions
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One write transaction; raises UndoneError when the server undid it."""
+        if self._broken is not None:
+            raise self._broken
+        connection = self._open_connection()
+        self._inside = True
+        committing = False
+        try:
+            self._execute("BEGIN")
+            yield connection
+            committing = True
+            self._commit()
+        except ServerError as error:
+            self._inside = False
+            self._failed(error, committing=committing)
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._inside = False
+
+    def _commit(self) -> None:
+        if self._job is None:
+            self._execute("COMMIT")
+            return
+        assert self._cursor is not None
+        where = f"job_id = {self._job} AND session = {self.session}"
+        both = f"UPDATE job_sums SET commits = {self._commits + 1} WHERE {where}; COMMIT"  # noqa: S608  (numbers)
+        self._cursor.execute(both, binary=False)  # in text, two statements may go in one message
+        self._commits += 1
+
+    def _failed(self, error: BaseException, *, committing: bool) -> None:
+        """What to do about a transaction that failed: returns when it was committed all the same."""
+        if is_undone(error):
+            self._roll_back()
+            raise UndoneError(f"the tracker {self.name} undid a transaction; give the same command again") from error
+        if not is_gone(error) or self._job is None:
+            self._roll_back()
+            self._broken = server_fault(error, self.name)
+            raise self._broken from error
+        self._reconnect()
+        if committing and self._kept_commits() == self._commits + 1:
+            self._commits += 1
+            return
+        raise UndoneError(f"the tracker {self.name} lost a transaction; give the same command again") from error
+
+    def _roll_back(self) -> None:
+        with suppress(*ServerError):
+            self._execute("ROLLBACK")
+
+    def again(self, work: Callable[[], _Done]) -> _Done:
+        """Run what holds one transaction, as often as that is undone."""
+        while True:
+            try:
+                return work()
+            except UndoneError as undone:
+                if self._broken is not None or self._job is None:
+                    raise
+                _log.info("%s", undone)
+            for forget in self.forget:
+                forget()
+            time.sleep(random.uniform(0, 0.05))
+
+    # -- statements
+
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement for all rows at once."""
+        if not rows:
+            return
+        assert self._cursor is not None
+        if len(rows) >= _FEW and prepared.copy:
+            statement, types = prepared.copy
+            with self._cursor.copy(statement) as copy:
+                copy.set_types(types)
+                for row in rows:
+                    copy.write_row(row)
+            return
+        compiled = prepared.postgresql
+        arrays = tuple(map(list, zip(*rows, strict=True)))
+        self._cursor.execute(compiled.sql, arrays if compiled.plain else compiled.complete(arrays), prepare=True)
+
+    def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
+        """All rows that a prepared statement gives."""
+        compiled = prepared.postgresql
+        return self._fetched(compiled.sql, values if compiled.plain else compiled.complete(values))
+
+    def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
+        """All rows that a prepared statement gives for each of many rows of values; one round trip."""
+        if len(many_values) < 2:
+            return (self.rows(prepared, values) for values in many_values)
+        compiled = prepared.postgresql
+        completed = many_values if compiled.plain else list(map(compiled.complete, many_values))
+        return self._reading(lambda cursor: _each(cursor, compiled.sql, completed))
+
+    def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
+        """The rows of many keys, in no order."""
+        if not keys:
+            return []
+        compiled = lookup.postgresql
+        return self._fetched(compiled.sql, compiled.complete((job_id, list(keys))))
+
+    def _fetched(self, statement: str, values: Row) -> list[Row]:
+        return self._reading(lambda cursor: cursor.execute(statement, values, prepare=True).fetchall())
+
+    def _reading(self, read: Callable[[psycopg.Cursor[Any]], _Done]) -> _Done:
+        """Read; outside a transaction, a server that is gone is waited for."""
+        if self._inside:
+            assert self._cursor is not None
+            return read(self._cursor)
+        while True:
+            assert self._cursor is not None
+            try:
+                return read(self._cursor)
+            except ServerError as error:
+                if not is_gone(error) or self.read_only:
+                    raise server_fault(error, self.name) from error
+                self._reconnect()
+
+    # -- the rest
+
+    def fault(self, error: BaseException) -> MunimentError:
+        """What the server or its driver says, in our words."""
+        return server_fault(error, self.name)
+
+    def make_private(self) -> None:
+        """Nothing to do: who may read a database is for its server to say."""
+
+    def close(self) -> None:
+        """Give the connection back; safe to call twice."""
+        self._drop()
+        self.engine.dispose()
+
+    def _bring_up_to_date(self) -> None:
+        # two runs may find an empty database at once
+        self._execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
+        found = self._revision()
+        if found is None:
+            with self.transaction() as connection:
+                make_tables(connection)
+        elif found != SCHEMA_REVISION:
+            from muniment.tracker.migrate import upgrade  # noqa: PLC0415  (alembic is slow to import)
+
+            upgrade(self.engine, self.name)
+        self._execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
+
+    def _revision(self) -> str | None:
+        if self._one("SELECT to_regclass('alembic_version')")[0] is None:
+            return None
+        row = self._one("SELECT version_num FROM alembic_version")
+        return None if row is None else str(row[0])
+
+
+def _each(cursor: psycopg.Cursor[Any], statement: str, many_values: Sequence[Row]) -> Iterator[list[Row]]:
+    cursor.executemany(statement, many_values, returning=True)
+    found = [result.fetchall() for result in cursor.results()]
+    return iter(found)
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether to try again: the server may come back, and our former connection may end."""
+    return isinstance(error, BusyError) or is_gone(error)
