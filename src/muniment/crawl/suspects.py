@@ -11,9 +11,12 @@ from collections.abc import Collection
 from msgspec import structs
 
 from muniment.model.page import Claim
-from muniment.rules.deaths import given_up, is_suspect, sift
+from muniment.rules.deaths import SUSPECT, sift
 
 __all__ = ["Suspects"]
+
+_PROOF = 2
+"""Workers that died while they held a suspect and nothing else, from which on it is given up."""
 
 
 class Suspects:
@@ -21,29 +24,38 @@ class Suspects:
 
     def __init__(self) -> None:
         self._deaths: Counter[int] = Counter()
+        self._proved: Counter[int] = Counter()
         self._ending = ""
 
     def died(self, pages: Collection[int], ending: str) -> None:
         """A worker that held these pages has died; `ending` is how."""
         self._ending = ending
+        if self.alone(pages):
+            self._proved.update(pages)
         self._deaths.update(pages)
 
     def cleared(self, page: int) -> None:
         """A page is finished."""
         if self._deaths:
             self._deaths.pop(page, None)
+            self._proved.pop(page, None)
 
     def alone(self, pages: Collection[int]) -> bool:
         """Whether these pages are one suspect, beside which its worker gets no others."""
-        return bool(self._deaths) and len(pages) == 1 and is_suspect(self._deaths[next(iter(pages))])
+        return bool(self._deaths) and len(pages) == 1 and self._is_suspect(*pages)
 
     def sift(self, claims: list[Claim], *, idle: bool) -> tuple[list[Claim], list[Claim]]:
         """The claims that a worker may have now, and those that have to go back; an `idle` one has no page."""
         if not self._deaths:
             return claims, []
-        out, back = sift(claims, lambda claim: self._deaths[claim.page_id], idle=idle)
+        out, back = sift(claims, lambda claim: self._is_suspect(claim.page_id), idle=idle)
         return [self._judged(claim) for claim in out], back
 
+    def _is_suspect(self, page: int) -> bool:
+        return self._deaths[page] >= SUSPECT
+
     def _judged(self, claim: Claim) -> Claim:
-        barred = given_up(self._deaths[claim.page_id], self._ending)
-        return structs.replace(claim, barred=barred) if barred else claim
+        if self._proved[claim.page_id] < _PROOF:
+            return claim
+        died = self._deaths[claim.page_id]
+        return structs.replace(claim, barred=f"limit: {died} workers died of it (the last: {self._ending})")

@@ -138,7 +138,7 @@ class Dispatch:
         if not any(is_suspect(claim.deaths) for _, claim in got):
             return got
         idle = sessions.held(self._db, epoch) == len(got)
-        kept, back = sift(got, lambda one: one[1].deaths, idle=idle)
+        kept, back = sift(got, lambda one: is_suspect(one[1].deaths), idle=idle)
         for job_id, claim in back:
             self._release(job_id, [(claim.page_id, claim.claim_id)], died=False)
         return kept

@@ -100,6 +100,8 @@ class TrackerMachine(RuleBasedStateMachine):
             self.fleet.pipeline(name, *tags, matchonly=name == "m")
             self.model.pipes[name] = Pipe(frozenset(tags), name == "m")
             self._alive(name)
+        self.submit(0, "", None)
+        self.submit(0, "t", 1)
 
     def teardown(self) -> None:
         if hasattr(self, "fleet"):
@@ -216,7 +218,9 @@ class TrackerMachine(RuleBasedStateMachine):
         twice=st.booleans(),
     )
     def finish(self, at: int, how: str, links: list[int], twice: bool) -> None:
-        name, session, job_id, claim = self.out[at % len(self.out)]
+        # the latest most often: the others were finished or given back before
+        at = -1 - at // 10
+        name, session, job_id, claim = self.out[max(at, -len(self.out))]
         job, page = self.model.jobs[job_id], self.model.jobs[job_id].find(number_of(claim.url))
         holds = page.holder == (name, session) and page.state == "CLAIMED" and self._current(job_id, claim)
         if how == "again" and page.left < 2:
@@ -253,8 +257,10 @@ class TrackerMachine(RuleBasedStateMachine):
         self._alive(name)
         self._settle()
 
-    @rule(name=st.sampled_from(NAMES), ending=st.sampled_from([Ending.GOODBYE, Ending.EXITED]))
-    def end(self, name: str, ending: Ending) -> None:
+    @rule(name=st.sampled_from(NAMES), ending=st.sampled_from([Ending.GOODBYE, Ending.EXITED]), holds=st.booleans())
+    def end(self, name: str, ending: Ending, holds: bool) -> None:
+        if holds:
+            self.claim(name, 2)
         self.fleet.end(name, ending)
         self.model.end(name, death=ending.is_death)
         self._settle()

@@ -34,12 +34,12 @@ def test_a_suspect_goes_alone_to_a_worker_without_pages():
     assert not suspects.alone([3])
 
 
-def test_a_third_death_alone_is_proof_and_a_finish_clears():
+def test_two_deaths_alone_are_proof_and_a_finish_clears():
     suspects = Suspects()
-    for held in ([1, 2], [1, 2], [1]):
+    for held in ([1, 2], [1, 2], [1], [1]):
         suspects.died(held, "out of memory")
     [out], _ = suspects.sift([claim(1)], idle=True)
-    assert out.barred == "limit: 3 workers died of it (the last: out of memory)"
+    assert out.barred == "limit: 4 workers died of it (the last: out of memory)"
     [out], _ = suspects.sift([claim(2)], idle=True)
     assert out.barred == ""
     suspects.cleared(2)
