@@ -16,10 +16,10 @@ from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker import terms
 from muniment.tracker.assignments import slots_of
 from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.sqlite import SqliteDatabase
 from muniment.tracker.frontier import FinishReport
 from muniment.tracker.opening import Starts, submit_job
 from muniment.tracker.pipelines import add_pipeline
+from muniment.tracker.sqlite import SqliteDatabase
 from muniment.tracker.tables import jobs, pages
 
 Held = list[tuple[int, Claim]]

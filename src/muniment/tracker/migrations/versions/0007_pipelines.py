@@ -16,6 +16,9 @@ def upgrade() -> None:
     _pipelines()
     _sessions()
     _assignments()
+    # SQLite keeps no comments
+    if op.get_bind().dialect.name == "postgresql":
+        _comments()
 
 
 def _text(name: str, comment: str, default: str | None = "") -> sa.Column[str]:
@@ -138,3 +141,11 @@ def _assignments() -> None:
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_assignments_job_id")),
         sa.PrimaryKeyConstraint("pipeline_id", "slot", name=op.f("pk_assignments")),
     )
+
+
+def _comments() -> None:
+    op.alter_column("attempts", "ruleset", comment="version of job_rulesets when it was claimed")
+    rules = "JSON: include patterns, ignore patterns and sets of them, in Python syntax; rules in order"
+    op.alter_column("job_rulesets", "rules", comment=rules)
+    op.alter_column("results", "kind", comment="what it is, such as final_url (model.result)")
+    op.alter_column("results", "value", comment="JSON or text; empty when it is a file")
