@@ -86,10 +86,10 @@ def test_a_claim_whose_commit_got_no_answer_is_given_out_once(
 @pytest.mark.parametrize("at", range(5))
 def test_a_connection_that_ends_between_transactions_is_made_anew(job: Tracker, at: int) -> None:
     deeds: list[Callable[[], Any]] = [
-        lambda: job.claim(),
+        job.claim,
         lambda: job.frontier.payloads.known([b"d" * 20]),
         lambda: job.frontier.robots.keep("https://a.example", RobotsAnswer(200, "", 1)),
-        lambda: job.frontier.pending(),
+        job.frontier.pending,
         lambda: job.frontier.settle(1),
     ]
     end_connection(job)
