@@ -16,7 +16,7 @@ from typing import Self
 __all__ = ["Postgres", "PostgresError"]
 
 _START_S = 30.0
-_UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_UNSAFE = ("fsync=off", "full_page_writes=off")
 """A server for tests need not survive a power cut; it survives being killed."""
 
 
