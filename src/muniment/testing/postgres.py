@@ -16,7 +16,7 @@ from typing import Self
 __all__ = ["Postgres", "PostgresError"]
 
 _START_S = 30.0
-_UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_UNSAFE = ("fsync=off", "full_page_writes=off")
 """A server for tests need not survive a power cut; it survives being killed."""
 
 
@@ -84,18 +84,16 @@ class Postgres:
             time.sleep(0.05)
 
     def stop(self, *, kill: bool = False) -> None:
-        """End the server and all its connections: at once, or as if the machine had lost its power with `kill`."""
+        """End the server and all its connections; with `kill` as a crash does, after which it has to recover."""
         if self._process is None:
             return
-        if kill:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        elif self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT if kill else signal.SIGINT)
         self._process.wait(_START_S)
         self._process = None
 
     def _answers(self) -> bool:
-        asked = subprocess.run([_program("pg_isready"), "-h", str(self.home), "-q"], check=False)
+        asked = subprocess.run([_program("pg_isready"), "-h", str(self.home), "-U", "muniment", "-q"], check=False)
         return asked.returncode == 0
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -46,6 +46,8 @@ _FEW = 16
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
 _PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
 """Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
+_DURABLE = "-c synchronous_commit=on"
+"""What is announced as done must outlast a crash of the server, whatever that does for others."""
 _CONNECTING = {
     "application_name": "muniment",
     "connect_timeout": 10,
@@ -79,7 +81,7 @@ class PostgresDatabase(Database):
         self.name, self.place_id, self.read_only = url, place_id, read_only
         target = make_url(url).set(drivername="postgresql+psycopg")
         how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
-        options = "-c default_transaction_read_only=on" if read_only else _PLANNING
+        options = "-c default_transaction_read_only=on" if read_only else f"{_PLANNING} {_DURABLE}"
         self.engine = create_engine(target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how)
         self._connection: Connection | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
