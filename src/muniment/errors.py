@@ -7,6 +7,7 @@
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
+    ├── ProcessError          a process cannot be launched, or not be stopped
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     └── ProtocolError         a worker and the orchestrator disagree
 
@@ -21,6 +22,7 @@ __all__ = [
     "DiskFullError",
     "MunimentError",
     "NotYetError",
+    "ProcessError",
     "ProtocolError",
     "StoppedError",
     "TrackerError",
@@ -60,6 +62,10 @@ class DiskFullError(ArchiveError):
 
 class TrackerError(MunimentError):
     """The tracker's database cannot be used."""
+
+
+class ProcessError(MunimentError):
+    """A process cannot be launched, or what should have ended is still there."""
 
 
 class ProtocolError(MunimentError):

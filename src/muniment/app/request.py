@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from muniment.control.secrets import Secrets
+from muniment.procs.book import Book
 from muniment.procs.launch import Launched
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
@@ -47,6 +48,8 @@ class Taken(Struct, frozen=True, kw_only=True):
     out: Path
     state: Path
     """Where the tracker lies."""
+    book: Book
+    """The rows of this run's processes."""
     locks: tuple[int, ...]
     """Descriptors; the first is that of the event log."""
     first: Launched
