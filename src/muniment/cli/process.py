@@ -61,14 +61,14 @@ def tree(process_id: str, most: int, everything: bool, watch: bool, state: Path 
 
 
 @process.command("list")
-@click.option("--status", type=click.Choice(["queued", "running", "exited"]), default="", help="Only those.")
+@click.option("--status", type=click.Choice(["queued", "running", "exited"]), help="Only those.")
 @_most
 @_watch
 @_common
-def list_(status: str, most: int, watch: bool, state: Path | None, **how: bool) -> int:
+def list_(status: str | None, most: int, watch: bool, state: Path | None, **how: bool) -> int:
     """List the newest processes."""
     store = _store(state)
-    return _show(lambda: processes.newest(store, most, status), watch=watch, tree=False, **how)
+    return _show(lambda: processes.newest(store, most, status or ""), watch=watch, tree=False, **how)
 
 
 @process.command()

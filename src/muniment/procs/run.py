@@ -84,7 +84,7 @@ class Run:
     def _without_keeper(self) -> Ending:
         """The end of what a keeper kept that was killed itself."""
         row = self.process
-        killed = kill_strays([row]) if row else 0
+        killed = kill_strays([row]) if row else set()
         return Ending(-signal.SIGKILL if killed else None)
 
 

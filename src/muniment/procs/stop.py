@@ -19,8 +19,8 @@ from muniment.rules.process_tree import same_process
 
 __all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tree"]
 
-GRACE_S = 15.0
-"""How long a subtree is given to end by itself: a crawl lets what is in flight land for ten seconds."""
+GRACE_S = 30.0
+"""How long a subtree is given to end by itself: a crawl lets what is in flight land for ten seconds, then seals."""
 _FORCE_S = 5.0
 _RECORD_S = 2.0
 _LOOK_AGAIN_S = 0.05
@@ -119,6 +119,6 @@ def conclude(store: Store, row: Process, otherwise: Ending) -> None:
     store.ended(row.id, ending, now_ms(), stdout, stderr)
 
 
-def kill_strays(rows: Collection[Process]) -> int:
-    """Kill what processes that are dead left behind; how many."""
-    return len(_force(rows))
+def kill_strays(rows: Collection[Process]) -> set[int]:
+    """Kill what is left of processes and what they began; the numbers of those killed."""
+    return _force(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -48,22 +49,33 @@ def cleanup_stale_running(store: Store) -> Swept:
     dead = [row for row in rows if not _is_living(store, row)]
     gone = {row.id for row in dead}
     store.beat([row.id for row in rows if row.id not in gone and row.place == here()], now_ms())
-    # a dead process's children are strays, whether they have rows or not
-    strays = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
-    killed = kill_strays([one for one in strays.values() if one.status != "exited"]) if strays else 0
-    also = [one for one in strays.values() if one.status != "exited" and one.id not in gone and one.place == here()]
-    for row in (*dead, *also):
-        conclude(store, row, Ending(None))
-    return Swept(len(dead) + len(also), killed)
+    strays = _strays(store, dead)
+    killed = kill_strays(strays) if strays else set()
+    retired = {row.id: row for row in (*dead, *strays)}
+    for row in retired.values():
+        conclude(store, row, Ending(-signal.SIGKILL if row.place == here() and row.pid in killed else None))
+    return Swept(len(retired), len(killed))
+
+
+def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
+    """What dead processes launched is to end with them; what a keeper is ending is left to it."""
+    below = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
+    left = {one.id for row in below.values() if _has_keeper(row) for one in store.below(row.id)}
+    return [one for one in below.values() if one.id not in left and one.status != "exited" and one.place == here()]
+
+
+def _has_keeper(row: Process) -> bool:
+    kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
+    return kept is not None and _is_keeping(kept)
 
 
 def _is_living(store: Store, row: Process) -> bool:
     """Whether a row is alive, or not ours to judge."""
     kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
-    if kept and _is_keeping(kept):
-        # it ends what is left and writes down how
+    if kept:
+        # a keeper ends what is left and writes down how; without it, nobody would
         _note_start(store, row, kept)
-        return True
+        return _is_keeping(kept)
     if row.pid is None and row.place == here():
         return _is_being_launched(store, row)
     seen = look(row.pid) if row.pid is not None else None
@@ -74,7 +86,8 @@ def _is_living(store: Store, row: Process) -> bool:
 
 def _is_keeping(kept: Kept) -> bool:
     seen = look(kept.keeper_pid)
-    return seen is not None and not seen.ended and seen.start_ticks == kept.keeper_ticks
+    # one that is stopped keeps nothing
+    return seen is not None and seen.state not in "ZXTt" and seen.start_ticks == kept.keeper_ticks
 
 
 def _note_start(store: Store, row: Process, kept: Kept) -> None:

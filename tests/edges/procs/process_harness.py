@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from muniment.model.process import Process, Seen
-from muniment.procs.stop import members
+from muniment.procs.identity import here
+from muniment.procs.stop import kill_strays, members
 from muniment.tracker.process_line import open_processes
 from muniment.tracker.process_store import ProcessStore
 
@@ -77,3 +78,5 @@ def a_launcher(home: Path, *command: str) -> Iterator[tuple[subprocess.Popen[str
             yield launcher, row
         finally:
             launcher.kill()
+            with opened(home) as store:
+                kill_strays(store.unended(here().machine_id))
