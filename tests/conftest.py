@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart() -> None:
     # Children inherit it, orphans included, so that a process left behind is known as ours.
     os.environ[SESSION_MARK] = uuid.uuid4().hex
+    # never the developer's own
+    os.environ["MUNIMENT_PROCESSES"] = tempfile.mkdtemp(prefix="muniment-processes-")
+
+
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(os.environ["MUNIMENT_PROCESSES"])
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -8,6 +8,7 @@
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
     │   └── TrackerLostError  its server is gone; the run is resumable (exit 3)
+    ├── ProcessError          a process cannot be launched, or not be stopped
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     └── ProtocolError         a worker and the orchestrator disagree
 
@@ -22,6 +23,7 @@ __all__ = [
     "DiskFullError",
     "MunimentError",
     "NotYetError",
+    "ProcessError",
     "ProtocolError",
     "StoppedError",
     "TrackerError",
@@ -68,6 +70,10 @@ class TrackerLostError(TrackerError):
     """The tracker's server cannot be reached; what was captured is safe and the run can be resumed."""
 
     exit_code = 3
+
+
+class ProcessError(MunimentError):
+    """A process cannot be launched, or what should have ended is still there."""
 
 
 class ProtocolError(MunimentError):

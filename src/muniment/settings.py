@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ __all__ = [
     "parse_proxy",
     "parse_seconds",
     "parse_size",
+    "processes_directory",
     "redact",
     "split_proxy",
 ]
@@ -377,6 +379,19 @@ def operator_name() -> str:
         return os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
     except (KeyError, OSError):
         return ""
+
+
+def processes_directory() -> Path:
+    """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
+
+    Raises UsageError when there is no home directory.
+    """
+    if given := os.environ.get("MUNIMENT_PROCESSES"):
+        return Path(given)
+    try:
+        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "muniment"
+    except RuntimeError:
+        raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
 
 
 def redact(argument: str) -> str:

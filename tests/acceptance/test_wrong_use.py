@@ -64,11 +64,6 @@ def test_every_option_of_the_contract_parses_in_fetch(
     assert "no-such-list cannot be read" in told or "is not carried out yet" in told
 
 
-@pytest.mark.parametrize("command", ["process list"])
-def test_commands_of_later_versions_say_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "not carried out yet" in in_process(capsys, *command.split())
-
-
 def test_all_that_works_works_together(muniment: Callable[..., Any], tmp_path: Path) -> None:
     with GatedSite({"/a/": "<a href='b'>b</a><a href='/c'>c</a>", "/a/b": "b"}) as site:
         (tmp_path / "list").write_text(f"# a comment\n{site.url}a/b\n")

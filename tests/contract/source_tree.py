@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def module_name(path: Path) -> str:
 @cache
 def trees() -> dict[str, ast.Module]:
     """Every module but the migrations, which Alembic runs as scripts."""
-    paths = (path for path in sorted(ROOT.rglob("*.py")) if "migrations" not in path.parts)
+    paths = (path for path in sorted(ROOT.rglob("*.py")) if not re.search("migrations/", path.as_posix()))
     return {module_name(path): ast.parse(path.read_text("utf-8")) for path in paths}
 
 

@@ -24,6 +24,7 @@ from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
+from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
@@ -241,6 +242,7 @@ def test_options_of_fetch_equal_the_settings() -> None:
         ("muniment why", why),
         ("muniment set", set_),
         *((f"muniment ignores {name}", command) for name, command in ignores.commands.items()),
+        *((f"muniment process {name}", command) for name, command in process.commands.items()),
     ],
 )
 def test_options_of_other_commands(heading: str, command: click.Command) -> None:

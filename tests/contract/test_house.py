@@ -111,4 +111,4 @@ def test_only_settings_read_the_environment_of_users():
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and folder(module) != "testing"
     }
-    assert readers <= {"muniment.settings", "muniment.procs.launch"}
+    assert readers <= {"muniment.settings", "muniment.procs.launch", "muniment.procs.book", "muniment.procs.keeper"}

@@ -13,6 +13,7 @@ from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect
+from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, defaults, options
@@ -117,7 +118,7 @@ def test_fetch_takes_the_option(flags):
 
 @pytest.mark.parametrize(
     "command",
-    [crawl, check, inspect, why, fetch, set_, *ignores.commands.values()],
+    [crawl, check, inspect, why, fetch, set_, *ignores.commands.values(), *process.commands.values()],
     ids=lambda command: command.name,
 )
 def test_every_command_prints_json_quietly_and_logs(command):

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muniment.app.processes import open_book
 from muniment.app.request import Request, Taken, Watch, output_directory
 from muniment.control.place import tracker_place
 from muniment.control.secrets import read_secrets
+from muniment.errors import MunimentError
 from muniment.procs.launch import Launched, launch_worker
 from muniment.procs.lock import lock_both, make_directory
 from muniment.settings import Settings
@@ -37,23 +39,38 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
     make_directory(place.directory)
     locks = lock_both(out, place.directory)
-    first = None
+    book = open_book(None if place.directory.resolve() == out.resolve() else place.directory, "cli", "orchestrator")
+    first, code = None, 1
 
     def run(watch: Watch) -> Summary | None:
         from muniment.app.run import run_locked  # noqa: PLC0415
 
+        nonlocal code
         assert first is not None
         taken = Taken(
-            request=request, secrets=secrets, source=source, out=out, place=place, locks=tuple(locks), first=first
+            request=request,
+            secrets=secrets,
+            source=source,
+            out=out,
+            place=place,
+            locks=tuple(locks),
+            book=book,
+            first=first,
         )
-        return run_locked(taken, watch)
+        summary = run_locked(taken, watch)
+        code = summary.outcome.exit_code if summary else 0
+        return summary
 
     try:
-        first = launch_worker(*locks)
+        first = launch_worker(*locks, book=book)
         yield run
+    except MunimentError as error:
+        code = error.exit_code
+        raise
     finally:
         if first is not None:
             _discard(first)
+        book.leave(code)
         for lock in locks:
             os.close(lock)
 
@@ -69,6 +86,5 @@ def _list_of(settings: Settings) -> Source | None:
 def _discard(first: Launched) -> None:
     """End the worker in case nobody took it in; it holds the lock."""
     first.channel.close()
-    if first.process.poll() is None:
-        first.process.kill()
-        first.process.wait()
+    first.process.kill()
+    first.process.wait()

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from muniment.control.secrets import Secrets
 from muniment.model.place import TrackerPlace
+from muniment.procs.book import Book
 from muniment.procs.launch import Launched
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
@@ -48,6 +49,8 @@ class Taken(Struct, frozen=True, kw_only=True):
     out: Path
     place: TrackerPlace
     """Where the tracker lies."""
+    book: Book
+    """The rows of this run's processes."""
     locks: tuple[int, ...]
     """Descriptors; the first is that of the event log."""
     first: Launched

@@ -37,7 +37,9 @@ from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import host_of, is_web
+from muniment.procs.book import Book
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
+from muniment.procs.sweep import SWEEP_S, tend
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
@@ -89,10 +91,10 @@ class _Launching:
     """Launches workers; the first is on its way already."""
 
     def __init__(self, taken: Taken) -> None:
-        self._locks, self._ready = taken.locks, [taken.first]
+        self._locks, self._book, self._ready = taken.locks, taken.book, [taken.first]
 
     def __call__(self) -> Launched:
-        return self._ready.pop() if self._ready else launch_worker(*self._locks)
+        return self._ready.pop() if self._ready else launch_worker(*self._locks, book=self._book)
 
 
 def _check_empty(out: Path, place: TrackerPlace) -> None:
@@ -164,7 +166,7 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
         accounts=secrets.accounts,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name))
+    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
     repaired = shelf.open()
     lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
@@ -182,12 +184,13 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     orchestrator = Orchestrator(
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
     )
-    watching = asyncio.create_task(_watch(orchestrator, watch))
+    watching = [asyncio.create_task(_watch(orchestrator, watch)), asyncio.create_task(_tend(taken.book))]
     try:
         with _signals(orchestrator, events):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
-        watching.cancel()
+        for task in watching:
+            task.cancel()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
@@ -224,6 +227,13 @@ async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
     while True:
         watch(orchestrator.snapshot())
         await asyncio.sleep(_WATCH_S)
+
+
+async def _tend(book: Book) -> None:
+    """Keep the rows of processes true, beside the crawl."""
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await asyncio.to_thread(tend, book)
 
 
 @contextmanager

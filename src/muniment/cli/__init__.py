@@ -24,7 +24,7 @@ _COMMANDS = {
     "why": ("muniment.cli.why", "why"),
     "set": ("muniment.cli.set", "set_"),
     "ignores": ("muniment.cli.ignores", "ignores"),
-    "process": ("muniment.cli.later", "process"),
+    "process": ("muniment.cli.process", "process"),
     "worker": ("muniment.cli.worker", "worker"),
     "index": ("muniment.cli.index", "index"),
 }

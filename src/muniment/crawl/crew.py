@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +13,7 @@ from muniment.crawl.channel import Channel
 from muniment.crawl.messages import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
+from muniment.procs.child import Child
 from muniment.procs.launch import OUT_OF_MEMORY, Launched, ending
 from muniment.rules.cookies import domains_of
 from muniment.settings import Settings
@@ -37,7 +36,7 @@ def most_workers(settings: Settings) -> int:
 class Member:
     """One worker process as the orchestrator sees it."""
 
-    def __init__(self, number: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, number: int, process: Child) -> None:
         self.number, self.process = number, process
         self.channel: Channel | None = None
         self.held: dict[int, tuple[Claim, int]] = {}
@@ -68,11 +67,16 @@ class Member:
     @property
     def ending(self) -> str:
         """How its process ended, for people."""
-        return ending(self.process.returncode)
+        return ending(self._code)
+
+    @property
+    def _code(self) -> int:
+        assert self.process.returncode is not None
+        return self.process.returncode
 
     def end(self, *, stopping: bool) -> dict[str, Any]:
         """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
-        code = self.process.returncode
+        code = self._code
         # one that is told to stop before it has its setup ends without a word
         if not self.lost or (stopping and code == 0):
             return {"state": "ended", "exit": code}
@@ -95,8 +99,7 @@ class Member:
 
     def kill(self) -> None:
         """End the process at once."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
 
 
 class Crew:
@@ -160,10 +163,10 @@ class Crew:
         """A worker has ended when its process has: only then are its connections and files its no more."""
         await gone.wait()
         try:
-            await asyncio.wait_for(asyncio.to_thread(member.process.wait), 15)
+            await asyncio.wait_for(member.process.wait_async(), 15)
         except TimeoutError:
             member.kill()
-            await asyncio.to_thread(member.process.wait)
+            await member.process.wait_async()
         del self.members[member.number]
         if member.process.returncode == OUT_OF_MEMORY:
             _log.warning("worker %d got no more memory and is replaced", member.number)

@@ -1,4 +1,4 @@
-"""Launching a worker process that shares a socket with this one and never outlives it."""
+"""Launching our own processes, workers and those that index: each is in the book first, and none outlives this one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct
 
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
 from muniment.model.advice import advice
+from muniment.model.process import Ending
+from muniment.procs.book import PARENT, Book, Entry, Plan
+from muniment.procs.child import Child
+from muniment.procs.own_files import KEPT
 
 __all__ = [
     "CHANNEL_VARIABLE",
@@ -31,6 +36,7 @@ __all__ = [
     "inherited_channel",
     "launch_worker",
     "most_descriptors",
+    "spawn",
 ]
 
 CHANNEL_VARIABLE = "MUNIMENT_CHANNEL"
@@ -40,7 +46,6 @@ INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
 WALK_NOW = b"walk\n"
 """Before it, to have it walk and seal what is full."""
-_PARENT_VARIABLE = "MUNIMENT_PARENT"
 _ENOUGH_DESCRIPTORS = 1 << 16
 _PR_SET_PDEATHSIG = 1
 
@@ -48,43 +53,92 @@ _PR_SET_PDEATHSIG = 1
 class Launched(Struct, frozen=True):
     """A worker process and this side of its socket."""
 
-    process: subprocess.Popen[bytes]
+    process: Child
     channel: socket.socket
 
 
-def launch_worker(*locks: int) -> Launched:
+def launch_worker(*locks: int, book: Book | None = None) -> Launched:
     """Start `muniment worker` with its end of a socket pair and the directory's locks.
 
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone. Raises MunimentError
     when the system does not let it start.
     """
     try:
-        return _launch_worker(locks)
+        return _launch_worker(locks, book or Book())
     except OSError as error:
         raise MunimentError(f"no worker can be started: {error.strerror}{advice(error.errno)}") from error
 
 
-def _launch_worker(locks: tuple[int, ...]) -> Launched:
+def _launch_worker(locks: tuple[int, ...], book: Book) -> Launched:
     ours, theirs = socket.socketpair()
-    environment = {**_environment(), CHANNEL_VARIABLE: str(theirs.fileno())}
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
-    environment.setdefault("MALLOC_TRIM_THRESHOLD_", "33554432")
-    environment.setdefault("MALLOC_MMAP_THRESHOLD_", "33554432")
+    kept = {name: os.environ.get(name, "33554432") for name in _KEPT_PAGES}
+    plan = _our_own("fetcher", ["worker"], {**kept, CHANNEL_VARIABLE: str(theirs.fileno())})
+    entry = book.enter(plan)
+
+    def ended(ending: Ending) -> None:
+        entry.ended(ending)
+        _pass_on(entry)
+
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "muniment", "worker"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(), *locks),
-            env=environment,
-            start_new_session=True,
-        )
+        spawned = spawn(plan.command, plan, entry, (theirs.fileno(), *locks))
     except OSError:
         ours.close()
         raise
     finally:
         theirs.close()
-    return Launched(process, ours)
+    entry.started(spawned.pid)
+    return Launched(Child(spawned, ended), ours)
+
+
+_KEPT_PAGES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+
+
+def _our_own(label: str, arguments: Sequence[str], environment: dict[str, str]) -> Plan:
+    command = (sys.executable, "-m", "muniment", *arguments)
+    return Plan(process_type="worker", label=label, command=command, environment=tuple(environment.items()))
+
+
+def spawn(
+    command: Sequence[str],
+    plan: Plan,
+    entry: Entry,
+    descriptors: Iterable[int],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start the process of an entry in a session of its own, its output in its files."""
+    out = entry.output("stdout") if stdout is None else stdout
+    err = entry.output("stderr")
+    try:
+        spawned = subprocess.Popen(
+            command,
+            cwd=plan.pwd or None,
+            stdin=stdin,
+            stdout=out,
+            stderr=err,
+            pass_fds=tuple(descriptors),
+            env=entry.environment(plan),
+            start_new_session=True,
+        )
+    except OSError:
+        entry.ended(Ending(None))
+        raise
+    finally:
+        for opened in (*([out] if stdout is None else []), err):
+            os.close(opened)
+    return spawned
+
+
+def _pass_on(entry: Entry) -> None:
+    """Say what a worker said, for whoever watches; of very much, the first and the last."""
+    said = entry.stderr
+    if said.size:
+        gap = "\n...\n" if said.size > 2 * KEPT else ""
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{said.head}{gap}{said.tail}")
+            sys.stderr.flush()
 
 
 class Indexer:
@@ -93,57 +147,67 @@ class Indexer:
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, out: Path) -> None:
-        self._process, self._out = process, out
+    def __init__(self, process: Child, entry: Entry, out: Path) -> None:
+        self._process, self._entry, self._out = process, entry, out
+        self._said = asyncio.StreamReader()
+        self._pipe: asyncio.BaseTransport | None = None
 
     @classmethod
-    async def start(cls, locks: Sequence[int], out: Path, name: str = "") -> Indexer:
+    async def start(cls, locks: Sequence[int], out: Path, name: str = "", book: Book | None = None) -> Indexer:
         """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls.
 
         Raises ArchiveError when the system does not let it start.
         """
+        arguments = ["index", str(out), *([name] if name else [])]
+        plan = _our_own("index", arguments, {"ARROW_DEFAULT_MEMORY_POOL": "system"})
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "muniment", "index", str(out), *([name] if name else [])),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=tuple(locks),
-                env={**_environment(), "ARROW_DEFAULT_MEMORY_POOL": "system"},
-                start_new_session=True,
-            )
+            entry = (book or Book()).enter(plan)
+            spawned = spawn(plan.command, plan, entry, locks, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             raise ArchiveError(f"no index can be written: {error.strerror}{advice(error.errno)}") from error
-        return cls(process, out)
+        entry.started(spawned.pid)
+        indexer = cls(Child(spawned, entry.ended), entry, out)
+        loop = asyncio.get_running_loop()
+        indexer._pipe, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(indexer._said), spawned.stdout
+        )
+        return indexer
 
     async def walked(self) -> bytes:
         """Let it walk and seal what is full; the line that it says, or nothing when it ended over it."""
-        word, answer = self._process.stdin, self._process.stdout
-        assert answer is not None
-        if word is not None and not word.is_closing():  # that of one which was killed is closed
-            with suppress(OSError):
-                word.write(WALK_NOW)
-                await word.drain()
-        return await answer.readline()
+        self._tell(WALK_NOW)
+        return await self._said.readline()
 
     async def done(self) -> bytes:
         """Let it join what is sealed now, and wait until it has ended; what it said since.
 
         Raises ArchiveError when it could not; when there was no room for it, that is a DiskFullError.
         """
-        word = self._process.stdin
-        if word is not None and not word.is_closing():
-            word.write(INDEX_NOW)
-            word.close()
-        out, said = await self._process.communicate()
-        if self._process.returncode:
-            text = said.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("muniment: ")
-            why = text or ending(self._process.returncode)
-            if self._process.returncode == DiskFullError.exit_code:
+        self._tell(INDEX_NOW)
+        with suppress(OSError):
+            self._word.close()
+        said = await self._said.read()
+        if self._pipe is not None:
+            self._pipe.close()
+        code = await self._process.wait_async()
+        if code:
+            complaint = (self._entry.stderr.tail or self._entry.stderr.head).strip().rpartition("\n")[2]
+            why = complaint.removeprefix("muniment: ") or ending(code)
+            if code == DiskFullError.exit_code:
                 raise DiskFullError(f"the index could not be written ({why})")
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
-        return out
+        return said
+
+    @property
+    def _word(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def _tell(self, word: bytes) -> None:
+        # one that was killed hears nothing
+        with suppress(OSError, ValueError):
+            self._word.write(word)
+            self._word.flush()
 
 
 def ending(code: int) -> str:
@@ -154,10 +218,6 @@ def ending(code: int) -> str:
         return f"exit {code}"
     known = -code in {*signal.Signals}
     return f"killed by signal {-code}" + (f" ({signal.Signals(-code).name})" if known else "")
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, _PARENT_VARIABLE: str(os.getpid())}
 
 
 def inherited_channel() -> socket.socket | None:
@@ -175,7 +235,7 @@ def die_with_parent() -> None:
     """Ask the kernel to kill this process when its parent dies (Linux; elsewhere the closed socket must do)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.environ.get(_PARENT_VARIABLE) != str(os.getppid()):
+        if os.environ.get(PARENT) != str(os.getppid()):
             os._exit(1)
 
 

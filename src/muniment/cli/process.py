@@ -1,0 +1,213 @@
+"""`muniment process`: the trees of what Muniment started, live or past, and ending any part of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from muniment.app.processes import processes_home
+from muniment.cli.options import log_option
+from muniment.control import processes
+from muniment.control.processes import Shown
+from muniment.errors import UsageError
+from muniment.model.process import Process
+from muniment.procs.stop import GRACE_S
+from muniment.tracker.process_store import ProcessStore
+
+__all__ = ["process"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_WATCH_S = 2.0
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+_state = click.option(
+    "--state",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Processes of crawls with this --state (default: all others of this user).",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_watch = click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
+_most = click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True, help="How many at most.")
+_one = click.argument("process_id", metavar="ID")
+
+
+def _common(function: _F) -> _F:
+    quiet = click.option("--quiet", is_flag=True, help="Print ids alone.")
+    return _state(_json(quiet(log_option(function))))
+
+
+@click.group(no_args_is_help=True)
+def process() -> None:
+    """Show and end the processes that Muniment started. ID is an id, its beginning, or the number of a process."""
+
+
+@process.command()
+@click.argument("process_id", metavar="[ID]", default="")
+@click.option("--all", "everything", is_flag=True, help="Also trees in which nothing runs any more.")
+@_most
+@_watch
+@_common
+def tree(process_id: str, most: int, everything: bool, watch: bool, state: Path | None, **how: bool) -> int:
+    """Show processes under those that launched them: the trees in which something runs, or what is below one."""
+    store = _store(state)
+    return _show(lambda: processes.trees(store, process_id, most, everything=everything), watch=watch, tree=True, **how)
+
+
+@process.command("list")
+@click.option("--status", type=click.Choice(["queued", "running", "exited"]), help="Only those.")
+@_most
+@_watch
+@_common
+def list_(status: str | None, most: int, watch: bool, state: Path | None, **how: bool) -> int:
+    """List the newest processes."""
+    store = _store(state)
+    return _show(lambda: processes.newest(store, most, status or ""), watch=watch, tree=False, **how)
+
+
+@process.command()
+@_one
+@_common
+def show(process_id: str, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Show all that is known of a process, and the first and last of what it wrote."""
+    shown, ancestors = processes.detail(_store(state), process_id)
+    if as_json:
+        _echo_json({**_told(shown), "ancestors": [row.id for row in ancestors]})
+    elif quiet:
+        click.echo(shown.process.id)
+    else:
+        from muniment.cli.process_view import show_detail  # noqa: PLC0415  (rich is slow to import)
+
+        show_detail(shown, ancestors)
+    return 0
+
+
+@process.command()
+@_one
+@click.option("-n", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of each output.")
+@click.option("--follow", is_flag=True, help="Go on with what it writes, until it has ended.")
+@_state
+@_json
+@click.option("--quiet", is_flag=True, help="Print nothing but the lines.")
+@log_option
+def tail(process_id: str, lines: int, follow: bool, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Print the last lines that a process wrote to its standard output and error."""
+    if follow and as_json:
+        raise UsageError("--follow prints lines as they come; leave --json out")
+    store = _store(state)
+    row = processes.find(store, process_id)
+    if follow:
+        for line in processes.follow(store, row, lines):
+            click.echo(line)
+        return 0
+    stdout, stderr = processes.tail(row, lines)
+    if as_json:
+        _echo_json({"stdout": stdout, "stderr": stderr})
+        return 0
+    for name, said in (("stdout", stdout), ("stderr", stderr)):
+        if said and not quiet:
+            click.echo(f"-- {name}")
+        for line in said:
+            click.echo(line)
+    return 0
+
+
+@process.command()
+@_one
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=GRACE_S,
+    show_default=True,
+    help="Seconds to end by itself; 0 ends it by force at once.",
+)
+@_common
+def kill(process_id: str, grace: float, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """End a process and everything below it, gracefully, then by force; returns when that is seen to be over."""
+    rows = processes.ended(_store(state), process_id, grace)
+    return _tell_rows(rows, f"{_so_many(rows)} ended", as_json, quiet)
+
+
+@process.command()
+@click.option(
+    "--older-than", default="30d", show_default=True, metavar="SPAN", help="Ended so long ago: 90s, 12h, 30d."
+)
+@click.option("--keep-failed", is_flag=True, help="Keep trees in which something failed or is not known to be well.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be.")
+@_common
+def prune(older_than: str, keep_failed: bool, dry_run: bool, state: Path | None, as_json: bool, quiet: bool) -> int:
+    """Remove trees that have ended, each whole, with the files of their processes. By itself, after 30 days."""
+    seconds = _seconds(older_than)
+    rows = processes.pruned(_store(state), seconds, keep_failed=keep_failed, dry_run=dry_run)
+    done = "would be removed" if dry_run else "removed"
+    return _tell_rows(rows, f"{_so_many(rows)} {done}", as_json, quiet)
+
+
+def _store(state: Path | None) -> ProcessStore:
+    return processes.open_store(processes_home(state), must_be_there=state is not None)
+
+
+def _seconds(span: str) -> float:
+    match = _SPAN.fullmatch(span.strip())
+    if not match:
+        raise UsageError(f"{span!r} is not a span of time; write 90s, 15m, 12h or 30d")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _show(look: Callable[[], Sequence[Shown]], *, watch: bool, tree: bool, as_json: bool, quiet: bool) -> int:
+    if as_json or quiet:
+        return _repeat(lambda: _print(look(), as_json=as_json), watch=watch)
+    from muniment.cli.process_view import showing  # noqa: PLC0415  (rich is slow to import)
+
+    with showing(tree=tree, watch=watch) as show_them:
+        return _repeat(lambda: show_them(look()), watch=watch)
+
+
+def _repeat(show_once: Callable[[], None], *, watch: bool) -> int:
+    try:
+        show_once()
+        while watch:
+            time.sleep(_WATCH_S)
+            show_once()
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _print(rows: Sequence[Shown], *, as_json: bool) -> None:
+    if as_json:
+        _echo_json([_told(row) for row in rows])
+    else:
+        for row in rows:
+            click.echo(row.process.id)
+
+
+def _told(shown: Shown) -> dict[str, Any]:
+    """One flat object: the row's columns, and how it is now."""
+    told = msgspec.to_builtins(shown)
+    return {**told.pop("process"), **told}
+
+
+def _tell_rows(rows: Sequence[Process], text: str, as_json: bool, quiet: bool) -> int:
+    if as_json:
+        _echo_json(rows)
+    elif quiet:
+        for row in rows:
+            click.echo(row.id)
+    else:
+        click.echo(text)
+    return 0
+
+
+def _so_many(rows: Sequence[Process]) -> str:
+    return f"{len(rows):,} process{'' if len(rows) == 1 else 'es'}"
+
+
+def _echo_json(told: object) -> None:
+    click.echo(msgspec.json.encode(told).decode())

@@ -1,0 +1,149 @@
+"""Processes on a terminal: a tree, a table, or one of them with all that is known."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from muniment.cli.display import duration_text, size_text
+from muniment.clock import iso_ms
+from muniment.control.processes import Shown
+from muniment.model.process import Process
+
+__all__ = ["show_detail", "showing"]
+
+_MOST_BROTHERS = 100
+"""Children of one process that are shown; of more, how many."""
+_DEEPEST = 40
+_LONGEST = 80
+"""Characters of a command in a line."""
+_COLOURS = {"running": "green", "queued": "cyan", "silent": "yellow", "exited": "dim"}
+
+
+@contextmanager
+def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[Shown]], None]]:
+    """Yields what shows processes: once, or in place of what it showed before."""
+    console = Console(highlight=False, soft_wrap=not watch)
+    draw = _tree if tree else _table
+    if not (watch and console.is_terminal):
+        yield lambda rows: console.print(draw(rows))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        yield lambda rows: live.update(draw(rows), refresh=True)
+
+
+def _tree(rows: Sequence[Shown]) -> RenderableType:
+    if not rows:
+        return Text("nothing runs; `muniment process tree --all` shows what did")
+    top = Tree("", hide_root=True)
+    at: list[Tree] = [top]
+    left_out: Counter[int] = Counter()
+    closed = _DEEPEST
+    for shown in rows:
+        if shown.level > closed:
+            left_out[id(at[-1])] += 1  # below one that is left out itself
+            continue
+        del at[shown.level + 1 :]
+        above = at[-1]
+        if len(above.children) < _MOST_BROTHERS and shown.level < _DEEPEST:
+            closed = _DEEPEST
+            at.append(above.add(_line(shown)))
+        else:
+            closed = shown.level
+            left_out[id(above)] += 1
+    _say_left_out(top, left_out)
+    return top
+
+
+def _say_left_out(top: Tree, left_out: Counter[int]) -> None:
+    waiting = [top]
+    while waiting:
+        tree = waiting.pop()
+        waiting += tree.children
+        if left_out[id(tree)]:
+            tree.add(f"... {left_out[id(tree)]:,} more")
+
+
+def _line(shown: Shown) -> Text:
+    row = shown.process
+    text = Text()
+    text.append(f"{row.process_type} ", "bold")
+    text.append(f"{row.label} " if row.label else "")
+    text.append(_state(shown), _COLOURS[shown.state])
+    text.append(f"  {row.id[:8]}  pid {row.pid or '-'}  {duration_text(shown.age_s)}  {_use(shown)}  ")
+    text.append(_command(row), "dim")
+    return text
+
+
+def _state(shown: Shown) -> str:
+    row = shown.process
+    if shown.state != "exited":
+        return shown.state
+    code = "unknown" if row.exit_code is None else str(row.exit_code)
+    return f"exited {code}{', its time was over' if row.timed_out else ''}"
+
+
+def _use(shown: Shown) -> str:
+    cpu = "-" if shown.cpu_s is None else f"{shown.cpu_s:.1f}"
+    return f"cpu {cpu} s  rss {'-' if shown.rss is None else size_text(shown.rss)}"
+
+
+def _command(row: Process) -> str:
+    text = shlex.join(row.cmd)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _table(rows: Sequence[Shown]) -> RenderableType:
+    table = Table("id", "type", "status", "pid", "age", "cpu s", "rss", "command", box=None, header_style="bold")
+    for shown in rows:
+        row = shown.process
+        table.add_row(
+            row.id[:8],
+            f"{row.process_type} {row.label}".strip(),
+            Text(_state(shown), _COLOURS[shown.state]),
+            str(row.pid or "-"),
+            duration_text(shown.age_s),
+            "-" if shown.cpu_s is None else f"{shown.cpu_s:.1f}",
+            "-" if shown.rss is None else size_text(shown.rss),
+            Text(_command(row)),
+        )
+    return table
+
+
+def show_detail(shown: Shown, ancestors: Sequence[Process]) -> None:
+    """Print all that is known of a process."""
+    row = shown.process
+    lines = [
+        ("id", row.id),
+        ("type", f"{row.process_type} {row.label}".strip()),
+        ("status", _state(shown)),
+        ("command", shlex.join(row.cmd)),
+        ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "nobody of ours"),
+        ("pid", f"{row.pid or '-'}, start ticks {row.start_ticks}, namespace {row.pid_namespace}"),
+        ("machine", f"{row.machine_id[:8]}, boot {row.boot_id[:8]}"),
+        ("directory", row.pwd),
+        ("files", row.directory or "none"),
+        ("attempt", str(row.attempt)),
+        *((word, iso_ms(at)) for word, at in _moments(row) if at is not None),
+        ("use", _use(shown)),
+        *(("environment", f"{name}={value}") for name, value in row.env),
+    ]
+    console = Console(highlight=False, soft_wrap=True)
+    for word, value in lines:
+        console.print(f"{word:<12} {value}", markup=False)
+    for stream, output in (("stdout", row.stdout), ("stderr", row.stderr)):
+        if output.size:
+            gap = "\n...\n" if output.size > len(output.head.encode()) + len(output.tail.encode()) else ""
+            console.print(f"-- {stream}, {size_text(output.size)}\n{output.head}{gap}{output.tail}", markup=False)
+
+
+def _moments(row: Process) -> Sequence[tuple[str, int | None]]:
+    return ("queued", row.queued_at), ("started", row.started_at), ("ended", row.ended_at)

@@ -1,0 +1,159 @@
+"""Processes for people: the trees of what Muniment started, live or past, and ending any part of them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from msgspec import Struct
+
+from muniment.clock import now_ms
+from muniment.errors import UsageError
+from muniment.model.process import Process
+from muniment.procs import stop, sweep
+from muniment.procs.identity import here, look
+from muniment.procs.own_files import STREAMS, OwnFiles
+from muniment.procs.stop import is_alive
+from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order
+from muniment.tracker.process_line import PROCESSES_FILE, open_processes
+from muniment.tracker.process_store import ProcessStore
+
+__all__ = ["Shown", "detail", "ended", "find", "follow", "newest", "open_store", "pruned", "tail", "trees"]
+
+_FOLLOW_S = 0.2
+
+
+class Shown(Struct, frozen=True):
+    """A process and how it is now."""
+
+    process: Process
+    state: str
+    """`queued`, `running`, `exited`, or `silent`: of another machine or container, and not heard of for a while."""
+    level: int
+    """Of the rows shown: 0 for one whose parent is not among them."""
+    age_s: float
+    cpu_s: float | None
+    rss: int | None
+    """Bytes now; the most it had once it has ended."""
+
+
+def open_store(home: Path, *, must_be_there: bool = False) -> ProcessStore:
+    """The store in a directory, its rows made true first. Raises UsageError, TrackerError, ProcessError."""
+    if must_be_there and not (home / PROCESSES_FILE).is_file():
+        raise UsageError(f"no processes are kept in {home}")
+    store = open_processes(home)
+    sweep.cleanup_stale_running(store)
+    return store
+
+
+def find(store: ProcessStore, text: str) -> Process:
+    """The process of an id, of the beginning of one, or of a number that a process has now; raises UsageError."""
+    found = store.named(text) if text and set(text) <= set("0123456789abcdef") else []
+    if text.isdigit():
+        found = store.by_pid(here(), int(text)) or found
+    if len(found) == 1 or (found and found[0].id == text):
+        return found[0]
+    if found:
+        raise UsageError(f"{text} is the beginning of several ids; give more of it")
+    raise UsageError(f"there is no process {text}: give an id that `muniment process list` shows, or the number of one")
+
+
+def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[Shown]:
+    """The subtree of a process; without one the trees in which something runs, or the newest ones if `everything`."""
+    if text:
+        rows = store.below(find(store, text).id)
+    elif everything:
+        rows = [row for root in store.newest(most, roots_only=True) for row in store.tree(root.root_id)]
+    else:
+        roots = {row.root_id for status in ("queued", "running") for row in store.newest(most, status=status)}
+        rows = [row for root in sorted(roots) for row in store.tree(root)]
+    now = now_ms()
+    return [_shown(row, level, now) for level, row in in_tree_order(rows)]
+
+
+def newest(store: ProcessStore, most: int, status: str) -> list[Shown]:
+    """The processes that were queued last."""
+    now = now_ms()
+    return [_shown(row, 0, now) for row in store.newest(most, status=status)]
+
+
+def detail(store: ProcessStore, text: str) -> tuple[Shown, list[Process]]:
+    """A process, and its ancestors, the parent first."""
+    row = find(store, text)
+    return _shown(row, 0, now_ms()), ancestors_of(row, store.above(row.id))
+
+
+def _shown(row: Process, level: int, now: int) -> Shown:
+    ours = row.status == "running" and row.pid is not None and is_alive(row)
+    seen = look(row.pid) if ours and row.pid is not None else None
+    silent = row.status != "exited" and row.place != here() and now - row.beat_at > LEASE_MS
+    begun = row.started_at or row.queued_at
+    cpu_ms = seen.cpu_ms if seen else row.cpu_ms
+    return Shown(
+        process=row,
+        state="silent" if silent else row.status,
+        level=level,
+        age_s=max(0, (row.ended_at or now) - begun) / 1000,
+        cpu_s=None if cpu_ms is None else cpu_ms / 1000,
+        rss=seen.rss if seen else row.max_rss,
+    )
+
+
+def tail(row: Process, lines: int) -> tuple[list[str], list[str]]:
+    """The last lines of both outputs of a process of this machine."""
+    files = _files_of(row)
+    with ExitStack() as stack:
+        stdout, stderr = (_last(stack.enter_context(files.reader(stream)), lines) for stream in STREAMS)
+    return stdout, stderr
+
+
+def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
+    """The last lines of a process, then what it writes until it has ended."""
+    files = _files_of(row)
+    with ExitStack() as stack:
+        # what is compressed and taken away meanwhile is still read to its end
+        streams = [stack.enter_context(files.reader(stream)) for stream in STREAMS]
+        for stream in streams:
+            yield from _last(stream, lines)
+        while True:
+            now = store.get(row.id)
+            over = now is None or now.status == "exited"
+            for stream in streams:
+                yield from map(_line, stream.readlines())
+            if over:
+                return
+            time.sleep(_FOLLOW_S)
+            sweep.cleanup_stale_running(store)
+
+
+def _files_of(row: Process) -> OwnFiles:
+    if row.machine_id != here().machine_id:
+        raise UsageError(f"the output of process {row.id[:8]} lies on another machine")
+    if not row.directory:
+        raise UsageError(f"process {row.id[:8]} writes to no file: it was begun by hand")
+    return OwnFiles(Path(row.directory))
+
+
+def _last(stream: IO[bytes], lines: int) -> list[str]:
+    return [_line(line) for line in deque(stream, lines)]
+
+
+def _line(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def ended(store: ProcessStore, text: str, grace_s: float) -> list[Process]:
+    """End a process and all its descendants; their rows. Raises UsageError, and ProcessError when something is left."""
+    row = find(store, text)
+    if row.status == "exited":
+        raise UsageError(f"process {row.id[:8]} has ended already")
+    return stop.stop_tree(store, row, grace_s=grace_s)
+
+
+def pruned(store: ProcessStore, older_than_s: float, *, keep_failed: bool, dry_run: bool) -> list[Process]:
+    """Remove the trees that ended so long ago, with their files; what was removed, or would be."""
+    return sweep.prune(store, now_ms() - int(older_than_s * 1000), keep_failed=keep_failed, dry_run=dry_run)

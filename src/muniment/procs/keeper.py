@@ -1,0 +1,176 @@
+"""Keeps one command that is not ours: starts it, ends all that it began, and writes down how it ended.
+
+A program of its own (`python -I -S keeper.py …`), which loads nothing of the package. It adopts what the command's
+descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
+that happens, the lifeline is cut and it ends them all.
+
+Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+_PR_SET_CHILD_SUBREAPER = 36
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_LOOK_AGAIN_S = 0.05
+_CANNOT_RUN = 127
+
+
+class _Keeper:
+    def __init__(self, directory: str, lifeline: int, grace_s: float, timeout_s: float) -> None:
+        self._directory, self._lifeline, self._grace_s = directory, lifeline, grace_s
+        self._over_at = time.monotonic() + timeout_s if timeout_s else None
+        self._command = 0
+        self._status: int | None = None
+        self._asked = self._timed_out = False
+        self._woken, waker = os.pipe()
+        os.set_blocking(waker, False)
+        os.set_blocking(self._woken, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in _ENDING:
+            signal.signal(number, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self._asked = True
+
+    def keep(self, command: list[str]) -> int:
+        """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
+        os.environ["MUNIMENT_PARENT"] = str(os.getpid())
+        try:
+            defaults = [signal.SIGCHLD, *_ENDING]
+            self._command = os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=defaults)
+        except OSError as error:
+            print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
+            return self._conclude(_CANNOT_RUN)
+        self._tell()
+        while self._reap() and self._status is None and not self._asked:
+            self._sleep()
+        self._end_all()
+        return self._conclude(_CANNOT_RUN if self._status is None else os.waitstatus_to_exitcode(self._status))
+
+    def _tell(self) -> None:
+        numbers = (self._command, _ticks(self._command), os.getpid(), _ticks(os.getpid()))
+        line = " ".join(map(str, numbers)) + "\n"
+        self._write("process.pid", line)
+        os.write(self._lifeline, line.encode())
+
+    def _sleep(self) -> None:
+        """Wait for a signal, the end of a child, the time, or the end of the launcher."""
+        wait_ms = None if self._over_at is None else max(0.0, self._over_at - time.monotonic()) * 1000
+        events = select.poll()
+        events.register(self._woken, select.POLLIN)
+        events.register(self._lifeline, select.POLLIN)
+        for descriptor, _ in events.poll(wait_ms):
+            if descriptor == self._lifeline:
+                self._asked = True  # nobody writes to it: it was closed
+            else:
+                os.read(self._woken, 512)
+        if self._over_at is not None and time.monotonic() >= self._over_at:
+            self._asked = self._timed_out = True
+
+    def _reap(self) -> bool:
+        """Take in every child that has ended, adopted ones too; whether any is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._command:
+                self._status = status
+
+    def _end_all(self) -> None:
+        """Ask all that is left to end, and then make it: without a child there is no descendant either."""
+        force_at = time.monotonic() + self._grace_s
+        told: set[tuple[int, int]] = set()
+        while self._reap():
+            forced = time.monotonic() > force_at
+            for pid, ticks in _below(os.getpid()):
+                if forced or (pid, ticks) not in told:
+                    told.add((pid, ticks))
+                    _signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _conclude(self, code: int) -> int:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ending = {
+            "exit_code": code,
+            "timed_out": self._timed_out,
+            "cpu_ms": int((used.ru_utime + used.ru_stime) * 1000),
+            "max_rss": used.ru_maxrss * 1024,
+        }
+        self._write("exit.json", json.dumps(ending))
+        return code if code >= 0 else 128 - code
+
+    def _write(self, name: str, text: str) -> None:
+        path = os.path.join(self._directory, name)  # noqa: PTH118  (pathlib would be most of what this loads)
+        try:
+            with open(f"{path}.part", "w") as file:  # noqa: PTH123
+                file.write(text)
+            os.rename(f"{path}.part", path)  # noqa: PTH104
+        except OSError as error:
+            print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+
+
+def _fields(pid: int | str) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/stat", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _ticks(pid: int) -> int:
+    fields = _fields(pid)
+    return int(fields[19]) if fields else 0
+
+
+def _below(pid: int) -> list[tuple[int, int]]:
+    """All descendants of a process that are alive: number and start ticks."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
+    found, waiting = [], [pid]
+    while waiting:
+        more = children.pop(waiting.pop(), [])
+        found += more
+        waiting += [number for number, _ in more]
+    return found
+
+
+def _signal(pid: int, ticks: int, number: int) -> None:
+    """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if _ticks(pid) == ticks:
+            signal.pidfd_send_signal(descriptor, number)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def main(arguments: list[str]) -> int:
+    """Keep the command of a command line."""
+    directory, lifeline, grace_s, timeout_s, *command = arguments
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.set_inheritable(int(lifeline), False)
+    return _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s)).keep(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

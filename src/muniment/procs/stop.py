@@ -1,0 +1,124 @@
+"""Ending a subtree of processes: gracefully, then by force, and said to be over when that is seen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from muniment.clock import monotonic, now_ms
+from muniment.errors import ProcessError
+from muniment.model.process import Ending, Output, Process, Seen
+from muniment.procs.book import MARK
+from muniment.procs.identity import everyone, here, look, mark_of, send, started_at
+from muniment.procs.own_files import OwnFiles
+from muniment.procs.store import Store
+from muniment.rules.process_tree import same_process
+
+__all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tree"]
+
+GRACE_S = 30.0
+"""How long a subtree is given to end by itself: a crawl lets what is in flight land for ten seconds, then seals."""
+_FORCE_S = 5.0
+_RECORD_S = 2.0
+_LOOK_AGAIN_S = 0.05
+_GRACEFUL = frozenset({"cli", "supervisord", "orchestrator"})
+"""Types that end their own children when they are asked to end."""
+
+
+def is_alive(row: Process) -> bool:
+    """Whether the process of a row that belongs here runs now."""
+    seen = look(row.pid) if row.pid is not None and row.place == here() else None
+    return seen is not None and same_process(row, seen, seen_started_at=started_at(seen), now=now_ms())
+
+
+def members(rows: Iterable[Process]) -> dict[int, Seen]:
+    """Every living process that belongs to rows: their own, their descendants, their sessions, and those they marked.
+
+    Whoever leaves its parent and its session behind still has the mark of the process that it descends from.
+    """
+    rows = [row for row in rows if row.place == here()]
+    ids = {row.id for row in rows}
+    living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid != os.getpid()}
+    found = {row.pid for row in rows if row.pid in living and is_alive(row)}
+    found |= {pid for pid in living if mark_of(pid, MARK) in ids}
+    while more := {
+        pid
+        for pid, seen in living.items()
+        if pid not in found and (seen.parent in found or (seen.session in found and seen.session != pid))
+    }:
+        found |= more
+    return {pid: living[pid] for pid in found if pid is not None}
+
+
+def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[Process]:
+    """End a process and all its descendants; their rows as they are then. No grace: at once, by force.
+
+    Raises ProcessError when the process is of another machine or namespace, or when something will not end.
+    """
+    if row.place != here():
+        raise ProcessError(f"process {row.id[:8]} is of another machine or container; stop it there")
+    rows = [one for one in store.below(row.id) if one.status != "exited" and one.place == here()]
+    if grace_s > 0:
+        _ask(row, rows)
+        _wait(rows, grace_s)
+    killed = _force(rows)
+    return [_record(store, one, killed=killed) for one in rows]
+
+
+def _ask(row: Process, rows: Collection[Process]) -> None:
+    if row.process_type in _GRACEFUL and row.pid is not None and is_alive(row):
+        send(row.pid, row.start_ticks, signal.SIGTERM)
+        return
+    for pid, seen in members(rows).items():
+        send(pid, seen.start_ticks, signal.SIGTERM)
+
+
+def _wait(rows: Collection[Process], seconds: float) -> dict[int, Seen]:
+    """The members that are still there when the time is over."""
+    over_at = monotonic() + seconds
+    while (left := members(rows)) and monotonic() < over_at:
+        time.sleep(_LOOK_AGAIN_S)
+    return left
+
+
+def _force(rows: Collection[Process]) -> set[int]:
+    """Kill what is left, and what it makes meanwhile; the numbers of those killed."""
+    killed: set[int] = set()
+    over_at = monotonic() + _FORCE_S
+    while left := members(rows):
+        killed |= {pid for pid, seen in left.items() if send(pid, seen.start_ticks, signal.SIGKILL)}
+        if monotonic() > over_at:
+            raise ProcessError(f"processes will not end: {', '.join(map(str, sorted(left)))}")
+        time.sleep(_LOOK_AGAIN_S)
+    return killed
+
+
+def _record(store: Store, row: Process, *, killed: set[int]) -> Process:
+    """The row once its launcher has noted its end; when that is not there to do so, it is noted here."""
+    over_at = monotonic() + _RECORD_S
+    while True:
+        now = store.get(row.id)
+        if now is None or now.status == "exited":
+            return now or row
+        parent = store.get(row.parent_id) if row.parent_id else None
+        if monotonic() > over_at or parent is None or not is_alive(parent):
+            break
+        time.sleep(_LOOK_AGAIN_S)
+    conclude(store, row, Ending(-signal.SIGKILL if row.pid in killed else None))
+    return store.get(row.id) or row
+
+
+def conclude(store: Store, row: Process, otherwise: Ending) -> None:
+    """Note the end of a process whose launcher did not: what its keeper wrote, or else what is known."""
+    files = OwnFiles(Path(row.directory)) if row.directory else None
+    ending = (files.ending() if files else None) or otherwise
+    stdout, stderr = files.conclude() if files else (Output(), Output())
+    store.ended(row.id, ending, now_ms(), stdout, stderr)
+
+
+def kill_strays(rows: Collection[Process]) -> set[int]:
+    """Kill what is left of processes and what they began; the numbers of those killed."""
+    return _force(rows)

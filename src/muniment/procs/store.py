@@ -1,0 +1,53 @@
+"""What processes need of a store of rows; the tracker has one, and `app` brings the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from muniment.model.process import Ending, Machine, Output, Place, Process
+
+__all__ = ["Store"]
+
+
+class Store(Protocol):
+    """Rows of machines and processes. Every call is one short transaction and may raise TrackerError."""
+
+    def meet(self, machine: Machine) -> None:
+        """Note a machine."""
+
+    def queue(self, rows: Sequence[Process]) -> None:
+        """Add rows; all or none."""
+
+    def started(self, process_id: str, pid: int, start_ticks: int | None, at: int) -> None:
+        """Note that a queued process runs."""
+
+    def ended(self, process_id: str, ending: Ending, at: int, stdout: Output, stderr: Output) -> None:
+        """Note how a process ended, unless that is known."""
+
+    def beat(self, process_ids: Sequence[str], at: int) -> None:
+        """Note that processes are alive."""
+
+    def get(self, process_id: str) -> Process | None:
+        """The row of an id."""
+
+    def by_pid(self, place: Place, pid: int) -> list[Process]:
+        """Rows of running processes that had a number in a place, the newest first."""
+
+    def unended(self, machine_id: str, root_id: str = "") -> list[Process]:
+        """Rows of a machine that are not exited; of one tree, or all."""
+
+    def living(self, root_id: str) -> int:
+        """How many rows of a tree are not exited."""
+
+    def below(self, process_id: str) -> list[Process]:
+        """The row of an id and all its descendants, in no order."""
+
+    def above(self, process_id: str) -> list[Process]:
+        """All ancestors of a process, in no order."""
+
+    def prune(self, before: int, *, keep_failed: bool, dry_run: bool = False) -> list[Process]:
+        """Remove trees that ended before a moment, each whole; what was removed."""
+
+    def may_prune(self, machine_id: str, now: int, every_ms: int) -> bool:
+        """Whether an automatic pruning is due; it counts as done then."""

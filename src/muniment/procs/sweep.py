@@ -1,0 +1,137 @@
+"""The sweep: rows are made true, and what dead processes left behind is ended. Only what can be judged from here."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.clock import now_ms
+from muniment.errors import MunimentError
+from muniment.model.process import Ending, Process, Seen
+from muniment.procs.book import Book
+from muniment.procs.identity import booted_at, here, look, started_at
+from muniment.procs.own_files import Kept, OwnFiles
+from muniment.procs.stop import conclude, is_alive, kill_strays
+from muniment.procs.store import Store
+from muniment.rules.process_tree import judge
+
+__all__ = ["KEEP_MS", "SWEEP_S", "Swept", "cleanup_stale_running", "prune", "tend"]
+
+SWEEP_S = 5.0
+"""How often whoever launches processes sweeps."""
+KEEP_MS = 30 * 24 * 3600 * 1000
+"""How long trees that have ended are kept by themselves."""
+_DAY_MS = 24 * 3600 * 1000
+_LAUNCH_MS = 60_000
+"""How long a launch may take while its launcher lives."""
+
+
+class Swept(Struct, frozen=True):
+    """What a sweep did."""
+
+    retired: int
+    """Rows whose processes were found dead."""
+    killed: int
+    """Processes that dead ones had left behind."""
+
+
+def cleanup_stale_running(store: Store) -> Swept:
+    """Retire the rows of this machine whose processes are dead, and kill what these left behind; beat for the living.
+
+    Rows of other machines and namespaces are not touched: nobody here can judge them.
+    """
+    rows = store.unended(here().machine_id)
+    dead = [row for row in rows if not _is_living(store, row)]
+    gone = {row.id for row in dead}
+    store.beat([row.id for row in rows if row.id not in gone and row.place == here()], now_ms())
+    strays = _strays(store, dead)
+    killed = kill_strays(strays) if strays else set()
+    retired = {row.id: row for row in (*dead, *strays)}
+    for row in retired.values():
+        conclude(store, row, Ending(-signal.SIGKILL if row.place == here() and row.pid in killed else None))
+    return Swept(len(retired), len(killed))
+
+
+def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
+    """What dead processes launched is to end with them; what a keeper is ending is left to it."""
+    below = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
+    left = {one.id for row in below.values() if _has_keeper(row) for one in store.below(row.id)}
+    return [one for one in below.values() if one.id not in left and one.status != "exited" and one.place == here()]
+
+
+def _has_keeper(row: Process) -> bool:
+    kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
+    return kept is not None and _is_keeping(kept)
+
+
+def _is_living(store: Store, row: Process) -> bool:
+    """Whether a row is alive, or not ours to judge."""
+    kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
+    if kept:
+        # a keeper ends what is left and writes down how; without it, nobody would
+        _note_start(store, row, kept)
+        return _is_keeping(kept)
+    if row.pid is None and row.place == here():
+        return _is_being_launched(store, row)
+    seen = look(row.pid) if row.pid is not None else None
+    begun = started_at(seen) if seen else 0
+    found = judge(row, here(), seen, seen_started_at=begun, booted_at=booted_at(), now=now_ms())
+    return found != "dead" or _is_unreaped(store, row, seen)
+
+
+def _is_keeping(kept: Kept) -> bool:
+    seen = look(kept.keeper_pid)
+    # one that is stopped keeps nothing
+    return seen is not None and seen.state not in "ZXTt" and seen.start_ticks == kept.keeper_ticks
+
+
+def _note_start(store: Store, row: Process, kept: Kept) -> None:
+    if row.status == "queued":
+        store.started(row.id, kept.pid, kept.start_ticks, now_ms())
+
+
+def _is_being_launched(store: Store, row: Process) -> bool:
+    parent = store.get(row.parent_id) if row.parent_id else None
+    return parent is not None and is_alive(parent) and now_ms() - row.queued_at < _LAUNCH_MS
+
+
+def _is_unreaped(store: Store, row: Process, seen: Seen | None) -> bool:
+    """Whether it has ended, and its launcher lives and is about to note how."""
+    if seen is None or not seen.ended or seen.start_ticks != row.start_ticks:
+        return False
+    parent = store.get(row.parent_id) if row.parent_id else None
+    return parent is not None and is_alive(parent)
+
+
+def tend(book: Book) -> None:
+    """A sweep for a process that launches others, every `SWEEP_S`; once a day, what is old goes."""
+    store = book.store
+    if store is None:
+        return
+    try:
+        cleanup_stale_running(store)
+        if store.may_prune(here().machine_id, now_ms(), _DAY_MS):
+            prune(store, now_ms() - KEEP_MS)
+    except (MunimentError, OSError) as error:
+        book.lose(error)
+
+
+def prune(store: Store, before: int, *, keep_failed: bool = False, dry_run: bool = False) -> list[Process]:
+    """Remove trees that ended before a moment, with their files; what was removed."""
+    gone = store.prune(before, keep_failed=keep_failed, dry_run=dry_run)
+    if not dry_run:
+        _remove_files(gone)
+    return gone
+
+
+def _remove_files(rows: Iterable[Process]) -> None:
+    for row in rows:
+        # those of other machines lie there
+        if row.directory and row.machine_id == here().machine_id:
+            with suppress(OSError):
+                shutil.rmtree(row.directory)

@@ -1,0 +1,1 @@
+"""Migrations of the tables of machines and processes, oldest first; `process_tables.py` is what they add up to."""

@@ -1,0 +1,199 @@
+"""`muniment process`: the tree of a crawl while it runs and after, ending it, and a store that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from muniment.testing.gated_site import GatedSite
+
+ODD = "supervisord/orchestrator?x=$(touch%20made)"
+
+
+@pytest.fixture
+def ours(muniment: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """`ours("tree")` → what `muniment process tree --json` says of the processes of this test."""
+    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
+
+    def told(*arguments: object) -> Any:
+        done = muniment("process", *arguments, "--json")
+        assert (done.code, done.stderr) == (0, ""), done
+        return json.loads(done.stdout)
+
+    yield told
+
+
+def crawling(site: GatedSite) -> None:
+    end = time.monotonic() + 30
+    while not any("held" in path for path in site.requests):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_crawl_is_one_unbroken_tree_and_can_be_ended(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({f"/{ODD}": "<a href=/held>held</a>", "/held": "held"}, held=["/held"]) as site:
+        crawl = muniment.start("crawl", f"{site.url}{ODD}", "-o", tmp_path / "out", "--no-sitemaps", "--no-robots")
+        crawling(site)
+        root, *below = ours("tree")
+        assert (root["process_type"], root["label"], root["pid"], root["level"]) == (
+            "cli",
+            "orchestrator",
+            crawl.pid,
+            0,
+        )
+        assert {(row["process_type"], row["label"], row["parent_id"], row["state"], row["level"]) for row in below} == {
+            ("worker", "fetcher", root["id"], "running", 1)
+        }
+        assert {row["root_id"] for row in (root, *below)} == {root["id"]}
+        assert {row["pid"] for row in below} == {child.pid for child in psutil.Process(crawl.pid).children()}
+        assert all(row["cpu_s"] > 0 and row["rss"] > 1_000_000 for row in (root, *below))
+        shown = muniment("process", "tree").stdout
+        assert "cli orchestrator running" in shown
+        assert "worker fetcher running" in shown
+        ended = ours("kill", root["id"][:10], "--grace", 50)
+        assert crawl.wait(30) == 3
+    assert {row["status"] for row in ended} == {"exited"}
+    rows = {row["label"]: row for row in ours("list")}
+    assert (rows["orchestrator"]["exit_code"], rows["fetcher"]["exit_code"], rows["index"]["exit_code"]) == (3, 0, 0)
+    assert (tmp_path / "out" / "captures.parquet").exists()
+    assert ours("tree") == []
+
+
+def test_what_is_told_of_a_finished_crawl(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "a page"}) as site:
+        assert muniment("crawl", site.url, "-o", tmp_path / "out", "--quiet").code == 0
+    assert {(row["state"], row["exit_code"], row["level"]) for row in ours("tree", "--all")} == {
+        ("exited", 0, 0), ("exited", 0, 1)
+    }  # fmt: skip
+    rows = {row["label"]: row for row in ours("list", "--status", "exited")}
+    assert {"orchestrator", "fetcher", "index"} == set(rows)
+    one = ours("show", rows["fetcher"]["id"])
+    assert one["ancestors"] == [rows["orchestrator"]["id"]]
+    assert (Path(one["directory"]) / "cmd.sh").read_text().endswith("-m muniment worker\n")
+    told = muniment("process", "show", rows["fetcher"]["id"]).stdout
+    assert "launched by  cli " in told
+    assert f"exited {0}" in told
+    assert ours("tail", rows["fetcher"]["id"]) == {"stdout": [], "stderr": []}
+    assert rows["orchestrator"]["id"][:8] in muniment("process", "list").stdout
+    assert muniment("process", "list", "--quiet").stdout.split()[-1] == rows["orchestrator"]["id"]
+    assert len(ours("prune", "--older-than", "0s", "--dry-run")) == len(ours("list"))
+    assert muniment("process", "prune", "--older-than", "0s").stdout.endswith("processes removed\n")
+    assert ours("list") == []
+    assert list((tmp_path / "kept" / "processes").iterdir()) == []
+
+
+def test_after_a_killed_crawl_nothing_is_left_and_its_rows_are_true(
+    muniment: Any, ours: Callable[..., Any], tmp_path: Path
+) -> None:
+    with GatedSite({"/": "<a href=held>held</a>", "/held": "held"}, held=["/held"]) as site:
+        before = muniments()
+        crawl = muniment.start("crawl", site.url, "-o", tmp_path / "out", "--no-sitemaps", "--no-robots")
+        crawling(site)
+        assert len(muniments() - before) == 2
+        crawl.kill()
+        crawl.wait(10)
+        end = time.monotonic() + 5
+        while muniments() - before and time.monotonic() < end:
+            time.sleep(0.05)
+        assert muniments() - before == set()
+        site.release("/held")
+    assert {(row["state"], row["exit_code"]) for row in ours("list")} == {("exited", None)}
+
+
+def muniments() -> set[int]:
+    """Every process that this run of the tests began."""
+    found = set()
+    for process in psutil.process_iter():
+        try:
+            mine = process.environ().get("MUNIMENT_TEST_SESSION") == os.environ["MUNIMENT_TEST_SESSION"]
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                found.add(process.pid)
+        except psutil.Error:
+            pass
+    return found
+
+
+def test_a_killed_worker_is_recorded_as_killed(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "<a href=held>held</a>", "/held": "held"}, held=["/held"]) as site:
+        crawl = muniment.start("crawl", site.url, "-o", tmp_path / "out", "--no-sitemaps", "--no-robots", "--quiet")
+        crawling(site)
+        [worker] = [row for row in ours("list") if row["label"] == "fetcher"]
+        [ended] = ours("kill", worker["pid"], "--grace", 0)
+        assert (ended["id"], ended["status"], ended["exit_code"]) == (worker["id"], "exited", -signal.SIGKILL)
+        site.release("/held")
+        assert crawl.wait(60) == 0
+    assert [row["exit_code"] for row in ours("list") if row["label"] == "fetcher"] == [0, -9]
+
+
+def test_processes_of_a_tracker_elsewhere_lie_beside_it(
+    muniment: Any, ours: Callable[..., Any], tmp_path: Path
+) -> None:
+    with GatedSite({"/": "a page"}) as site:
+        assert muniment("crawl", site.url, "-o", tmp_path / "out", "--state", tmp_path / "state", "--quiet").code == 0
+    assert ours("list") == []
+    assert {row["label"] for row in ours("list", "--state", tmp_path / "state")} == {"orchestrator", "fetcher", "index"}
+
+
+@pytest.mark.parametrize("damage", ["no directory", "garbage"])
+def test_a_store_that_cannot_be_used_ends_no_crawl_and_is_said_in_one_line(
+    muniment: Any, tmp_path: Path, damage: str
+) -> None:
+    kept = tmp_path / "kept"
+    if damage == "garbage":
+        kept.mkdir()
+        (kept / "processes.sqlite").write_bytes(b"garbage" * 1000)
+    else:
+        kept.write_text("a file")
+    with GatedSite({"/": "a page"}) as site:
+        done = muniment("crawl", site.url, "-o", tmp_path / "out", "--quiet", MUNIMENT_PROCESSES=str(kept))
+    assert (done.code, done.stdout, done.stderr.count("\n")) == (0, "", 1), done
+    assert "processes are not recorded: the store of processes" in done.stderr
+    listed = muniment("process", "list", MUNIMENT_PROCESSES=str(kept))
+    assert (listed.code, listed.stdout, listed.stderr.count("\n")) == (1, "", 1)
+    assert listed.stderr.startswith("muniment: the store of processes")
+
+
+def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "muniment", "crawl", "http://127.0.0.1:9/", "-o", tmp_path / "out", "--quiet"]
+    environ = {**os.environ, "MUNIMENT_PROCESSES": str(tmp_path / "kept")}
+    options = ["--tries", "1", "--no-sitemaps"]
+    done = subprocess.run(
+        ["unshare", "--net", *command, *options], env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (4, "")
+    assert {row["exit_code"] for row in ours("list") if row["label"] == "orchestrator"} == {4}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "nothing"), "there is no process nothing"),
+        (("kill", "999999999"), "there is no process 999999999"),
+        (("prune", "--older-than", "soon"), "is not a span of time; write 90s, 15m, 12h or 30d"),
+        (("list", "--state", "."), "no processes are kept in"),
+        (("tail", "1", "--follow", "--json"), "leave --json out"),
+    ],
+)
+def test_wrong_use_is_one_line(muniment: Any, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = muniment("process", *arguments, MUNIMENT_PROCESSES=str(tmp_path / "kept"))
+    assert (done.code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert words in done.stderr
+
+
+def test_watching_goes_on_until_ctrl_c(muniment: Any, ours: Callable[..., Any]) -> None:
+    assert ours("list") == []
+    watch = muniment.start("process", "tree", "--watch", "--json")
+    assert [watch.stdout.readline() for _ in range(2)] == ["[]\n", "[]\n"]
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(10) == 0
+    assert watch.stderr.read() == ""

@@ -1,0 +1,90 @@
+"""The store of processes: its migrations, the text that SQLite gets and the tables of the code are the same."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
+
+import muniment.tracker.process_engine as engine_module
+from muniment.errors import TrackerError
+from muniment.model.process import Machine, Process
+from muniment.tracker.process_engine import migrate_processes, processes_on
+from muniment.tracker.process_line import PROCESSES_FILE, PROCESSES_REVISION, open_processes
+from muniment.tracker.process_store import COLUMNS
+from muniment.tracker.process_tables import VERSION_TABLE, machines, metadata, processes
+
+
+def statements(path: Path) -> dict[str, str]:
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.close()
+    return {name: re.sub(r"[\s\"']+", " ", sql).replace("( ", "(").replace(" )", ")") for name, sql in rows}
+
+
+@pytest.fixture
+def migrated(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path / 'migrated.sqlite'}")
+    migrate_processes(engine)
+    yield engine
+    engine.dispose()
+
+
+def test_sqlites_text_makes_what_the_migrations_make(migrated, tmp_path):
+    open_processes(tmp_path).close()
+    assert statements(tmp_path / PROCESSES_FILE) == statements(tmp_path / "migrated.sqlite")
+
+
+def test_alembic_finds_no_difference(migrated):
+    with migrated.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_revision_of_the_code_is_the_head():
+    config = Config()
+    config.set_main_option("script_location", str(Path(engine_module.__file__).parent / "process_migrations"))
+    assert ScriptDirectory.from_config(config).get_heads() == [PROCESSES_REVISION]
+
+
+@pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
+def test_every_column_says_what_it_holds(table):
+    assert [column.name for column in table.columns if not column.comment] == []
+
+
+def test_values_have_the_fields_of_the_rows():
+    assert tuple(column.name for column in processes.columns) == COLUMNS
+    assert {field for field in Process.__struct_fields__ if field not in {"stdout", "stderr"}} <= set(COLUMNS)
+    assert {*Machine.__struct_fields__, "pruned_at"} == {column.name for column in machines.columns}
+
+
+def test_what_the_seed_asks_to_be_indexed_is():
+    indexed = {tuple(column.name for column in index.columns) for index in processes.indexes}
+    assert {("parent_id", "status"), ("machine_id", "pid", "status"), ("root_id", "status")} <= indexed
+
+
+def test_a_store_that_migrations_made_is_opened_as_it_is(migrated, tmp_path):
+    (tmp_path / "migrated.sqlite").rename(tmp_path / PROCESSES_FILE)
+    store = open_processes(tmp_path)
+    assert store.newest(1) == []
+    store.close()
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path):
+    open_processes(tmp_path).close()
+    with sqlite3.connect(tmp_path / PROCESSES_FILE) as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(TrackerError, match="made by a newer Muniment"):
+        open_processes(tmp_path)
+    engine = create_engine(f"sqlite:///{tmp_path / PROCESSES_FILE}")
+    with pytest.raises(TrackerError, match="made by a newer Muniment"):
+        processes_on(engine)
+    engine.dispose()

@@ -1,0 +1,24 @@
+"""`book` → the book of this process over a store of its own; nothing that a test launched outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from process_harness import everyone_of, opened
+
+from muniment.procs.book import Book
+from muniment.procs.identity import send
+from muniment.tracker.process_line import open_processes
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
+    monkeypatch.setattr("muniment.procs.run._GRACE_S", 0.5)
+    home = tmp_path / "home"
+    made = Book(open_processes(home), home, "cli", "test")
+    yield made
+    with opened(home) as store:
+        for seen in everyone_of(store):
+            send(seen.pid, seen.start_ticks, 9)  # type: ignore[arg-type]

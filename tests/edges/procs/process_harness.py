@@ -1,0 +1,82 @@
+"""What tests of processes share: another process that launches, and who is still there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from muniment.model.process import Process, Seen
+from muniment.procs.identity import here
+from muniment.procs.stop import kill_strays, members
+from muniment.tracker.process_line import open_processes
+from muniment.tracker.process_store import ProcessStore
+
+LAUNCHER = """
+import json, sys, time
+from pathlib import Path
+from muniment.procs.book import Book
+from muniment.procs.run import launch
+from muniment.tracker.process_line import open_processes
+home = Path(sys.argv[1])
+book = Book(open_processes(home), home, "supervisord", "launcher")
+run = launch(book, json.loads(sys.argv[2]), background=True)
+print(run.process.id, flush=True)
+time.sleep(600)
+"""
+"""Launches a command in the background, says the id of its row, and stays."""
+
+DOUBLE_FORK = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        if sys.argv[1:] == ["hide"]:
+            os.execve(sys.executable, ["python", "-c", "import time; time.sleep(600)"], {})
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print("forked", flush=True)
+"""
+"""Leaves a process behind that is in no session and no family of its own; with `hide`, without its environment too."""
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[ProcessStore]:
+    with closing(open_processes(home)) as store:
+        yield store
+
+
+def everyone_of(store: ProcessStore) -> list[Seen]:
+    """Every living process that belongs to a launched row."""
+    return list(members([row for row in store.newest(1_000) if row.directory]).values())
+
+
+def soon(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"it never came to this: {what}"
+        time.sleep(0.02)
+
+
+@contextmanager
+def a_launcher(home: Path, *command: str) -> Iterator[tuple[subprocess.Popen[str], Process]]:
+    """A process that has launched a command, and the row of that."""
+    words = [sys.executable, "-c", LAUNCHER, str(home), json.dumps(command)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as launcher:
+        try:
+            assert launcher.stdout is not None
+            made = launcher.stdout.readline().strip()
+            with opened(home) as store:
+                row = store.get(made)
+            assert row is not None
+            yield launcher, row
+        finally:
+            launcher.kill()
+            with opened(home) as store:
+                kill_strays(store.unended(here().machine_id))

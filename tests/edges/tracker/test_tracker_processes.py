@@ -1,0 +1,178 @@
+"""The store of processes in its databases: whole trees at once, deep and wide, in a table of a million rows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+from sqlalchemy import create_engine
+
+from muniment.errors import TrackerError
+from muniment.model.process import Ending, Machine, Output, Place, Process
+from muniment.rules.process_tree import in_tree_order
+from muniment.tracker.process_engine import processes_on
+from muniment.tracker.process_line import open_processes
+from muniment.tracker.process_store import ProcessStore
+
+STORES = ("sqlite file", "sqlite through an engine")
+"""Where the tests run; `postgresql` is a third, for which the fixture `postgres` makes a server."""
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture(params=STORES, scope="module")
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessStore]:
+    home = tmp_path_factory.mktemp("store")
+    if request.param == "sqlite file":
+        made = open_processes(home)
+    else:
+        url = f"sqlite:///{home / 'p.sqlite'}"
+        if request.param == "postgresql":
+            server = request.getfixturevalue("postgres")
+            url = server.create("processes").replace("postgresql://", "postgresql+psycopg://")
+        made = processes_on(create_engine(url))
+    yield made
+    made.close()
+
+
+def row(name: str, parent: str | None = None, **given: object) -> Process:
+    made = Process(
+        id=name, parent_id=parent, root_id=name, process_type="binary", machine_id="m", boot_id="b", pid_namespace=1,
+        cmd=("echo", "it's"), pwd="/", env=(("PATH", "/bin"),), queued_at=NOW, beat_at=NOW,
+    )  # fmt: skip
+    return structs.replace(made, **given)
+
+
+def ids(rows: list[Process]) -> set[str]:
+    return {one.id for one in rows}
+
+
+def test_a_row_is_read_as_it_was_written(store: ProcessStore) -> None:
+    queued = row("a1", timeout=1.5, attempt=2, label="x", stdout=Output("é", "ü", 1 << 40, "00"))
+    store.queue([queued])
+    assert store.get("a1") == queued
+    store.started("a1", 1 << 31, 1 << 40, NOW + 1)
+    running = structs.replace(queued, status="running", pid=1 << 31, start_ticks=1 << 40, started_at=NOW + 1)
+    assert store.get("a1") == structs.replace(running, beat_at=NOW + 1)
+    assert store.by_pid(Place("m", "b", 1), 1 << 31) == [structs.replace(running, beat_at=NOW + 1)]
+    assert store.by_pid(Place("m", "other", 1), 1 << 31) == []
+    store.beat(["a1", "nobody"], NOW + 2)
+    assert store.unended("m", "a1") == [structs.replace(running, beat_at=NOW + 2)]
+    store.ended("a1", Ending(-9, True, 5, 1 << 40), NOW + 3, Output(), Output("e", "", 1, "11"))
+    ended = store.get("a1")
+    assert (ended.status, ended.exit_code, ended.timed_out, ended.max_rss) == ("exited", -9, True, 1 << 40)
+    assert ended.stderr == Output("e", "", 1, "11")
+    assert (store.living("a1"), store.get("nobody")) == (0, None)
+
+
+def test_rows_are_added_together_or_not_at_all(store: ProcessStore) -> None:
+    store.queue([row("b1")])
+    with pytest.raises(TrackerError):
+        store.queue([row("b2"), row("b1")])
+    assert store.get("b2") is None
+
+
+def test_a_circle_of_parents_ends(store: ProcessStore) -> None:
+    store.queue([row("c1", "c3"), row("c2", "c1"), row("c3", "c2"), row("c4", "c4")])
+    assert ids(store.below("c1")) == ids(store.above("c1")) == {"c1", "c2", "c3"}
+    assert ids(store.below("c4")) == ids(store.above("c4")) == {"c4"}
+    assert len(list(in_tree_order(store.below("c1")))) == 3
+
+
+def test_machines_are_met_again_and_pruned_once_a_day(store: ProcessStore) -> None:
+    machine = Machine(id="m", hostname="h", system="s", cpus=2, boot_id="b", seen_at=NOW)
+    store.meet(machine)
+    later = structs.replace(machine, boot_id="c", seen_at=NOW + 1)
+    store.meet(later)
+    assert store.machines() == [later]
+    day = 24 * 3600 * 1000
+    assert [store.may_prune("m", at, day) for at in (NOW, NOW + day, NOW + day + 1)] == [True, False, True]
+
+
+def test_trees_are_pruned_whole_and_only_when_all_of_it_is_old(store: ProcessStore) -> None:
+    over = {"status": "exited", "exit_code": 0, "ended_at": NOW - 10, "queued_at": NOW - 20, "beat_at": NOW - 10}
+    store.queue([
+        row("d1", **over), row("d2", "d1", **{**over, "root_id": "d1"}),
+        row("e1", **over), row("e2", "e1", **{**over, "root_id": "e1", "status": "running", "exit_code": None}),
+        row("f1", **over), row("f2", "f1", **{**over, "root_id": "f1", "exit_code": None}),
+    ])  # fmt: skip
+    assert ids(store.prune(NOW - 9, keep_failed=True, dry_run=True)) == {"d1", "d2"}
+    assert ids(store.prune(NOW - 10, keep_failed=False)) == set()
+    assert ids(store.prune(NOW - 9, keep_failed=False)) == {"d1", "d2", "e1", "e2", "f1", "f2"}
+    assert store.get("d2") is None
+    # one that beats lives, wherever it is
+    store.queue([row("e1", **over), row("e2", "e1", **{**over, "root_id": "e1", "status": "running", "beat_at": NOW})])
+    assert store.prune(NOW - 9, keep_failed=False) == []
+
+
+def test_many_processes_write_at_once(tmp_path: Path) -> None:
+    stores = [open_processes(tmp_path) for _ in range(4)]
+
+    def write(number: int) -> None:
+        for at in range(25):
+            stores[number].queue([row(f"{number}{at:031x}")])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stores[0].newest(1_000)) == 100
+    for each in stores:
+        each.close()
+
+
+ROWS, WIDE, DEEP = 1_000_000, 100_000, 1_000
+MANY = """
+INSERT INTO processes (id, parent_id, root_id, depth, attempt, process_type, label, status, machine_id, boot_id,
+                       pid_namespace, cmd, pwd, env, directory, queued_at, beat_at)
+SELECT {text}, {parent}, 'root', 0, 1, 'binary', '', 'exited', 'big', 'b', 1, '["x"]', '/', '[]', '', n, n
+FROM ({numbers}) AS g
+"""
+
+
+def _fill(store: ProcessStore, database: str) -> None:
+    """A chain of a thousand rows, a row with a hundred thousand children, and the rest in trees of ten."""
+    parent = (
+        f"CASE WHEN n <= 1 THEN NULL WHEN n <= {DEEP} THEN {{minus_1}} WHEN n <= {DEEP + WIDE} THEN {{first}} "
+        "WHEN n % 10 = 0 THEN NULL ELSE {tens} END"
+    )
+    if database == "postgresql":
+        of, numbers = "lpad(to_hex({0}), 32, '0')", f"SELECT generate_series(1, {ROWS}) AS n"
+    else:
+        of = "printf('%032x', {0})"
+        numbers = f"WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS}) SELECT n FROM s"
+    made = parent.format(minus_1=of.format("n - 1"), first=of.format("2"), tens=of.format("n - n % 10"))
+    store._line.write(MANY.format(text=of.format("n"), parent=made, numbers=numbers), [{}])
+    if database == "postgresql":
+        store._line.write("ANALYZE processes", [{}])  # as autovacuum would, before long
+
+
+@pytest.mark.parametrize("store", [one for one in STORES if "engine" not in one], indirect=True)
+def test_a_subtree_of_a_million_rows_is_read_in_under_a_second(store: ProcessStore, request: Any) -> None:
+    _fill(store, request.node.callspec.params["store"])
+    least = {}
+    for name, number, size in (("ten", 500_000, 10), ("deep", 3, DEEP - 2), ("alone", ROWS, 1)):
+        least[name] = min(_timed(store, f"{number:032x}", size) for _ in range(3))
+    assert max(least.values()) < 1, least
+    assert len(store.below(f"{2:032x}")) == DEEP - 1 + WIDE + 9
+    assert len(store.above(f"{DEEP:032x}")) == DEEP - 1
+
+
+def _timed(store: ProcessStore, root: str, size: int) -> float:
+    began = time.monotonic()
+    found = store.below(root)
+    assert len(found) == size
+    return time.monotonic() - began
+
+
+def test_the_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    with closing(open_processes(tmp_path / "deep" / "home")) as store:
+        store.queue([row("a" * 32)])
+        assert (tmp_path / "deep" / "home").stat().st_mode & 0o777 == 0o700
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / "deep" / "home").iterdir()} == {0o600}
