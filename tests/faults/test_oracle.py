@@ -55,9 +55,8 @@ def _lose_a_page(out: Path) -> None:
 
 
 def _try_too_often(out: Path) -> None:
-    _tracker(
-        out, "INSERT INTO attempts SELECT job_id, page_id, 2, 0, 1, 1, 2, 200, '' FROM attempts WHERE page_id = 20"
-    )
+    columns = "job_id, page_id, worker, ruleset, started_at, finished_at, status, error"
+    _tracker(out, f"INSERT INTO attempts ({columns}, number) SELECT {columns}, 2 FROM attempts WHERE page_id = 20")
 
 
 def _tracker(out: Path, statement: str) -> None:

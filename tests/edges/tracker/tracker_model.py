@@ -18,6 +18,8 @@ class Page:
     left: int = 2
     tried: int = 0
     deaths: int = 0
+    refused: bool = False
+    """robots.txt keeps it out, whatever the rules say."""
     holder: tuple[str, int] | None = None
     """Pipeline and the number of its session."""
 
@@ -66,7 +68,7 @@ class Job:
 
     def judge(self) -> None:
         for page in self.pages:
-            if page.left > 0 and page.state in {"READY", "SKIPPED"}:
+            if page.left > 0 and page.state in {"READY", "SKIPPED"} and not page.refused:
                 page.state = "SKIPPED" if page.number in self.skips else "READY"
 
 
@@ -121,6 +123,10 @@ class Model:
         if job is None or any(SUSPECT <= page.deaths < PROOF for page in mine):
             return []
         found = [page for page in job.pages if page.pending][:most]
+        # what was held or stashed while the rules changed is judged now
+        for page in found:
+            page.state = "SKIPPED" if page.number in job.skips else page.state
+        found = [page for page in found if page.pending]
         wary = [page for page in found if SUSPECT <= page.deaths < PROOF]
         if wary:
             found = [page for page in found if page not in wary] if mine else wary[:1]
@@ -147,7 +153,7 @@ class Model:
     def finish(self, job: Job, page: Page, how: str, links: list[int]) -> None:
         page.holder, page.deaths = None, 0
         if how == "refused":
-            page.state = "SKIPPED"
+            page.state, page.refused = "SKIPPED", True
             return
         page.state, page.tried = "READY", page.tried + 1
         page.left = 0 if how == "done" else max(1, page.left - 1)
