@@ -2,8 +2,7 @@
 
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
-    │   ├── BusyError         another run holds the directory
-    │   └── NotYetError       an option that a later version brings
+    │   └── BusyError         another run holds the directory
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
@@ -22,7 +21,6 @@ __all__ = [
     "BusyError",
     "DiskFullError",
     "MunimentError",
-    "NotYetError",
     "ProcessError",
     "ProtocolError",
     "StoppedError",
@@ -46,10 +44,6 @@ class UsageError(MunimentError):
 
 class BusyError(UsageError):
     """Another run holds the output directory."""
-
-
-class NotYetError(UsageError):
-    """An option of the contract that this version does not carry out yet."""
 
 
 class ArchiveError(MunimentError):

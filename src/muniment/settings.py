@@ -59,8 +59,6 @@ class Option(Struct, frozen=True):
     """`fixed`: a resumed run must give the same value."""
     live: bool = False
     """`muniment set` may change it while the crawl runs."""
-    later: bool = False
-    """Parsed, but answered with "not yet" when given."""
     only: Command | None = None
     """The one command that takes it; both without."""
     fetch: Any = UNSET

@@ -16,7 +16,7 @@ from muniment.cli.inspect import inspect
 from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
-from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, defaults, options
+from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, defaults
 
 # The contract's table: flags, the setting, its default for `crawl`.
 CONTRACT = {
@@ -138,6 +138,5 @@ def uses() -> set[str]:
     }
 
 
-def test_every_setting_is_used_or_for_later():
-    later = {name for name, _, _, option in options() if option.later}
-    assert set(Settings.__struct_fields__) - uses() <= later
+def test_every_setting_is_used():
+    assert set(Settings.__struct_fields__) <= uses()

@@ -103,7 +103,7 @@ def test_the_tree_of_errors_is_as_drawn():
 def test_exit_codes_of_errors_are_the_contracts():
     codes = {name: getattr(errors, name).exit_code for name in errors.__all__}
     assert codes == {
-        "MunimentError": 1, "UsageError": 2, "BusyError": 2, "NotYetError": 2, "ArchiveError": 1, "DiskFullError": 3,
+        "MunimentError": 1, "UsageError": 2, "BusyError": 2, "ArchiveError": 1, "DiskFullError": 3,
         "TrackerError": 1, "TrackerLostError": 3, "ProcessError": 1, "ProtocolError": 1, "StoppedError": 3,
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from msgspec import structs
 
-from muniment.errors import NotYetError, UsageError
+from muniment.errors import UsageError
 from muniment.rules.given_headers import parse_agent, parse_header
 from muniment.settings import (
     Command,
@@ -84,7 +84,7 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
     flags = list(option.flags)
     kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) not in {tuple, Literal} else [kind]
     plain = kinds[0] if kinds else kind
-    text = option.help + (" [not yet]" if option.later else "")
+    text = option.help
     if plain is bool:
         if option.off:
             flags[0] = f"{flags[0]}/{option.off}"
@@ -116,14 +116,11 @@ def _shown(default: Any) -> str:
 
 
 def read_settings(command: Command, given: dict[str, Any]) -> Settings:
-    """The settings of a command line; raises NotYetError for options that a later version carries out."""
+    """The settings of a command line."""
     values = {}
-    for name, _, default, option in options(command):
+    for name, _, _, _ in options(command):
         value = given.get(name)
         if value is None or value == ():
             continue
-        # what is not carried out may be turned off, and the value that is in force may be named
-        if option.later and value is not False and (value is True or value != default):
-            raise NotYetError(f"{option.flags[0]} is not carried out yet by this version")
         values[name] = value
     return structs.replace(defaults(command), **values)

@@ -7,8 +7,7 @@ import pytest
 
 from muniment.cli import main
 from muniment.cli.options import read_settings, setting_options
-from muniment.errors import NotYetError
-from muniment.settings import Command, DelayRange, Settings, defaults, options
+from muniment.settings import Command, DelayRange, Settings, defaults
 
 
 def settings_of(*arguments: str, of: Command = "crawl") -> Settings:
@@ -66,17 +65,6 @@ def test_nothing_given_is_the_defaults():
 )
 def test_options_become_settings(arguments, field, value):
     assert getattr(settings_of(*arguments), field) == value
-
-
-LATER = [option.flags[0] for _, _, _, option in options() if option.later]
-
-
-@pytest.mark.parametrize("flag", LATER)
-def test_options_of_a_later_version_say_so(flag):
-    kind, option = next((kind, option) for _, kind, _, option in options() if option.flags[0] == flag)
-    with pytest.raises(NotYetError) as caught:
-        settings_of(*([flag] if kind is bool else [flag, "x"]), of=option.only or "crawl")
-    assert flag in str(caught.value)
 
 
 @pytest.mark.parametrize(
