@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -39,28 +40,30 @@ def _fuzz(target: str, seconds: int) -> int:
     for seed in import_module(f"fuzz.{target}").SEEDS:
         (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
     before = set(crashes.iterdir())
-    command = [
-        sys.executable,
-        "-m",
-        "fuzz.one",
-        target,
-        str(corpus),
-        f"-max_total_time={seconds}",
-        f"-timeout={LONGEST_S}",
-    ]
-    command += [f"-max_len={MOST_BYTES}", f"-artifact_prefix={crashes}/", "-print_final_stats=1", "-rss_limit_mb=2048"]
-    errors, code, cpu_seconds = _run(command)
-    found = sorted(path.name for path in set(crashes.iterdir()) - before if not _was_only_slow(target, path))
-    stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", errors))
-    runs, slowest = stats.get("number_of_executed_units", "?"), stats.get("slowest_unit_time_sec", "?")
-    failed = len(found)
-    if code and not set(crashes.iterdir()) - before:
-        failed = 1  # it did not even begin
-    spent = f"{runs} runs in {cpu_seconds:.0f} s of CPU"
-    print(f"{target}: {spent}, {failed} crashes, slowest input {slowest} s", flush=True)
+    end, runs, cpu_seconds, slowest = time.monotonic() + seconds, 0, 0.0, 0
+    while (left := end - time.monotonic()) >= 1:
+        errors, code, spent = _run(_command(target, corpus, crashes, int(left)))
+        stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", errors))
+        runs += int(stats.get("number_of_executed_units", 0))
+        slowest = max(slowest, int(stats.get("slowest_unit_time_sec", 0)))
+        cpu_seconds += spent
+        fresh = set(crashes.iterdir()) - before
+        found = sorted(path.name for path in fresh if not _was_only_slow(target, path))
+        if found or not code or not fresh:
+            break
+        for path in fresh:  # the machine stood still for a while, which is no reason to end early
+            path.unlink()
+    failed = len(found) or int(code != 0 and not fresh)  # the latter did not even begin
+    print(f"{target}: {runs} runs in {cpu_seconds:.0f} s of CPU, {failed} crashes, slowest input {slowest} s", flush=True)
     if failed:
         print(errors[-3000:], *(f"kept: {crashes / name}" for name in found), sep="\n", flush=True)
     return failed
+
+
+def _command(target: str, corpus: Path, crashes: Path, seconds: int) -> list[str]:
+    limits = [f"-max_total_time={seconds}", f"-timeout={LONGEST_S}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
+    kept = [f"-artifact_prefix={crashes}/", "-print_final_stats=1"]
+    return [sys.executable, "-m", "fuzz.one", target, str(corpus), *limits, *kept]
 
 
 def _run(command: list[str]) -> tuple[str, int, float]:
