@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import os
 import re
 import subprocess
@@ -41,8 +42,8 @@ def _fuzz(target: str, seconds: int) -> int:
         (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
     before = set(crashes.iterdir())
     end, runs, cpu_seconds, slowest = time.monotonic() + seconds, 0, 0.0, 0
-    while (left := end - time.monotonic()) >= 1:
-        errors, code, spent = _run(_command(target, corpus, crashes, int(left)))
+    while (left := math.ceil(end - time.monotonic())) > 0:
+        errors, code, spent = _run(_command(target, corpus, crashes, left))
         stats = dict(re.findall(r"stat::(\w+):\s+(\d+)", errors))
         runs += int(stats.get("number_of_executed_units", 0))
         slowest = max(slowest, int(stats.get("slowest_unit_time_sec", 0)))
