@@ -19,7 +19,7 @@ from multiprocessing import get_context
 
 from turbohtml import parse, tokenize
 
-from muniment.extract import extract
+from muniment.extract.links import extract
 
 try:
     from selectolax.lexbor import LexborHTMLParser

@@ -55,7 +55,9 @@ def _fuzz(target: str, seconds: int) -> int:
         for path in fresh:  # the machine stood still for a while, which is no reason to end early
             path.unlink()
     failed = len(found) or int(code != 0 and not fresh)  # the latter did not even begin
-    print(f"{target}: {runs} runs in {cpu_seconds:.0f} s of CPU, {failed} crashes, slowest input {slowest} s", flush=True)
+    print(
+        f"{target}: {runs} runs in {cpu_seconds:.0f} s of CPU, {failed} crashes, slowest input {slowest} s", flush=True
+    )
     if failed:
         print(errors[-3000:], *(f"kept: {crashes / name}" for name in found), sep="\n", flush=True)
     return failed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from muniment.extract import extract
 from muniment.extract.found import cleaned
+from muniment.extract.links import extract
 from muniment.model.link import FoundAs
 from muniment.model.url import resolve
 

@@ -18,7 +18,8 @@ from muniment.crawl.channel import Channel
 from muniment.crawl.info import warc_info
 from muniment.crawl.worker import Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError
-from muniment.fetch import Client, FetchConfig
+from muniment.fetch.client import Client
+from muniment.fetch.config import FetchConfig
 from muniment.procs.launch import OUT_OF_MEMORY, die_with_parent, inherited_channel, most_descriptors
 from muniment.rules.agents import agent_text
 from muniment.rules.challenges import Account

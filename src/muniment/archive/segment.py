@@ -16,7 +16,14 @@ from muniment.archive import records
 from muniment.archive.digests import sha1_of
 from muniment.archive.durable import GrowingFile, archive_error, sync_directory
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
-from muniment.archive.members import deflate_member, store_member, stores, stream_deflated, stream_stored
+from muniment.archive.members import (
+    deflate_member,
+    deflate_quickly,
+    store_member,
+    stores,
+    stream_deflated,
+    stream_stored,
+)
 from muniment.archive.records import RECORD_END, Event, WarcInfo
 from muniment.archive.rows import failure_row, record_row
 from muniment.clock import new_record_urn, now_us
@@ -169,9 +176,9 @@ class Segment:
             record_type = "response"
             self._write_response(exchange, event, urn)
         place = (self.name, offset, self._warc.length - offset)
-        self._append(deflate_member(records.request_record(event, new_record_urn(), urn, exchange.request)))
+        self._append(deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request)))
         if block := records.metadata_block(context, exchange.duration_ms):
-            self._append(deflate_member(records.metadata_record(event, new_record_urn(), urn, block)))
+            self._append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, block)))
         return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
 
     def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:

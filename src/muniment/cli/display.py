@@ -9,10 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+import click
 
 from muniment.cli.wording import counted
 from muniment.crawl.progress import Snapshot, Summary
@@ -20,7 +17,6 @@ from muniment.model.trouble import Trouble
 
 __all__ = [
     "LineDisplay",
-    "LiveDisplay",
     "SilentDisplay",
     "chosen",
     "duration_text",
@@ -54,41 +50,26 @@ class SilentDisplay:
 
 def chosen(*, quiet: bool) -> SilentDisplay:
     """The display that fits where standard error goes."""
-    return SilentDisplay() if quiet else LiveDisplay() if sys.stderr.isatty() else LineDisplay()
+    if quiet:
+        return SilentDisplay()
+    if not sys.stderr.isatty():
+        return LineDisplay()
+    from muniment.cli.panel import LiveDisplay  # noqa: PLC0415  (what draws it takes a while to load)
+
+    return LiveDisplay()
 
 
 class LineDisplay(SilentDisplay):
     """A line every ten seconds, for logs."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._next = _LINE_EVERY_S
 
     def show(self, snapshot: Snapshot) -> None:
         """Print a line when one is due."""
         if snapshot.elapsed_s >= self._next:
             self._next = snapshot.elapsed_s + _LINE_EVERY_S
-            self._console.print(_line(snapshot), markup=False)
-
-
-class LiveDisplay(SilentDisplay):
-    """A panel that is redrawn in place."""
-
-    def __init__(self) -> None:
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw the crawl as it is now."""
-        self._live.update(_panel(snapshot), refresh=True)
+            click.echo(_line(snapshot), err=True)
 
 
 def _line(now: Snapshot) -> str:
@@ -97,31 +78,6 @@ def _line(now: Snapshot) -> str:
         f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
         f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{note}"
     )
-
-
-def _panel(now: Snapshot) -> RenderableType:
-    head = Table.grid(padding=(0, 3))
-    head.add_row(
-        Text(f"{now.captured:,} done", style="bold green"),
-        Text(f"{now.queued:,} queued", style="bold"),
-        Text(f"{now.failed:,} failed", style="bold red" if now.failed else "dim"),
-        Text(f"{now.pages_per_s:,.0f} pages/s"),
-        Text(f"{size_text(now.bytes_per_s)}/s"),
-        Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
-        Text(counted(now.workers, "worker"), style="dim"),
-        Text(duration_text(now.elapsed_s), style="dim"),
-    )
-    rows: list[RenderableType] = [head]
-    if now.note:
-        rows.append(Text(now.note, style="bold yellow"))
-    if now.slow_hosts:
-        slow = ", ".join(f"{host} {ms:,} ms" for host, ms in now.slow_hosts)
-        rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))
-    for status, url in now.last_urls:
-        style = "green" if 200 <= status < 300 else "yellow" if 300 <= status < 400 else "red"
-        rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
-    rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
-    return Group(*rows)
 
 
 def size_text(size: float) -> str:
@@ -161,13 +117,12 @@ def _hosts(count: int) -> str:
 
 def tell_summary(summary: Summary, out: Path, start: str) -> None:
     """The end of a run: what was captured, and what to do next."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
-        console.print(f"Nothing could be captured. Why: {why}", markup=False)
+        click.echo(f"Nothing could be captured. Why: {why}", err=True)
         for line in _list_lines(summary):
-            console.print(line, markup=False)
+            click.echo(line, err=True)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
@@ -188,7 +143,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     else:
         lines.append("To resume, give the same command again.")
     for line in lines:
-        console.print(line, markup=False)
+        click.echo(line, err=True)
 
 
 def _list_lines(summary: Summary) -> list[str]:

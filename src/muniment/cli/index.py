@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -14,6 +15,9 @@ from muniment.archive.walk import open_names, walk_and_seal
 from muniment.procs.launch import INDEX_NOW, WALK_NOW, die_with_parent
 
 __all__ = ["index"]
+
+_WALKERS = 2
+"""Checksums let go of the interpreter's lock, and at the end of a run the cores have nothing else to do."""
 
 
 @click.command(hidden=True)
@@ -41,6 +45,8 @@ def index(out: Path, name: str | None) -> int:
 
 def _walk(out: Path, parts: Path, names: list[str]) -> bool:
     """Walk and seal files and say which are damaged; whether any is."""
-    damaged = [damage for name in names if (damage := walk_and_seal(out, parts, name))]
+    with ThreadPoolExecutor(_WALKERS) as walkers:
+        found = walkers.map(lambda name: walk_and_seal(out, parts, name), names)
+        damaged = [damage for damage in found if damage]
     click.echo(msgspec.json.encode(damaged))
     return bool(damaged)

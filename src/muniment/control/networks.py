@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muniment.fetch import address_class
-from muniment.fetch.dns import Resolver
-from muniment.fetch.proxy import resolved_here
+from muniment.fetch.addresses import address_class
+from muniment.fetch.dns import Resolver, resolved_here
 from muniment.model.failure import Failure
 from muniment.model.url import host_of
 from muniment.rules.proxies import ProxyRule, proxy_for

@@ -46,6 +46,7 @@ class Shelf:
         """`index` begins with the full file of a name, or makes ready to join the whole index for an empty one."""
         self._out, self._parts, self._prefix, self._info, self._index = out, out / "parts", prefix, info, index
         self._join: Indexing | None = None
+        self._ending = False
         self._free: list[int] = []
         self._next = 0
         self._full: deque[str] = deque()
@@ -85,12 +86,12 @@ class Shelf:
     def ended(self, name: str) -> None:
         """A worker has ended a file: walk and seal it and turn its row journal into an index part, beside the crawl."""
         self._full.append(name)
-        if self._join is None and (self._walking is None or self._walking.done()):
+        if not self._ending and (self._walking is None or self._walking.done()):
             self._walking = asyncio.ensure_future(self._walk_full())
 
     async def _walk_full(self) -> None:
         """One file after the other: such a process is large, and has time."""
-        while self._full and self._join is None:
+        while self._full and not self._ending:
             name = self._full.popleft()
             try:
                 said = await (await self._index(name)).done()
@@ -125,7 +126,11 @@ class Shelf:
         self._give_back(name)
 
     async def prepare(self) -> None:
-        """Begin what the end will need, which takes a while by itself: call it when the workers are told to end."""
+        """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
+
+        Files that end from here on are left to it: a process for one of them would need the same while.
+        """
+        self._ending = True
         with suppress(ArchiveError):  # there is another try when it is needed
             self._join = await self._index("")
 

@@ -1,7 +1,1 @@
 """Links out of documents: bytes in, references out, with no IO, no await and no clock."""
-
-from __future__ import annotations
-
-from muniment.extract.links import Extracted, extract
-
-__all__ = ["Extracted", "extract"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import aiohappyeyeballs
 
@@ -12,10 +14,12 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.connection import Connection
 from muniment.fetch.dns import Resolver
 from muniment.fetch.faults import connect_failure
-from muniment.fetch.proxy import ProxyDialer
 from muniment.fetch.tls import make_context
 from muniment.model.failure import Failure
 from muniment.rules.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from muniment.fetch.proxy import ProxyDialer
 
 __all__ = ["Connector", "dial"]
 
@@ -55,7 +59,7 @@ class Connector:
         self._context = self._make_context() if config.ca_file else None
         self._proxies = config.proxies
         urls = {rule.url for rule in config.proxies if rule.url}
-        self._dialers = {url: ProxyDialer(url, self._resolver) for url in urls}
+        self._dialers = _dialers(urls, self._resolver) if urls else {}
 
     async def open(self, connection: Connection) -> Failure | None:
         """Connect `connection` to its origin; says why when that fails."""
@@ -129,3 +133,9 @@ class Connector:
             if not connection.opened:
                 sock.close()
             raise
+
+
+def _dialers(urls: Iterable[str], resolver: Resolver) -> dict[str, ProxyDialer]:
+    from muniment.fetch.proxy import ProxyDialer  # noqa: PLC0415  (few have a proxy, and its library is long to load)
+
+    return {url: ProxyDialer(url, resolver) for url in urls}

@@ -13,13 +13,15 @@ from muniment.clock import monotonic
 from muniment.fetch.addresses import address_class
 from muniment.model.failure import NO_NAME_SERVER, Failure
 
-__all__ = ["MAX_TTL", "MIN_TTL", "NEGATIVE_TTL", "Resolver", "literal_address"]
+__all__ = ["MAX_TTL", "MIN_TTL", "NAMES_STAY", "NEGATIVE_TTL", "Resolver", "literal_address", "resolved_here"]
 
 MIN_TTL = 60.0
 """Seconds that an answer is kept at least: some servers say 0, which would mean a query per connection."""
 MAX_TTL = 3600.0
 NEGATIVE_TTL = 5.0
 """Seconds that a failure is kept, so that many pages of one dead host make few queries."""
+NAMES_STAY = ("socks4", "socks5")
+"""Proxies that are told addresses, and no names."""
 _MAX_NAMES = 50_000
 _SILENT = aiodns.error.ARES_ETIMEOUT
 """No server answered in time, which is the same for a name whose own servers are down."""
@@ -40,6 +42,17 @@ def literal_address(host: str) -> str:
         return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
         return ""
+
+
+def resolved_here(proxy: str, host: str) -> bool:
+    """Whether this machine finds a host's address, and not the proxy of that URL or scheme."""
+    stay = proxy.partition(":")[0] in ("", *NAMES_STAY)
+    return stay or bool(literal_address(host)) or _is_local_name(host)
+
+
+def _is_local_name(host: str) -> bool:
+    name = host.lower().rstrip(".")
+    return name == "localhost" or name.endswith(".localhost")
 
 
 class Resolver:

@@ -7,11 +7,9 @@ import os
 import re
 import ssl
 
-from python_socks import ProxyError
-
 from muniment.model.failure import NO_ROOM, Failure, FailureCode
 
-__all__ = ["connect_failure", "disk_failure", "proxy_failure"]
+__all__ = ["connect_failure", "disk_failure"]
 
 _ERRNO_CODES: dict[int, FailureCode] = {
     errno.ECONNREFUSED: "refused",
@@ -27,14 +25,6 @@ _ERRNO_CODES: dict[int, FailureCode] = {
 }
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-# RFC 1928 §6 for SOCKS5; the numbers of SOCKS4 and of HTTP do not collide with them.
-_PROXY_CODES: dict[int, FailureCode] = {
-    5: "refused",
-    403: "refused",
-    407: "refused",
-    504: "timeout-connect",
-}
 
 
 def connect_failure(error: Exception) -> Failure:
@@ -64,15 +54,6 @@ def _most_telling(text: str) -> int:
     numbers = [int(number) for number in re.findall(r"\[Errno (\d+)\]", text)]
     known = [number for number in _ERRNO_CODES if number in numbers]
     return known[0] if known else numbers[0] if numbers else 0
-
-
-def proxy_failure(error: Exception) -> Failure:
-    """What stopped a proxy from opening a connection for us; never shows the proxy's URL, which may hold a password."""
-    if isinstance(error, ProxyError):
-        code = _PROXY_CODES.get(error.error_code or 0, "unreachable")
-        return Failure(code, f"proxy: {error}")
-    inner = connect_failure(error)
-    return Failure(inner.code, f"proxy: {inner.text}")
 
 
 def disk_failure(error: OSError) -> Failure:

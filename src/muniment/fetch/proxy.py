@@ -12,11 +12,11 @@ from python_socks import ProxyError, ProxyType
 from python_socks.async_.asyncio import Proxy
 
 from muniment.errors import UsageError
-from muniment.fetch.dns import Resolver, literal_address
-from muniment.fetch.faults import proxy_failure
-from muniment.model.failure import Failure
+from muniment.fetch.dns import NAMES_STAY, Resolver, literal_address, resolved_here
+from muniment.fetch.faults import connect_failure
+from muniment.model.failure import Failure, FailureCode
 
-__all__ = ["ProxyDialer", "resolved_here"]
+__all__ = ["ProxyDialer"]
 
 _TYPES = {
     "http": ProxyType.HTTP,
@@ -25,9 +25,15 @@ _TYPES = {
     "socks5": ProxyType.SOCKS5,
     "socks5h": ProxyType.SOCKS5,
 }
-_NAMES_STAY = ("socks4", "socks5")
 _PORTS = {ProxyType.HTTP: 3128}
 _MAX_REPLY = 64 << 10
+# RFC 1928 §6 for SOCKS5; the numbers of SOCKS4 and of HTTP do not collide with them.
+_PROXY_CODES: dict[int, FailureCode] = {
+    5: "refused",
+    403: "refused",
+    407: "refused",
+    504: "timeout-connect",
+}
 _STATUS = re.compile(rb"HTTP/1\.\d[ \t]+(\d\d\d)", re.ASCII)
 
 
@@ -52,7 +58,7 @@ class ProxyDialer:
         self._password = unquote(parts.password or "")
         # With socks5h, socks4a and HTTP the proxy finds the address; what it may reach is then its own decision.
         self._scheme = parts.scheme
-        self._names_go_out = self._scheme not in _NAMES_STAY
+        self._names_go_out = self._scheme not in NAMES_STAY
 
     async def dial(self, host: str, port: int) -> socket.socket | Failure:
         """A socket that is connected to the target, or why there is none. Raises TimeoutError only from outside."""
@@ -69,7 +75,7 @@ class ProxyDialer:
         except TimeoutError:
             raise
         except Exception as error:
-            return proxy_failure(error)
+            return _failure(error)
 
     async def _tunnel(self, target: str, port: int) -> socket.socket:
         if self._kind is ProxyType.HTTP:
@@ -124,12 +130,10 @@ async def _read_reply(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> N
         raise ProxyError(f"answered {status} to CONNECT", error_code=status)
 
 
-def resolved_here(proxy: str, host: str) -> bool:
-    """Whether this machine finds a host's address, and not the proxy of that URL or scheme."""
-    stay = proxy.partition(":")[0] in ("", *_NAMES_STAY)
-    return stay or bool(literal_address(host)) or _is_local_name(host)
-
-
-def _is_local_name(host: str) -> bool:
-    name = host.lower().rstrip(".")
-    return name == "localhost" or name.endswith(".localhost")
+def _failure(error: Exception) -> Failure:
+    """What stopped a proxy from opening a connection for us; never shows the proxy's URL, which may hold a password."""
+    if isinstance(error, ProxyError):
+        code = _PROXY_CODES.get(error.error_code or 0, "unreachable")
+        return Failure(code, f"proxy: {error}")
+    inner = connect_failure(error)
+    return Failure(inner.code, f"proxy: {inner.text}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from muniment.extract import Extracted
 from muniment.extract.found import cleaned
+from muniment.extract.links import Extracted
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.prior import Prior

@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, Dialect, Select, any_, bindparam, column, func, select
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy import ARRAY, Column, Dialect, Select, any_, bindparam, column, func, select
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql import ClauseElement, ColumnElement, visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Delete, Insert, Update
@@ -118,12 +116,16 @@ class Lookup:
 
 
 def _server_dialect() -> Dialect:
+    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg  # noqa: PLC0415  (not for SQLite)
+
     dialect: Dialect = PGDialect_psycopg(paramstyle="format")  # type: ignore[no-untyped-call]
     return dialect
 
 
 def _batched(statement: Insert | Update | Delete, names: Sequence[str]) -> ClauseElement:
     """The statement for all rows at once: what was a value is a column of the rows that the arrays unfold to."""
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415  (a twentieth of a second that SQLite needs not spend)
+
     kinds = _kinds(statement)
     arrays = [bindparam(name, type_=ARRAY(kinds[name])) for name in names]
     told = func.unnest(*arrays).table_valued(*[column(name, kinds[name]) for name in names], name="told")

@@ -46,7 +46,6 @@ sessions = Table(
         "ix_sessions_live",
         "pipeline_id",
         sqlite_where=text("ended_at IS NULL"),
-        postgresql_where=text("ended_at IS NULL"),
         info={"serves": "the session of a pipeline, and those whose lease has run out"},
     ),
     info={"holds": "connections of pipelines, each with the lease of all its claims"},

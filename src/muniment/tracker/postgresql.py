@@ -31,9 +31,14 @@ from muniment.tracker.engine import (
     make_tables,
     patiently,
 )
+from muniment.tracker.pipeline_tables import metadata
 from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
 
 __all__ = ["PostgresDatabase"]
+
+# Said here and not beside `sqlite_where`: that would load SQLAlchemy's dialect for every run.
+for _index in (index for table in metadata.tables.values() for index in table.indexes):
+    _index.dialect_options["postgresql"]["where"] = _index.dialect_options["sqlite"]["where"]
 
 _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)

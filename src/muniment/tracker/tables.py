@@ -108,7 +108,6 @@ jobs = Table(
         "place_id",
         unique=True,
         sqlite_where=_PLACED,
-        postgresql_where=_PLACED,
         info={"serves": "opening: which job of a shared database is that of an output directory?"},
     ),
     info={"holds": "jobs: groups of pages that are archived together"},
@@ -188,7 +187,6 @@ pages = Table(
         "nice",
         "id",
         sqlite_where=_INDEXED,
-        postgresql_where=_INDEXED,
         info={"serves": "claims: pages of a due host, nice then first in first out; counting what is pending"},
     ),
     Index(
@@ -196,7 +194,6 @@ pages = Table(
         "job_id",
         "claim_id",
         sqlite_where=text("state = 'CLAIMED'"),
-        postgresql_where=text("state = 'CLAIMED'"),
         info={"serves": "what a lost session held: its claims are a range of numbers; whether a job has claims"},
     ),
     Index(
@@ -205,7 +202,6 @@ pages = Table(
         "nice",
         "id",
         sqlite_where=text("state = 'STASHED'"),
-        postgresql_where=text("state = 'STASHED'"),
         info={"serves": "taking pages out of the stash, nice then first in first out"},
     ),
     sqlite_with_rowid=False,

@@ -27,7 +27,8 @@ from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
 from muniment.crawl.visitor import Visitor
-from muniment.fetch import Client, FetchConfig
+from muniment.fetch.client import Client
+from muniment.fetch.config import FetchConfig
 from muniment.model.prior import Prior
 from muniment.rules.challenges import Account
 from muniment.settings import DelayRange

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from muniment.fetch import Client, FetchConfig
+from muniment.fetch.client import Client
+from muniment.fetch.config import FetchConfig
 from muniment.model.exchange import Exchange
 from muniment.rules.proxies import proxy_rules
 from muniment.testing.raw_server import Certificate, make_certificate

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.clock import monotonic
-from muniment.fetch import Client
+from muniment.fetch.client import Client
 from muniment.model.exchange import Exchange
 from muniment.testing.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 

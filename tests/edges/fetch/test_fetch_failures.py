@@ -13,7 +13,7 @@ from fetch_servers import failure_code as code
 from fetch_servers import name_server
 
 from muniment.errors import UsageError
-from muniment.fetch import Client
+from muniment.fetch.client import Client
 from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.fetch import Client
+from muniment.fetch.client import Client
 from muniment.model.exchange import Exchange
 from muniment.testing.odd_responses import ODD_RESPONSES, OddResponse, scripts
 from muniment.testing.raw_server import Certificate, RawServer

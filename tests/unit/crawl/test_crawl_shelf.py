@@ -44,3 +44,24 @@ def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, ca
     assert [record.message for record in caplog.records] == [
         "muniment-00000.warc.gz waits for the end of the run to be sealed: killed"
     ]
+
+
+def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def index(name: str) -> Indexing:
+        asked.append(name)
+        await asyncio.sleep(0)  # a process takes its time to start
+        return _Index(name)
+
+    async def run() -> None:
+        shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
+        preparing = asyncio.ensure_future(shelf.prepare())
+        await asyncio.sleep(0)
+        shelf.ended("muniment-00000.warc.gz")
+        await preparing
+        assert await shelf.walk_rest() == []
+        await shelf.finish()
+
+    asyncio.run(run())
+    assert asked == [""]

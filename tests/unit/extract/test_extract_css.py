@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.extract import extract
+from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 
 CASES = [

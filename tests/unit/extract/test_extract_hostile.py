@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract import extract
 from muniment.extract import html as html_module
 from muniment.extract.found import cleaned
+from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 
 URL = "http://a.example/"

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from muniment.extract import extract
+from muniment.extract.links import extract
 from muniment.extract.sitemap import robots_sitemaps
 from muniment.model.link import FoundAs as F
 

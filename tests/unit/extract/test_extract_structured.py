@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from muniment.extract import extract
+from muniment.extract.links import extract
 from muniment.extract.structured import json_ld_links
 from muniment.model.link import FoundAs as F
 

@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from muniment.fetch import FetchConfig, address_class
+from muniment.fetch.addresses import address_class
+from muniment.fetch.config import FetchConfig
 from muniment.fetch.dns import literal_address
 from muniment.fetch.request import Requests, UnsupportedSchemeError
 from muniment.fetch.tls import iana_cipher_name
