@@ -7,7 +7,7 @@ gets a row at a time. PostgreSQL is a round trip away and gets a batch at a time
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -58,8 +58,26 @@ class Prepared:
 
     def __init__(self, statement: ClauseElement, *names: str) -> None:
         self._statement, self._names = statement, names
-        self._sqlite = Compiled(statement, sqlite.dialect(paramstyle="qmark"), names)
-        self.sql, self.plain, self.complete = self._sqlite.sql, self._sqlite.plain, self._sqlite.complete
+
+    @cached_property
+    def _sqlite(self) -> Compiled:
+        # when it is first needed, because a short run needs few of them and each takes about a millisecond
+        return Compiled(self._statement, sqlite.dialect(paramstyle="qmark"), self._names)
+
+    @cached_property
+    def sql(self) -> str:
+        """SQLite's text."""
+        return self._sqlite.sql
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether the values are all that is bound."""
+        return self._sqlite.plain
+
+    @cached_property
+    def complete(self) -> Callable[[Row], Row]:
+        """Puts the statement's constants into a row."""
+        return self._sqlite.complete
 
     @cached_property
     def postgresql(self) -> Compiled:
