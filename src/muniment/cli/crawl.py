@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -16,6 +16,9 @@ from muniment.cli.options import log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import start_urls
 from muniment.settings import redact
+
+if TYPE_CHECKING:
+    from muniment.cli.display import SilentDisplay
 
 __all__ = ["crawl", "fetch"]
 
@@ -58,7 +61,7 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     with begun(request) as run:
         from muniment.cli import display  # noqa: PLC0415  (while the worker imports what it needs)
 
-        with display.chosen(quiet=quiet or as_json) as shown:
+        with _chosen_display(quiet=quiet or as_json) as shown:
             summary = run(shown.show)
     if summary is None:
         if not (quiet or as_json):
@@ -71,6 +74,19 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     elif not quiet:
         display.tell_summary(summary, out, request.urls[0] if request.urls else "")
     return summary.outcome.exit_code
+
+
+def _chosen_display(*, quiet: bool) -> SilentDisplay:
+    """The display that fits where standard error goes."""
+    from muniment.cli import display  # noqa: PLC0415  (while the worker imports what it needs)
+
+    if quiet:
+        return display.SilentDisplay()
+    if not sys.stderr.isatty():
+        return display.LineDisplay()
+    from muniment.cli.panel import LiveDisplay  # noqa: PLC0415  (what draws it takes a while to load)
+
+    return LiveDisplay()
 
 
 def command_line() -> str:

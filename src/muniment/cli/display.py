@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,6 @@ from muniment.model.trouble import Trouble
 __all__ = [
     "LineDisplay",
     "SilentDisplay",
-    "chosen",
     "duration_text",
     "size_text",
     "tell_summary",
@@ -46,17 +44,6 @@ class SilentDisplay:
 
     def show(self, snapshot: Snapshot) -> None:
         """Ignore the snapshot."""
-
-
-def chosen(*, quiet: bool) -> SilentDisplay:
-    """The display that fits where standard error goes."""
-    if quiet:
-        return SilentDisplay()
-    if not sys.stderr.isatty():
-        return LineDisplay()
-    from muniment.cli.panel import LiveDisplay  # noqa: PLC0415  (what draws it takes a while to load)
-
-    return LiveDisplay()
 
 
 class LineDisplay(SilentDisplay):
