@@ -81,7 +81,7 @@ def _run(command: list[str]) -> tuple[str, int, float]:
 
 
 def _was_only_slow(target: str, path: Path) -> bool:
-    """Whether an input that took long by the clock takes little CPU time: then the machine stood still, or was shared."""
+    """Whether an input that took long by the clock takes little CPU time: the machine stood still, or was shared."""
     if path.name.startswith("slow-unit"):
         return True
     if not path.name.startswith("timeout"):
