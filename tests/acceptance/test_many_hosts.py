@@ -14,7 +14,7 @@ from warc_reading import captures
 from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.nginx import Nginx, closed_port
 
-GOOD, SLOW, DEAD, PAGES = 160, 20, 20, 200
+GOOD, SLOW, DEAD, PAGES = 160, 20, 20, 80
 MORE = 1.15
 """How much longer the good hosts may take beside the others."""
 TURNS = 3

@@ -25,7 +25,7 @@ ON_THE_WIRE_S = 0.25
 """What was asked before the bad news had reached every worker."""
 ON_ARRIVAL_S = 0.03
 """How much later than it came a busy machine may note a request."""
-PAGES = 300
+PAGES = 160
 
 
 def links(paths: list[str], times: int = 1) -> str:
@@ -41,7 +41,7 @@ def whole(body: bytes) -> Script:
 def heavy_site(busy: dict[str, Any], **answers: Any) -> GatedSite:
     """A site whose pages cost more to read than to serve, so that workers are added."""
     paths = [f"/p{number}" for number in range(PAGES)]
-    heavy = Answer(links(paths, 12))
+    heavy = Answer(links(paths, 16))
     pages: dict[str, Any] = {"/": links(paths), "/robots.txt": Answer("", 404), **dict.fromkeys(paths, heavy)}
     for path, answer in busy.items():
         pages[path] = [answer, heavy]
@@ -144,7 +144,7 @@ def test_a_wait_is_kept_over_a_resume(muniment: Callable[..., Any], tmp_path: Pa
         wait_until(lambda: events(tmp_path / "out", "pause"), "the pause")
         first.send_signal(how)
         first.communicate()
-        why = json.loads(muniment("why", f"{site.url}p299", "-o", "out", "--json").stdout)
+        why = json.loads(muniment("why", f"{site.url}p150", "-o", "out", "--json").stdout)
         run_muniment(tmp_path, "crawl", site.url, *QUIET, "--workers", 2)
         refused, _ = asked(site, "/p20")
         assert not [at for at in site.times if refused + ON_THE_WIRE_S < at < refused + wait]
