@@ -26,7 +26,7 @@ from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
-from muniment.tracker.tables import pages, relations, repairs
+from muniment.tracker.tables import BY_KEY, pages, relations, repairs
 
 __all__ = ["Admission", "Listed", "Offer", "Parent", "unpack_children"]
 
@@ -42,7 +42,9 @@ _LAST = Prepared(
     "most",
 )
 _BY_KEY = Lookup(
-    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops), pages.c.job_id, pages.c.key
+    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops).with_hint(pages, BY_KEY, "sqlite"),
+    pages.c.job_id,
+    pages.c.key,
 )
 _DRAFT = Lookup(
     select(

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy import ARRAY, Column, Dialect, Select, any_, bindparam, column, func, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.sql import ClauseElement, ColumnElement, visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Delete, Insert, Update
@@ -27,6 +28,18 @@ Row = tuple[Any, ...]
 
 _LARGEST_LOOKUP = 128
 _COPIED = {BigInteger: "int8", Integer: "int4", SmallInteger: "int2", Boolean: "bool", Text: "text"}
+
+
+class _Hinted(SQLiteCompiler):
+    """SQLite's compiler, which leaves hints out, with hints."""
+
+    def get_from_hint_text(self, table: Any, text: str | None) -> str | None:
+        return text
+
+
+class _SqliteDialect(SQLiteDialect_pysqlite):
+    statement_compiler = _Hinted
+    supports_statement_cache = True
 
 
 class Compiled:
@@ -62,7 +75,7 @@ class Prepared:
     @cached_property
     def _sqlite(self) -> Compiled:
         # when it is first needed, because a short run needs few of them and each takes about a millisecond
-        return Compiled(self._statement, sqlite.dialect(paramstyle="qmark"), self._names)
+        return Compiled(self._statement, _SqliteDialect(paramstyle="qmark"), self._names)
 
     @cached_property
     def sql(self) -> str:
@@ -102,7 +115,8 @@ class Prepared:
 class Lookup:
     """A select of the rows whose key is among many, within one job.
 
-    SQLite has it compiled for 1, 2, 4 … 128 keys; PostgreSQL takes all of them as an array.
+    SQLite has it compiled for 1, 2, 4 … 128 keys; PostgreSQL takes all of them as an array. Without statistics SQLite
+    would rather read a whole job than look up three keys in another index than the primary one: name it in a hint.
     """
 
     def __init__(self, statement: Select[Any], job: Column[Any], key: Column[Any]) -> None:

@@ -15,14 +15,14 @@ from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database, Lookup, Prepared, one_transaction
 from muniment.tracker.jobs import reopen
 from muniment.tracker.repair import Repair
-from muniment.tracker.tables import job_sums, pages, payloads
+from muniment.tracker.tables import BY_KEY, job_sums, pages, payloads
 
 __all__ = ["Lost", "wait_again"]
 
 _DONE = Lookup(
-    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted).where(
-        pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
-    ),
+    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted)
+    .with_hint(pages, BY_KEY, "sqlite")
+    .where(pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope),
     pages.c.job_id,
     pages.c.key,
 )

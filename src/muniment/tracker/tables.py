@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import DDL
 
 __all__ = [
+    "BY_KEY",
     "CLAIMED",
     "PENDING",
     "attempts",
@@ -58,6 +59,9 @@ _PENDING = "{0}state = 'READY' AND {0}attempts_remaining > 0 AND {0}in_scope"
 _INDEXED = text(_PENDING.format(""))
 
 _PLACED = text("place_id <> ''")
+
+BY_KEY = "INDEXED BY uq_pages_job_id_key"
+"""SQLite's hint for a look-up of pages by their keys."""
 
 PENDING = text(_PENDING.format("pages."))
 """A page that waits to be claimed; the condition of the index that serves the claim."""

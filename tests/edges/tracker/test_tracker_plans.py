@@ -1,0 +1,61 @@
+"""How SQLite, which has no statistics, finds the rows of a batch: by their keys, in a job of any size."""
+
+from __future__ import annotations
+
+import pkgutil
+import sqlite3
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+import muniment.tracker
+from muniment.tracker.dialects import Lookup, Prepared
+from muniment.tracker.sqlite import SqliteDatabase
+
+KEYS = [1, 2, 4, 8, 128]
+
+
+def statements(kind: type) -> Iterator[tuple[str, object]]:
+    for module in pkgutil.iter_modules(muniment.tracker.__path__):
+        if module.ispkg:
+            continue
+        for name, value in vars(import_module(f"muniment.tracker.{module.name}")).items():
+            if isinstance(value, kind):
+                yield f"{module.name}.{name}", value
+
+
+LOOKUPS = dict(statements(Lookup))
+CHANGES = {name: prepared for name, prepared in statements(Prepared) if isinstance(prepared, Prepared)}
+
+
+@pytest.fixture(scope="module")
+def tracker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    path = tmp_path_factory.mktemp("plans") / "tracker.sqlite"
+    SqliteDatabase.open(path).close()
+    connection = sqlite3.connect(path)
+    yield connection
+    connection.close()
+
+
+def plan(tracker: sqlite3.Connection, sql: str) -> list[str]:
+    rows = tracker.execute(f"EXPLAIN QUERY PLAN {sql}", [1] * sql.count("?"))
+    return [row[3] for row in rows if not row[3].startswith("USE TEMP")]
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.parametrize("count", KEYS)
+def test_each_key_of_a_lookup_is_sought(tracker: sqlite3.Connection, name: str, count: int) -> None:
+    lookup = LOOKUPS[name]
+    assert isinstance(lookup, Lookup)
+    [(prepared, _)] = lookup.batches(1, list(range(count)))
+    first, *_ = plan(tracker, prepared.sql)
+    assert first.startswith("SEARCH"), first
+    assert "(job_id=? AND " in first, first
+
+
+def test_a_change_of_a_row_seeks_it(tracker: sqlite3.Connection) -> None:
+    for name, prepared in CHANGES.items():
+        if prepared.sql.startswith(("UPDATE", "DELETE")):
+            for step in plan(tracker, prepared.sql):
+                assert step.startswith("SEARCH"), f"{name}: {step}"
