@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from muniment.archive.check_file import Checker, Fault, Read, Stretch
-from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdJudge, Place
+from muniment.archive.check_chain import Chain
+from muniment.archive.check_faults import Fault, FaultList
+from muniment.archive.check_file import Checker, Read, Stretch
+from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, Place
 from muniment.archive.check_pool import Pool
+from muniment.archive.check_seam import OTHER_DATE, Seam
 from muniment.archive.damaged import half_aside
-from muniment.archive.inflate import next_record
 from muniment.archive.journal import PARTS, journal_path, journalled_length
 from muniment.archive.segment import OPEN_SUFFIX
 
@@ -26,14 +28,14 @@ __all__ = ["Checked", "Fault", "Torn", "check", "is_own"]
 
 _WORTH_PROCESSES = 16 << 20
 """Below so many bytes a directory is checked before other processes have started."""
-_SMALLEST, _LARGEST = 4 << 20, 32 << 20
+_SMALLEST, _LARGEST = 2 << 20, 8 << 20
 """Bytes of a stretch: small enough that all processes end at nearly the same time."""
+_MOST_WAITING = 32
+"""Stretches that are read and wait for one before them: what they hold is in memory."""
+_BEYOND = 1 << 62
 _OF_RUN = ("captures.parquet", "crawl.jsonl", "tracker.sqlite", PARTS)
 """What tells a directory of Muniment from other WARC files."""
 _FIELDS = {CONCURRENT_TO: "warc-concurrent-to", REFERS_TO: "warc-refers-to", WARCINFO_ID: "warc-warcinfo-id"}
-
-
-_MOST_FAULTS = 1000
 _NO_JOURNAL = "still open, and its row journal is missing or gone: muniment check --repair keeps its whole records"
 
 
@@ -107,37 +109,31 @@ class _Faults:
     """The faults so far, of each file no more than are of use."""
 
     def __init__(self) -> None:
-        self._listed: defaultdict[str, list[Fault]] = defaultdict(list)
-        self._more: Counter[str] = Counter()
+        self._files: defaultdict[str, FaultList] = defaultdict(FaultList)
 
     def add(self, faults: Iterable[Fault]) -> None:
         for fault in faults:
-            listed = self._listed[fault.file]
-            if len(listed) < _MOST_FAULTS:
-                listed.append(fault)
-            else:
-                self._more[fault.file] += 1
+            self._files[fault.file].add(fault)
 
-    def uncounted(self, file: str, count: int) -> None:
-        self._more[file] += count
+    def add_more(self, file: str, count: int) -> None:
+        if count:
+            self._files[file].add_more(count)
 
     def sorted(self) -> tuple[Fault, ...]:
-        listed = [fault for faults in self._listed.values() for fault in faults]
-        listed += [
-            Fault(file, -1, "more", f"{count} more faults in this file") for file, count in self._more.items() if count
-        ]
-        return tuple(sorted(listed, key=lambda fault: (fault.file, fault.offset)))
+        found: list[Fault] = []
+        for file, faults in sorted(self._files.items()):
+            listed = faults.listed()
+            if count := faults.more():
+                found.append(Fault(file, -1, "more", f"{count} more faults in this file"))
+            found += listed
+        return tuple(found)
 
 
-class _Parts:
-    """What the stretches of one file gave so far."""
+class _Progress(Struct):
+    """How far the check of one file has come."""
 
-    def __init__(self) -> None:
-        self.covered = 0
-        self.broken = False
-        """A stretch did not end where the next one begins: that was no record's beginning."""
-        self.reads: list[Read] = []
-        self.faults: list[Fault] = []
+    chain: Chain
+    seam: Seam
 
 
 class _Checking:
@@ -149,7 +145,7 @@ class _Checking:
         self.torn: list[Torn] = []
         self.index: Index
         self._out, self._files, self._judge, self._own = out, files, judge, own
-        self._parts: defaultdict[int, _Parts] = defaultdict(_Parts)
+        self._progress: dict[int, _Progress] = {}
         self._again: deque[Stretch] = deque()
         self._first: Iterator[Stretch] = iter(())
 
@@ -174,46 +170,50 @@ class _Checking:
         self.index = Index(self._out)
 
     def _next(self) -> Stretch | None:
-        return self._again.popleft() if self._again else next(self._first, None)
+        if self._again:
+            return self._again.popleft()
+        if sum(progress.chain.waiting for progress in self._progress.values()) >= _MOST_WAITING:
+            return None
+        return next(self._first, None)
 
     def _stretches(self, size: int) -> Iterator[Stretch]:
         for number, file in enumerate(self._files):
-            start = 0
-            while start < file.limit:
-                end = (
-                    next_record(Path(file.path), start + size, file.limit) if start + size < file.limit else file.limit
-                )
-                yield self._stretch(number, start, end)
-                start = end
-
-    def _stretch(self, number: int, start: int, end: int) -> Stretch:
-        file = self._files[number]
-        return Stretch(number, file.name, file.path, start, end, file.limit, self._own)
+            if file.limit > 0:
+                whole = Stretch(number, file.name, file.path, 0, file.limit, file.limit, self._own)
+                chain = Chain(whole, size)
+                self._progress[number] = _Progress(chain, Seam())
+                yield from chain.stretches()
 
     def _take(self, stretch: Stretch, read: Read) -> None:
-        parts = self._parts[stretch.number]
-        parts.faults += read.faults
-        if self.index.exists:
-            parts.faults += self.index.compare(stretch.name, stretch.start, stretch.end, read.found)
-        parts.reads.append(structs.replace(read, faults=[], found=[]))
-        parts.covered += stretch.end - stretch.start
-        whole = stretch.end - stretch.start == stretch.limit
-        parts.broken = parts.broken or (read.end != stretch.end and not whole)
-        if parts.covered == stretch.limit:
-            del self._parts[stretch.number]
-            if parts.broken:
-                self._again.append(self._stretch(stretch.number, 0, stretch.limit))
-            else:
-                self._accept(stretch.name, parts)
+        progress = self._progress.get(stretch.number)
+        if progress is None:
+            return
+        for start, taken in progress.chain.take(stretch, read):
+            self._accept(self._files[stretch.number], start, taken)
+            self._join(stretch, progress.seam, taken)
+        if progress.chain.again is not None:
+            self._again.append(progress.chain.again)
+            progress.chain.again = None
+        if progress.chain.done:
+            del self._progress[stretch.number]
 
-    def _accept(self, name: str, parts: _Parts) -> None:
-        self.faults.add(parts.faults)
-        for read in parts.reads:
-            self.records += read.records
-            self.faults.uncounted(name, read.uncounted)
-            self._judge.add(read.ids)
-            if read.torn >= 0:
-                self.torn.append(Torn(name, read.torn))
+    def _accept(self, file: _File, start: int, read: Read) -> None:
+        self.records += read.records
+        self.faults.add(read.faults)
+        self.faults.add_more(file.name, read.more)
+        if self.index.exists:
+            # beside a run, rows come in behind the end
+            end = read.end if read.end < file.limit or file.open else _BEYOND
+            self.faults.add(self.index.compare(file.name, start, end, read.found))
+        self._judge.add(read.ids)
+        if read.torn >= 0:
+            self.torn.append(Torn(file.name, read.torn))
+
+    def _join(self, stretch: Stretch, seam: Seam, read: Read) -> None:
+        ids = IdHeaps(stretch.number)
+        differ = seam.join(read.early, read.near, read.warcinfo, ids)
+        self.faults.add(Fault(stretch.name, offset, "field", OTHER_DATE) for offset in differ)
+        self._judge.add(ids.packed())
 
     def judge_ids(self) -> None:
         """Once all files are read: names that two records have, and names that none has."""

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.archive.check_faults import Fault, FaultList
 from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
+from muniment.archive.check_seam import NEAR, OTHER_DATE, Early, Near, date_near
 from muniment.archive.digests import sha1_hex
 from muniment.archive.grammar import RecordHeader, parse_header, violations
 from muniment.archive.inflate import DamageError, MemberReader, next_record
 from muniment.archive.payload import HttpBlock, PlainBlock, RequestBlock
+from muniment.archive.usual import UsualHeader, usual_header
 
-__all__ = ["Checker", "Fault", "Found", "Read", "Stretch"]
+__all__ = ["Checker", "Found", "Read", "Stretch"]
 
 _HEADER_END = b"\r\n\r\n"
 _MOST_HEADER = 1 << 20
 _TRAILER = b"\r\n\r\n"
-_MOST_FAULTS = 1000
-"""A file with more is broken as a whole; the rest is counted, not listed."""
-_NEAR = 8
-"""A record mostly names one of so many before it."""
 _WHOLE = frozenset({"resource", "conversion"})
 """Records whose payload is their block (WARC 1.1 §6.4, §6.8), unless that is an HTTP message."""
-
-
-class Fault(Struct, frozen=True):
-    """One thing that is wrong, and where."""
-
-    file: str
-    offset: int
-    """Of the gzip member within the file; -1 when the fault has no place in it."""
-    code: str
-    """docs/check.md lists them."""
-    text: str
 
 
 class Stretch(Struct, frozen=True):
@@ -74,15 +62,21 @@ class Read(Struct, frozen=True):
     """What a stretch was found to hold."""
 
     end: int
-    """Where its last member ended."""
+    """Where its last member ended; the end of what counts when the rest cannot be read."""
     records: int
     faults: list[Fault]
-    uncounted: int
-    """Faults beyond those that are listed."""
+    more: int
+    """Faults behind those that are listed."""
     torn: int
     """Where the file's unfinished end begins, after which no record was found; -1 without one."""
     found: list[Found]
     ids: list[bytes]
+    early: list[Early]
+    """Names whose records may lie before the stretch."""
+    near: list[Near]
+    """The last records, for the stretch behind it."""
+    warcinfo: str
+    """The last Warcinfo-ID; empty without any."""
 
 
 class Checker:
@@ -91,14 +85,14 @@ class Checker:
     def __init__(self, stretch: Stretch) -> None:
         self._stretch = stretch
         self._records = 0
-        self._faults: list[Fault] = []
-        self._uncounted = 0
+        self._faults = FaultList()
         self._torn = -1
         self._found: list[Found] = []
         self._ids = IdHeaps(stretch.number)
-        self._near: deque[str] = deque(maxlen=_NEAR)
-        self._dates: deque[str] = deque(maxlen=_NEAR)
-        self._info = ""
+        self._early: list[Early] = []
+        self._named = 0
+        self._near: deque[Near] = deque(maxlen=NEAR)
+        self._warcinfo = ""
 
     def run(self) -> Read:
         """Read the stretch to its end, past damage where a record can be found behind it."""
@@ -114,12 +108,25 @@ class Checker:
                 except DamageError as error:
                     reader.position = self._past_damage(offset, error)
         except OSError as error:
-            self._fault(reader.position, "gzip", f"cannot be read: {error.strerror}; the rest was not checked")
+            self._fault(offset, "gzip", f"cannot be read: {error.strerror}; the rest was not checked")
+            reader.position = stretch.limit
         finally:
             reader.close()
-        ids = self._ids.packed()
-        end = reader.position
-        return Read(end, self._records, self._faults, self._uncounted, self._torn, self._found, ids)
+        return self._read(reader.position)
+
+    def _read(self, end: int) -> Read:
+        return Read(
+            end,
+            self._records,
+            self._faults.listed(),
+            self._faults.more(),
+            self._torn,
+            self._found,
+            self._ids.packed(),
+            self._early,
+            list(self._near),
+            self._warcinfo,
+        )
 
     def _past_damage(self, offset: int, error: DamageError) -> int:
         stretch = self._stretch
@@ -132,13 +139,13 @@ class Checker:
         return there
 
     def _fault(self, offset: int, code: str, text: str) -> None:
-        if len(self._faults) < _MOST_FAULTS:
-            self._faults.append(Fault(self._stretch.name, offset, code, text))
-        else:
-            self._uncounted += 1
+        self._faults.add(Fault(self._stretch.name, offset, code, text))
 
     def _member(self, reader: MemberReader, offset: int) -> None:
-        pieces = reader.pieces()
+        data = reader.whole()
+        if data is not None and self._usual(data, offset, reader.position - offset):
+            return
+        pieces = reader.pieces() if data is None else iter((data,))
         try:
             header, block = self._record(pieces, offset)
         except _SpoiltError as error:
@@ -152,6 +159,30 @@ class Checker:
         if isinstance(block, HttpBlock):
             self._note(header, block, offset, reader.position - offset)
 
+    def _usual(self, data: bytes, offset: int, length: int) -> bool:
+        """Judge a member as nearly all are; False for another one, and for one with a fault.
+
+        Then nothing is noted of it yet.
+        """
+        begin = data.find(_HEADER_END) + len(_HEADER_END)
+        header = usual_header(data[:begin])
+        if header is None or len(data) != begin + int(header.length) + len(_TRAILER) or not data.endswith(_TRAILER):
+            return False
+        block = _usual_block(header)
+        block.feed(memoryview(data)[begin : -len(_TRAILER)])
+        for _ in block.faults():
+            return False
+        self._records += 1
+        others = (header.concurrent_to,) if header.concurrent_to else ()
+        self._remember(offset, header.record_id, header.date, header.warcinfo)
+        self._follow(offset, header.date, others, header.refers_to)
+        self._pass(header.record_id, header.date)
+        if isinstance(block, HttpBlock):
+            digest, name = sha1_hex(header.payload_digest), header.record_id[1:-1]
+            about = block.status, digest, block.payload_length, header.response, name
+            self._found.append(Found(offset, length, header.target, header.date, *about))
+        return True
+
     def _record(self, pieces: Iterator[bytes], offset: int) -> tuple[RecordHeader, PlainBlock]:
         first = b""
         while (end := first.find(_HEADER_END)) < 0:
@@ -162,7 +193,7 @@ class Checker:
         header = parse_header(first[:end])
         for code, text in violations(header, own=self._stretch.own):
             self._fault(offset, code, text)
-        self._remember(header, offset)
+        self._remember_fields(header, offset)
         length = header.get("content-length")
         if not length.isdecimal():
             raise _SpoiltError("length", "no Content-Length, so the record's end is unknown")
@@ -215,34 +246,48 @@ class Checker:
             return RequestBlock(digest, payload)
         return PlainBlock(digest, payload if kind in _WHOLE and not is_http else "")
 
-    def _remember(self, header: RecordHeader, offset: int) -> None:
+    def _remember_fields(self, header: RecordHeader, offset: int) -> None:
         values = header.values
-        record_id = values.get("warc-record-id", "")
+        record_id, date = header.get("warc-record-id"), header.get("warc-date")
         is_info = values.get("warc-type") == "warcinfo"
-        if record_id:
-            self._ids.named(record_id, offset, warcinfo=is_info)
         if not offset and not is_info:
             self._fault(offset, "warcinfo", "the file does not begin with a warcinfo record")
-        info = values.get("warc-warcinfo-id")
-        if info and info != self._info:
-            self._info = info
-            self._ids.used(WARCINFO_ID, info, offset)
-        if "warc-concurrent-to" in values or "warc-refers-to" in values:
-            self._follow(header, offset)
-        self._near.append(record_id)
-        self._dates.append(values.get("warc-date", ""))
-
-    def _follow(self, header: RecordHeader, offset: int) -> None:
-        """Note the records that this one names, unless they are near; those of one capture have one date (§5.4)."""
-        date = header.get("warc-date")
-        for other in header.all("warc-concurrent-to"):
-            if other not in self._near:
-                self._ids.used(CONCURRENT_TO, other, offset)
-            elif self._dates[self._near.index(other)] != date:
-                self._fault(offset, "field", "warc-date differs from that of the record in warc-concurrent-to")
+        self._remember(offset, record_id, date, header.get("warc-warcinfo-id"), is_info=is_info)
         refers = header.get("warc-refers-to")
-        if refers and refers not in self._near and (self._stretch.own or not _says_where(header)):
-            self._ids.used(REFERS_TO, refers, offset)
+        if not self._stretch.own and _says_where(header):
+            refers = ""
+        self._follow(offset, date, header.all("warc-concurrent-to"), refers)
+        self._pass(record_id, date)
+
+    def _remember(self, offset: int, record_id: str, date: str, warcinfo: str, *, is_info: bool = False) -> None:
+        """Note the record's name and its file's."""
+        if record_id:
+            self._ids.named(record_id, offset, warcinfo=is_info)
+        if warcinfo and warcinfo != self._warcinfo:
+            self._use(WARCINFO_ID, warcinfo, offset, date, early=not self._warcinfo)
+            self._warcinfo = warcinfo
+
+    def _follow(self, offset: int, date: str, concurrent_to: Iterable[str], refers_to: str) -> None:
+        """Note the records that this one names, unless they are near; those of one capture have one date (§5.4)."""
+        early = self._named < NEAR
+        for other in concurrent_to:
+            there = date_near(other, self._near)
+            if there is None:
+                self._use(CONCURRENT_TO, other, offset, date, early=early)
+            elif there != date:
+                self._fault(offset, "field", OTHER_DATE)
+        if refers_to and date_near(refers_to, self._near) is None:
+            self._use(REFERS_TO, refers_to, offset, date, early=early)
+
+    def _use(self, field: int, name: str, offset: int, date: str, *, early: bool) -> None:
+        if early and self._stretch.start:
+            self._early.append(Early(field, name, offset, date, self._named))
+        else:
+            self._ids.used(field, name, offset)
+
+    def _pass(self, record_id: str, date: str) -> None:
+        self._near.append((record_id, date))
+        self._named += 1
 
     def _note(self, header: RecordHeader, block: HttpBlock, offset: int, length: int) -> None:
         if header.get("warc-profile").endswith("/server-not-modified") and block.status != 304:
@@ -260,6 +305,18 @@ class Checker:
                 header.get("warc-record-id").strip("<>"),
             )
         )
+
+
+def _usual_block(header: UsualHeader) -> PlainBlock:
+    if not header.response:
+        return PlainBlock(header.block_digest)
+    return HttpBlock(
+        header.block_digest,
+        header.payload_digest,
+        revisit=False,
+        truncated=bool(header.truncated),
+        on_the_wire="protocol: http/1" in header.protocols.lower(),
+    )
 
 
 class _SpoiltError(Exception):

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muniment.archive.check_file import Fault, Found
+from muniment.archive.check_faults import Fault
+from muniment.archive.check_file import Found
 from muniment.archive.index import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.read import Source, batches, sources
 from muniment.clock import iso_us
@@ -113,22 +114,33 @@ class _Joined:
     def __init__(self, path: Path) -> None:
         self._file = open_parquet(path)
         metadata = self._file.metadata
-        self._groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        self._name, self._offset = SCHEMA.names.index("warc_file"), SCHEMA.names.index("warc_offset")
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        columns = [SCHEMA.names.index(name) for name in ("warc_file", "warc_offset")]
+        self._bounds = [[_bounds(group.column(column)) for column in columns] for group in groups]
+        self._held: tuple[int, pa.Table] | None = None
 
     def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
         """The row groups that may hold rows of a stretch, by their statistics, one by one."""
-        for number, group in enumerate(self._groups):
-            here = _may_hold(group.column(self._name), name, name)
-            if here and _may_hold(group.column(self._offset), start, end - 1):
-                yield self._file.read_row_group(number, columns=_SCHEMA.names).select(_SCHEMA.names)
+        for number, (names, offsets) in enumerate(self._bounds):
+            if _may_hold(names, name, name) and _may_hold(offsets, start, end - 1):
+                yield self._group(number)
+
+    def _group(self, number: int) -> pa.Table:
+        """A row group; the last one is kept, for the next stretch mostly needs it, too."""
+        if self._held is None or self._held[0] != number:
+            self._held = None
+            self._held = number, self._file.read_row_group(number, columns=_SCHEMA.names).select(_SCHEMA.names)
+        return self._held[1]
 
 
-def _may_hold(column: pq.ColumnChunkMetaData, least: Any, most: Any) -> bool:
+def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
+    """The least and the greatest value of a column in a row group; None when its statistics do not say."""
     statistics = column.statistics
-    if statistics is None or not statistics.has_min_max:
-        return True
-    return bool(statistics.min <= most and statistics.max >= least)
+    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
+
+
+def _may_hold(bounds: tuple[Any, Any] | None, least: Any, most: Any) -> bool:
+    return bounds is None or bool(bounds[0] <= most and bounds[1] >= least)
 
 
 def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -> Iterator[Row]:

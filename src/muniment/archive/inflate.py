@@ -54,7 +54,7 @@ class MemberReader:
         if bytes(self._window(2)) != _MAGIC:
             raise DamageError("not a gzip member")
         inflater = isal_zlib.decompressobj(_GZIP)
-        step = self._likely_length()
+        step = self._usual_length() or _FIRST
         held: list[bytes] = []
         size = 0
         while not inflater.eof:
@@ -73,15 +73,43 @@ class MemberReader:
         if held:
             yield held[0] if len(held) == 1 else b"".join(held)
 
-    def _likely_length(self) -> int:
-        """Up to what looks like the next member: to inflate it in one step costs the least. Nothing relies on it."""
+    def whole(self) -> bytes | None:
+        """The contents of the member at `position`, which moves on; None for one that only `pieces` can read.
+
+        That is one that is not sound, has more than 1 MiB, or does not end where the next one seems to begin.
+        """
+        length = self._usual_length()
+        start = self.position - self._base
+        member = memoryview(self._buffer)[start : start + length]
+        # what its last bytes say of its length is not relied on, but it saves a try
+        if not length or int.from_bytes(member[-4:], "little") > _BLOCK:
+            return None
+        inflater = isal_zlib.decompressobj(_GZIP)
+        try:
+            data: bytes = inflater.decompress(member, _BLOCK)
+        except _ERROR:
+            return None
+        if not inflater.eof or inflater.unused_data:
+            return None
+        self.position += length
+        return data
+
+    def _usual_length(self) -> int:
+        """Up to what looks like the next member: to inflate it in one step costs the least. 0 when none is near.
+
+        Nothing relies on it.
+        """
+        self._window(len(_USUAL))
         start = self.position - self._base
         if not self._buffer.startswith(_USUAL, start):
-            return _FIRST
-        if (found := self._buffer.find(_USUAL, start + 1)) < 0 and start:
+            return 0
+        found = self._buffer.find(_USUAL, start + 1)
+        if found < 0 and start:
             self._fill()
             start, found = 0, self._buffer.find(_USUAL, 1)
-        return found - start if found > 0 else _FIRST
+        if found < 0 and self._base + len(self._buffer) == self._limit:
+            found = len(self._buffer)
+        return max(found - start, 0)
 
     def _window(self, size: int) -> memoryview:
         start = self.position - self._base

@@ -64,6 +64,10 @@ class _RowMaker(Checker):
         self._name = stretch.name
         self._metadata: _Metadata | None = None
 
+    def _usual(self, data: bytes, offset: int, length: int) -> bool:
+        """Every header is needed in full."""
+        return False
+
     def _record(self, *arguments: Any) -> tuple[RecordHeader, PlainBlock]:
         header, block = super()._record(*arguments)
         if isinstance(block, _Metadata) and self.rows and self.rows[-1].record_id == block.about:

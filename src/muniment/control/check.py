@@ -77,10 +77,14 @@ def _has_tracker(out: Path) -> bool:
     return (out / TRACKER).exists() or (out / POINTER).exists()
 
 
-def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
+def _against_tracker(out: Path) -> tuple[list[Fault], str]:
     from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
 
-    faults, note = pages_without_row(out) if _has_tracker(out) else ([], "")
+    return pages_without_row(out)
+
+
+def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
+    faults, note = _against_tracker(out) if _has_tracker(out) else ([], "")
     return Verdict(
         files=checked.files,
         records=checked.records,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from muniment.archive.check_file import Fault
+from muniment.archive.check_faults import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
 from muniment.archive.read import rows
 from muniment.control.place import tracker_place

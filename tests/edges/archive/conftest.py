@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from muniment.archive.check import check
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import Segment
 
@@ -44,6 +45,32 @@ def directory(tmp_path: Path) -> Directory:
     out = tmp_path / "out"
     out.mkdir()
     return Directory(out)
+
+
+@pytest.fixture
+def check_in_stretches(monkeypatch):
+    """The check of a directory whose files are read in stretches of about so many bytes."""
+
+    def run(out, size):
+        with monkeypatch.context() as patch:
+            patch.setattr("muniment.archive.check._SMALLEST", size)
+            patch.setattr("muniment.archive.check._LARGEST", size)
+            return check(out)
+
+    return run
+
+
+@pytest.fixture
+def check_every_way(check_in_stretches):
+    """The check of a directory, which must be the same in one piece, record by record, and between."""
+
+    def run(out):
+        whole = check(out)
+        for size in (1, 900):
+            assert check_in_stretches(out, size) == whole
+        return whole
+
+    return run
 
 
 class Killed(BaseException):

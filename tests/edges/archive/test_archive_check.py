@@ -38,8 +38,9 @@ def members(path):
     return out
 
 
-def codes(directory):
-    return {fault.code for fault in check(directory.out).faults} - {"row"}
+@pytest.fixture
+def codes(check_every_way):
+    return lambda directory: {fault.code for fault in check_every_way(directory.out).faults} - {"row"}
 
 
 def spoil(directory, index, old, new, count=1):
@@ -74,7 +75,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_defects_of_records(sound, name):
+def test_defects_of_records(sound, name, codes):
     index, old, new, expected = CASES[name]
     spoil(sound, index, old, new)
     found = codes(sound)
@@ -82,7 +83,7 @@ def test_defects_of_records(sound, name):
     assert bool(found) is bool(expected)
 
 
-def test_http_two_status_line(sound):
+def test_http_two_status_line(sound, codes):
     spoil(sound, 1, b"HTTP/1.1 200 OK", b"HTTP/2 200 OK")
     assert "http" in codes(sound)
 
@@ -108,7 +109,7 @@ REVISITS = {
 
 
 @pytest.mark.parametrize("name", REVISITS)
-def test_defects_of_revisits(revisited, name):
+def test_defects_of_revisits(revisited, name, codes):
     index, old, new, expected = REVISITS[name]
     spoil(revisited, index, old, new)
     assert codes(revisited) >= expected
@@ -124,12 +125,12 @@ def test_a_304_that_was_not_asked_for_is_not_unchanged(directory):
     ]
 
 
-def test_interim_response(sound):
+def test_interim_response(sound, codes):
     spoil(sound, 1, b"HTTP/1.1 200 OK", b"HTTP/1.1 103 OK")
     assert "http" in codes(sound)
 
 
-def test_duplicate_record_id(sound):
+def test_duplicate_record_id(sound, codes):
     records = members(sound.warc())
     records[5] = records[5].replace(records[5][40:100], records[2][40:100], 1)
     records.append(records[3])
@@ -137,34 +138,34 @@ def test_duplicate_record_id(sound):
     assert "id" in codes(sound)
 
 
-def test_two_records_in_one_member_and_one_gzip_for_all(sound):
+def test_two_records_in_one_member_and_one_gzip_for_all(sound, codes):
     records = members(sound.warc())
     sound.warc().write_bytes(gzip.compress(b"".join(records)))
     assert "member" in codes(sound)
 
 
-def test_no_trailer(sound):
+def test_no_trailer(sound, codes):
     records = members(sound.warc())
     records[1] = records[1][:-4]
     sound.warc().write_bytes(b"".join(map(gzip.compress, records)))
     assert "trailer" in codes(sound)
 
 
-def test_no_warcinfo(sound):
+def test_no_warcinfo(sound, codes):
     records = members(sound.warc())
     sound.warc().write_bytes(b"".join(map(gzip.compress, records[1:])))
     assert {"warcinfo", "link"} <= codes(sound)
 
 
 @pytest.mark.parametrize("cut", [1, 4, 8, 9, 100, 700])
-def test_a_cut_file(sound, cut):
+def test_a_cut_file(sound, cut, check_every_way):
     data = sound.warc().read_bytes()
     sound.warc().write_bytes(data[:-cut])
-    assert check(sound.out).faults
+    assert check_every_way(sound.out).faults
 
 
 @pytest.mark.parametrize("tail", [b"\0", b"\0" * 512, b"\x1f", b"\x1f\x8b", b"junk"])
-def test_bytes_after_the_last_member(sound, tail):
+def test_bytes_after_the_last_member(sound, tail, codes):
     with sound.warc().open("ab") as file:
         file.write(tail)
     assert "gzip" in codes(sound)
@@ -212,7 +213,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("column", CHANGES)
-def test_rows_that_do_not_fit(sound, column, joined):
+def test_rows_that_do_not_fit(sound, column, joined, check_every_way):
     kept = list(entries(sound.journal()))
     second = kept[2]
     if CHANGES[column] is None:
@@ -223,7 +224,15 @@ def test_rows_that_do_not_fit(sound, column, joined):
     rewrite(sound.journal(), kept)
     if joined:
         join(sound.out, sound.parts)
-    assert check(sound.out).faults
+    assert check_every_way(sound.out).faults
+
+
+def test_a_row_that_points_behind_the_end(sound, check_every_way):
+    kept = list(entries(sound.journal()))
+    behind = msgspec.structs.replace(kept[2].capture, warc_offset=sound.warc().stat().st_size + 5)
+    rewrite(sound.journal(), [*kept, msgspec.structs.replace(kept[2], capture=behind)])
+    [fault] = check_every_way(sound.out).faults
+    assert fault.text == f"the row points at no response or revisit record: {behind.url}"
 
 
 def test_doubled_and_missing_rows(sound):

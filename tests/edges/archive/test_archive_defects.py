@@ -57,14 +57,14 @@ def lf(block):
 
 
 @pytest.fixture
-def codes(tmp_path):
+def codes(tmp_path, check_every_way):
     """Write files into a directory of nobody's, and give the codes of the faults that are found."""
 
     def found(*files):
         for number, file in enumerate(files):
             data = file if isinstance(file, bytes) else b"".join(map(gzip.compress, file))
             (tmp_path / f"other-{number}.warc.gz").write_bytes(data)
-        return {fault.code for fault in check(tmp_path).faults}
+        return {fault.code for fault in check_every_way(tmp_path).faults}
 
     return found
 
@@ -159,33 +159,3 @@ def test_what_follows_damage_is_read(codes, tmp_path):
     broken = broken[:60] + bytes(20) + broken[80:]
     assert codes(first + broken + last) == {"gzip"}
     assert check(tmp_path).records == 2
-
-
-@pytest.fixture
-def large(tmp_path, monkeypatch):
-    """A file of many stretches; one record holds a WARC, not deflated, as a crawl of archives has it."""
-    monkeypatch.setattr("muniment.archive.check._SMALLEST", 20_000)
-    monkeypatch.setattr("muniment.archive.check._LARGEST", 20_000)
-
-    def write(inner):
-        members = [gzip.compress(SOUND_INFO)]
-        for n in range(40):
-            block = HEAD.replace(b"240", b"9000") + hashlib.shake_128(b"%d" % n).digest(9000)
-            members.append(gzip.compress(record("response", block, WARC_Record_ID=f"<urn:x:{n}>"), 1))
-        within = b"HTTP/1.1 200 OK\r\n\r\n" + inner
-        members.insert(10, gzip.compress(record("response", within, WARC_Record_ID="<urn:x:in>"), 0))
-        (tmp_path / "other.warc.gz").write_bytes(b"".join(members))
-        return check(tmp_path)
-
-    return write
-
-
-def test_a_file_in_stretches(large):
-    result = large(b"nothing")
-    assert (result.faults, result.records) == ((), 42)
-
-
-def test_a_stretch_does_not_begin_within_a_record(large):
-    inner = b"".join(gzip.compress(record("response", bytes(9), WARC_Block_Digest="sha1:no"), 0) for _ in range(300))
-    result = large(inner)
-    assert (result.faults, result.records) == ((), 42)
