@@ -151,6 +151,8 @@ def test_after_a_failed_transaction_nothing_more_is_committed(tmp_path):
     for _ in range(2):
         with pytest.raises(TrackerError), database.transaction() as connection:
             connection.exec_driver_sql("INSERT INTO jobs (id) VALUES (1)" if _ == 0 else "SELECT 1")
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # it holds no lock any more
     database.close()
 
 

@@ -171,6 +171,10 @@ def test_a_document_that_is_parsed_in_slices_has_the_same_links() -> None:
     assert found.base.endswith("/b/")
 
 
+def test_a_line_without_a_tag_is_passed_over() -> None:
+    assert extract(b"<p>" + b"a" * (9 << 20) + b"<a href=x>", "text/html", URL).anchors == ["x"]
+
+
 def test_a_srcdoc_may_not_explode_either() -> None:
     inner = "".join(f"&lt;b id={n}>&lt;p>" for n in range(60_000))
     started = time.process_time()
