@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,3 +59,18 @@ def test_lost_workers_leave_no_descriptor_and_no_memory_behind(muniment: Callabl
         lost_pages = {event["url"]: event["reason"] for event in events(out, "fail")}
         assert all(" workers died of it (the last: killed" in reason for reason in lost_pages.values()), lost_pages
         is_whole(muniment, out, site, [path for path in PATHS if site.url.rstrip("/") + path not in lost_pages])
+
+
+def test_workers_that_die_at_once_are_not_replaced_for_ever(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    dies = "import os, sys\nif sys.orig_argv[-1] == 'worker': os._exit(7)\n"
+    (tmp_path / "broken" / "sitecustomize.py").write_text(dies)
+    broken = f"{tmp_path / 'broken'}:{os.environ.get('PYTHONPATH', '')}"
+    with a_site() as site:
+        command = ("crawl", site.url, "-o", tmp_path / "out", *PACE, "--quiet")
+        ended = muniment(*command, PYTHONPATH=broken)
+        assert (ended.code, site.requests) == (1, [])
+        [line] = ended.stderr.splitlines()
+        assert "5 workers in a row died at once (the last: exit 7)" in line
+        assert muniment(*command).code == 0
+        is_whole(muniment, tmp_path / "out", site)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -91,11 +92,15 @@ def _no_room_for_the_index(out: Path) -> Answer:
 
 def test_below_min_free_a_crawl_waits_for_room(muniment: Callable[..., Any], disk: Path) -> None:
     out = disk / "out"
-    with a_site(after=0.05) as site:
+    with a_site(after=0.1) as site:
         process = muniment.start("crawl", site.url, "-o", out, *PACE, "--min-free", 1_500_000, "--quiet")
         wait_for(lambda: len(events(out, "capture")) > 5, "some pages")
         (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 1_000_000))
         wait_for(lambda: events(out, "pause"), "the pause")
+        time.sleep(0.5)  # what was handed out has landed
+        before = len(site.requests)
+        time.sleep(1)
+        assert len(site.requests) == before < len(PATHS), "nothing is asked for"
         (disk / "ballast").unlink()
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 0, stderr

@@ -1,4 +1,4 @@
-"""`kill -9` when every page is done and the index is not joined yet: the next run joins it, and asks for nothing."""
+"""Ended at once when every page is done and the index is not joined: the next run joins it, and asks for nothing."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from muniment.testing.gated_site import GatedSite
 
-KILLED_BEFORE_THE_JOIN = """
+ENDED_BEFORE_THE_JOIN = """
 import os, signal
 from muniment.clock import now_ms
 from muniment.crawl.orchestrator import Orchestrator
 async def stop_workers(orchestrator):
     orchestrator._frontier.settle(now_ms())
-    os.kill(os.getpid(), signal.SIGKILL)
+    {}
 Orchestrator._stop_workers = stop_workers
 from muniment.cli import main
 main()
 """
-"""The last page is finished, the tick after it has settled the job, and then the kill comes."""
+"""The last page is finished, the tick after it has settled the job, and then the end comes."""
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+CTRL_C_TWICE = "orchestrator.kill('interrupted'); await orchestrator._crew.ended(10)"
 
 
-def test_a_run_that_is_killed_before_its_index_is_joined_is_not_over(
-    muniment: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize(("end", "code"), [(KILL, -signal.SIGKILL), (CTRL_C_TWICE, 3)])
+def test_a_run_that_ends_before_its_index_is_joined_is_not_over(
+    muniment: Callable[..., Any], tmp_path: Path, end: str, code: int
 ) -> None:
     with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
         crawl = ["crawl", site.url, "-o", str(tmp_path / "out"), "--quiet"]
-        killed = subprocess.run([sys.executable, "-c", KILLED_BEFORE_THE_JOIN, *crawl], timeout=60, check=False)
-        assert killed.returncode == -signal.SIGKILL
+        hastily = ENDED_BEFORE_THE_JOIN.format(end)
+        assert subprocess.run([sys.executable, "-c", hastily, *crawl], timeout=60, check=False).returncode == code
         before = list(site.requests)
         assert muniment(*crawl).code == 0
         assert site.requests == before

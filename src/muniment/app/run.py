@@ -81,8 +81,7 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
         _check_empty(out, place)
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
-        ended = job.over and not (out / "parts").exists()  # they are there until every file is sealed
-        if ended and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+        if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
             return None
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 

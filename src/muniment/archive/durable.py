@@ -65,10 +65,10 @@ def _sync_data(descriptor: int) -> None:
 
 
 class GrowingFile:
-    """A new file that is only appended to, buffered, and cut back to its synced length when a write fails.
+    """A new file that is only appended to, buffered; when a write fails, its owner cuts it back to what it vouches for.
 
     Not safe for two threads at once; every method may block. An `OSError` never leaves it: it is raised as
-    `DiskFullError` or `ArchiveError` after the file has been cut back.
+    `DiskFullError` or `ArchiveError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +129,6 @@ class GrowingFile:
             if sync:
                 _sync_data(self._fd)
         except OSError as error:
-            self.cut(self.synced)
             raise archive_error(error, self.path) from error
 
     def _flush(self) -> None:

@@ -85,9 +85,10 @@ _RAW_LEVELS = 2
 _MOST_COPIES = 2_000_000
 _MOST_TOKENS = 2_000_000
 _MOST_OPEN = 512
-# A parsed document takes up to 24 times its bytes (text; NULs twice that), so a large one is parsed in slices, each
-# as a document: where a script or a comment is cut, some of its text may be taken for markup.
+# A parsed document takes up to 24 times its bytes, so a large one is parsed in slices, each as a document: where a
+# script or a comment is cut, some of its text may be taken for markup. NULs take twice that, and are left out.
 _MOST_AT_ONCE = 4 << 20
+_MOST_WITH_NULS = 1 << 20
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 # The labels of UTF-16 in the Encoding standard, and their codecs here.
 _LITTLE = ("utf-16", "utf-16le", "unicode", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicodefeff")
@@ -119,12 +120,14 @@ def _slices(payload: bytes) -> Iterator[bytes]:
     while at < len(payload):
         end = payload.rfind(b"<", at + 1, at + _MOST_AT_ONCE) if at + _MOST_AT_ONCE < len(payload) else len(payload)
         end = end if end > 0 else at + _MOST_AT_ONCE
-        yield payload[at:end].replace(b"\0", b"")
+        yield payload[at:end]
         at = end
 
 
 def _visit_slice(part: bytes, charset: str | None, found: Found, most: int) -> str | None:
     """Collect the references of one part, of `most` tokens at most; what encoding it turned out to have."""
+    if len(part) > _MOST_WITH_NULS:
+        part = part.replace(b"\0", b"")
     if _may_explode(part):
         _visit_tokens(decode(part, charset), found, _RAW_LEVELS, most)
         return _parsed(b"", charset).encoding if charset else None

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -33,6 +35,8 @@ _READ = 1 << 18
 # Pieces below this are gathered, so that a server that dribbles does not make a list of millions of bytes objects.
 _DRIBBLE = 2048
 _GATHERED = 64 << 10
+_MOST_PIECES = 1 << 20
+"""Chunks from which a payload is put together: a server may send one for each byte, and each takes its microseconds."""
 
 
 class MemoryUse:
@@ -56,15 +60,20 @@ def _sha1(pieces: Iterable[Piece]) -> bytes:
 
 
 def _first(pieces: Iterable[Piece], limit: int) -> bytes:
-    kept: list[Piece] = []
-    left = limit
-    for piece in pieces:
-        kept.append(piece if len(piece) <= left else piece[:left])
-        left -= len(kept[-1])
-        if left <= 0:
+    taken = islice(pieces, _MOST_PIECES)
+    first = next(taken, b"")
+    second = next(taken, None) if len(first) < limit else None
+    if second is None:
+        # One piece of `bytes` is handed out as it is: the usual small page is not copied again.
+        return bytes(first[:limit])
+    whole = BytesIO()
+    whole.write(first)
+    for piece in chain((second,), taken):
+        whole.write(piece)
+        if whole.tell() >= limit:
+            whole.truncate(limit)
             break
-    # One piece of `bytes` is handed out as it is: the usual small page is not copied again.
-    return kept[0] if len(kept) == 1 and isinstance(kept[0], bytes) else b"".join(kept)
+    return whole.getvalue()
 
 
 class MemoryBody:

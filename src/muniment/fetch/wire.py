@@ -6,6 +6,7 @@ lenient so that an odd response is still recorded, and bounded so that a hostile
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
@@ -24,6 +25,7 @@ End = Literal["cut", "reset", "time"]
 """Why no more bytes come: the peer closed (FIN), it reset (RST), or it was silent for too long."""
 
 _START = b"HTTP/"
+_EMPTY_LINE = re.compile(rb"\n\r?\n").search
 _NOT_HTTP = "the answer does not begin with an HTTP status line"
 
 
@@ -128,7 +130,7 @@ class ResponseReader:
     def _feed_head(self, data: bytes) -> bytes:
         """Read header blocks; gives the bytes after the final one, none while it is incomplete."""
         held = self._held
-        start = seen = 0
+        begin = start = seen = 0
         buffer: bytes | bytearray = data
         if held is not None:
             seen = len(held)
@@ -137,19 +139,20 @@ class ResponseReader:
             buffer = held
         while True:
             end = _head_end(buffer, start)
-            if end < 0 or end > MAX_HEAD:
-                self._check_start(buffer, seen, end)
-                if buffer is not held:
-                    self._held = bytearray(buffer)
+            if end < 0 or end - begin > MAX_HEAD:
+                # what follows is copied once, however many interim responses it follows
+                rest = buffer[begin:] if begin else buffer
+                self._check_start(rest, seen, end - begin)
+                if rest is not held:
+                    self._held = bytearray(rest)
                 return b""
-            head, buffer = bytes(buffer[:end]), bytes(buffer[end:])
-            if self._take_head(head):
+            if self._take_head(bytes(buffer[begin:end])):
                 self._held = None
-                return buffer
+                return bytes(buffer[end:])
             if self.done:
                 return b""
-            start = seen = 0
-            self._held = held = None
+            begin = start = end
+            seen = 0
 
     def _check_start(self, buffer: bytes | bytearray, seen: int, end: int) -> None:
         """Fail as soon as an incomplete block is sure not to be HTTP, or to be too large."""
@@ -233,12 +236,9 @@ class ResponseReader:
 
 
 def _head_end(buffer: bytes | bytearray, start: int) -> int:
-    """Where the header block ends, past its empty line: the first of `LF CR LF` and `LF LF`; -1 when there is none."""
-    end = buffer.find(b"\n\r\n", start)
-    bare = buffer.find(b"\n\n", start, end + 2 if end >= 0 else len(buffer))
-    if bare >= 0:
-        return bare + 2
-    return end + 3 if end >= 0 else -1
+    """Where the header block ends, past its empty line; -1 when it does not yet."""
+    found = _EMPTY_LINE(buffer, start)
+    return found.end() if found else -1
 
 
 _HEAD_ENDS: dict[End, str] = {

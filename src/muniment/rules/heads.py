@@ -93,20 +93,20 @@ def _usual_line(line: bytes) -> tuple[str, str] | None:
 
 
 def _parse_lines(raw: bytes) -> Headers:
-    found: list[tuple[str, str]] = []
+    # pieces, not texts that grow: a block of nothing but folded lines would be copied once for each
+    found: list[tuple[str, list[str]]] = []
     folds = False
     for line in raw.decode("latin-1").split("\n")[1:]:
         if line[:1] in (" ", "\t"):
             if folds:
-                name, value = found[-1]
-                found[-1] = name, f"{value} {line.strip(_SPACE)}".strip(_SPACE)
+                found[-1][1].append(line.strip(_SPACE))
             continue
         name, colon, value = line.partition(":")
         name = name.strip(_SPACE)
         folds = bool(colon and name)
         if folds:
-            found.append((name.lower(), value.strip(_SPACE)))
-    return tuple(found)
+            found.append((name.lower(), [value.strip(_SPACE)]))
+    return tuple([(name, " ".join(filter(None, pieces))) for name, pieces in found])
 
 
 def _body_of(fields: dict[str, str]) -> tuple[BodyKind, tuple[int, ...]]:

@@ -6,21 +6,13 @@ from typing import Any
 
 import pytest
 import uvloop
+from fetch_servers import settings
 
 from muniment.fetch.client import Client
-from muniment.fetch.config import FetchConfig
 from muniment.model.exchange import Exchange
-from muniment.rules.proxies import proxy_rules
 from muniment.testing.raw_server import Certificate, make_certificate
 
 Run = Callable[..., Any]
-
-
-def settings(**changes: Any) -> FetchConfig:
-    values: dict[str, Any] = {"user_agent": "test/1", "allowed_classes": frozenset({"loopback"}), "timeout": 5.0}
-    if "proxy" in changes:
-        changes["proxies"] = proxy_rules((changes.pop("proxy"),))
-    return FetchConfig(**(values | changes))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A name server and proxies, real enough: they speak their protocols over loopback sockets."""
+"""Settings for the engine; a name server and proxies, real enough: they speak their protocols over loopback."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
+from muniment.fetch.config import FetchConfig
 from muniment.model.exchange import Exchange
+from muniment.rules.proxies import proxy_rules
+
+
+def settings(**changes: Any) -> FetchConfig:
+    values: dict[str, Any] = {"user_agent": "test/1", "allowed_classes": frozenset({"loopback"}), "timeout": 5.0}
+    if "proxy" in changes:
+        changes["proxies"] = proxy_rules((changes.pop("proxy"),))
+    return FetchConfig(**(values | changes))
 
 
 @contextlib.contextmanager

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
+from fetch_servers import settings
 
 from muniment.clock import monotonic
+from muniment.fetch.bodies import BodyBuilder
 from muniment.fetch.client import Client
+from muniment.fetch.connect import Connector
+from muniment.fetch.connection import Connection
+from muniment.fetch.pool import Pool
+from muniment.fetch.request import Requests
+from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Exchange
 from muniment.testing.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 
@@ -189,6 +199,17 @@ def test_bytes_that_nobody_asked_for_are_never_an_answer(run: Run, pause: float)
         run(work)
 
 
+def test_bytes_that_came_while_nobody_looked_are_no_answer_either(run: Run) -> None:
+    async def work(client: Client) -> None:
+        assert (await client.fetch(server.url("/then-more"))).body.payload(99) == b"mine"
+        time.sleep(0.15)  # noqa: ASYNC251 - the event loop is kept from seeing them
+        assert (await client.fetch(server.url("/a"))).body.payload(99) == b"a"
+
+    with RawServer(SCRIPTS) as server:
+        run(work)
+        assert server.accepted == 2
+
+
 def test_a_cancelled_fetch_closes_its_connection(run: Run) -> None:
     async def work(client: Client) -> None:
         for path in ("/stall", "/mute"):
@@ -250,11 +271,26 @@ def test_closing_the_client_ends_what_is_under_way(run: Run) -> None:
         run(work)
 
 
-def test_an_answer_before_the_first_question(run: Run, fetch: Callable[..., Any]) -> None:
-    with RawServer(SCRIPTS, greeting=b"220 mail.example ESMTP\r\n") as server:
-        exchange = fetch(server.url("/a"))
-        assert exchange.failure.code == "protocol"
-        assert exchange.head == b""
+@pytest.mark.parametrize("greeting", [b"220 mail.example ESMTP\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"])
+def test_an_answer_before_the_first_question(tmp_path: Path, greeting: bytes) -> None:
+    config = settings()
+
+    async def work() -> ResponseReader:
+        pool = Pool(Connector(config), lambda _: None, per_host=1, silence=5.0, idle=5.0, most=1)
+        connection = await pool.acquire(Requests(config).split(server.url("/a"))[0])
+        assert isinstance(connection, Connection)
+        await asyncio.sleep(0.1)  # it has come, and nothing was asked yet
+        reader = ResponseReader(BodyBuilder(tmp_path))
+        async with asyncio.timeout(5):
+            await connection.exchange(b"GET /a HTTP/1.1\r\n\r\n", reader)
+        await pool.close()
+        return reader
+
+    with RawServer(SCRIPTS, greeting=greeting) as server:
+        reader = uvloop.run(work())
+        assert server.log == []
+    assert reader.failure is not None
+    assert (reader.failure.code, reader.head) == ("protocol", None)
 
 
 def test_a_header_block_that_asks_for_patience_is_told_before_its_body(run: Run) -> None:

@@ -18,7 +18,7 @@ from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange
 from muniment.testing.nginx import closed_port
-from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Script, Send, make_certificate
+from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Script, Send, Stall, make_certificate
 
 Fetch = Callable[..., Exchange]
 Run = Callable[..., Any]
@@ -205,6 +205,20 @@ def test_tls_that_is_not_closed_properly(certificate: Certificate, fetch: Fetch)
         exchange = fetch(server.url("/"), insecure=True)
     assert exchange.body.payload(99) == b"open end"
     assert (exchange.failure, exchange.truncated) == (None, "")
+
+
+def test_a_silence_ends_at_its_time_out_and_not_as_late_as_a_drip(run: Run) -> None:
+    ok = b"HTTP/1.1 200 OK\r\n"
+    begun = {"/at-once": b"", "/in-head": ok + b"X", "/in-body": ok + b"\r\nb"}
+
+    async def work(client: Client) -> list[Exchange]:
+        return await asyncio.gather(*(client.fetch(server.url(path)) for path in begun))
+
+    with RawServer({path: (Send(start), Stall()) for path, start in begun.items()}) as server:
+        exchanges = run(work, timeout=1.0)
+    codes = [exchange.failure.code for exchange in exchanges if exchange.failure]
+    assert codes == ["timeout-header", "timeout-header", "timeout-body"]
+    assert all(1_000 <= exchange.duration_ms < 4_000 for exchange in exchanges)
 
 
 @pytest.mark.parametrize(

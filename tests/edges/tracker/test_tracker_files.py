@@ -11,8 +11,9 @@ import pytest
 from msgspec import structs
 from tracker_harness import A, Tracker, site
 
-from muniment.errors import TrackerError, UsageError
+from muniment.errors import DiskFullError, TrackerError, UsageError
 from muniment.model.place import TrackerPlace
+from muniment.testing.disks import fill, small_disk
 from muniment.tracker import engine, jobs
 from muniment.tracker.engine import SCHEMA_REVISION
 from muniment.tracker.sqlite import SqliteDatabase
@@ -151,7 +152,20 @@ def test_after_a_failed_transaction_nothing_more_is_committed(tmp_path):
     for _ in range(2):
         with pytest.raises(TrackerError), database.transaction() as connection:
             connection.exec_driver_sql("INSERT INTO jobs (id) VALUES (1)" if _ == 0 else "SELECT 1")
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # it holds no lock any more
     database.close()
+
+
+def test_a_full_disk_is_told_from_other_failures(tmp_path):
+    with small_disk(tmp_path / "disk", 2) as disk:
+        database = SqliteDatabase.open(disk / "tracker.sqlite")
+        fill(disk)
+        with pytest.raises(DiskFullError, match=r"tracker\.sqlite: no room"), database.transaction() as connection:
+            connection.exec_driver_sql("CREATE TABLE large AS SELECT randomblob(3000000)")
+        database.close()
+        with pytest.raises(DiskFullError, match=r"another\.sqlite: no room"):
+            SqliteDatabase.open(disk / "another.sqlite")
 
 
 def test_a_job_whose_index_is_not_joined_is_not_over():

@@ -73,3 +73,8 @@ def test_header_charset(charset: str) -> None:
 @pytest.mark.parametrize("charset", ["nonsense", "base64", "rot13", "idna", "utf-7", "punycode", "unicode_escape"])
 def test_codecs_that_are_no_charsets_do_no_harm(charset: str) -> None:
     extract(b"url(\xff\\x)", f"text/css; charset={charset}", "http://a.example/")
+
+
+def test_a_fault_does_not_change_the_charset_of_the_rest() -> None:
+    sheet = b"p { background: url(\xe4.png) } /* \x81 */"
+    assert extract(sheet, "text/css; charset=windows-1252", "http://a.example/").links == [("ä.png", F.CSS_URL)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from itertools import product
 
@@ -169,6 +171,20 @@ def test_a_document_that_is_parsed_in_slices_has_the_same_links() -> None:
     found = extract(b"<base href=/b/>" + b"".join(pages) + b"<p>\0</p>", "text/html", URL)
     assert found.anchors == [f"/{n}" for n in range(300)]
     assert found.base.endswith("/b/")
+
+
+def test_nuls_do_not_take_fifty_times_their_memory() -> None:
+    measure = (
+        "import resource; from muniment.extract import extract; used = lambda: resource.getrusage(0).ru_maxrss;"
+        "data = b'<p>' + bytes((4 << 20) - 20) + b'<a href=x>'; before = used();"
+        "assert extract(data, 'text/html', '').anchors == ['x']; print(used() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", measure], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60_000, "in KB"
+
+
+def test_a_line_without_a_tag_is_passed_over() -> None:
+    assert extract(b"<p>" + b"a" * (9 << 20) + b"<a href=x>", "text/html", URL).anchors == ["x"]
 
 
 def test_a_srcdoc_may_not_explode_either() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from muniment.fetch import bodies
 from muniment.fetch.bodies import SMALL_BODY, SPOOL_AT, BodyBuilder, MemoryBody, MemoryUse, SpooledBody
 from muniment.fetch.faults import disk_failure
 from muniment.fetch.wire import ResponseReader
@@ -43,6 +44,24 @@ def test_where_a_body_lies(tmp_path: Path, size: int, kind: type, step: int) -> 
     assert (body.length, body.payload_length) == (size, size)
     assert list(tmp_path.iterdir()) == []
     body.close()
+    body.close()
+
+
+def test_a_chunk_for_each_byte_costs_little_memory_and_is_read_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = BodyBuilder(tmp_path, MemoryUse())
+    builder.begin_chunked()
+    for _ in range(5):
+        builder.add(b"1\r\nx\r\n" * 10_000, [b"x" * 10_000])
+    body = builder.finish()
+    tracemalloc.start()
+    assert len(body.payload(1 << 30)) == 50_000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5_000_000
+    monkeypatch.setattr(bodies, "_MOST_PIECES", 1_000)
+    assert body.payload(1 << 30) == b"x" * 1_000
     body.close()
 
 

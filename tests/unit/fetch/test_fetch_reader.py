@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,21 @@ def test_interim_responses_do_not_come_for_ever() -> None:
     interim = b"HTTP/1.1 103 Early Hints\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"
     assert read([interim] * (MAX_INTERIM // len(interim)) + [b"HTTP/1.1 204 No\r\n\r\n"])["failure"] == "None"
     assert read([interim] * (MAX_INTERIM // len(interim) + 2))["failure"].startswith("too-large")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1 100\n\n" * 80_000,
+        b"HTTP/1.1 200 OK\r\nX: y\r\n" + b" z\n" * 330_000 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x:y\n" * 250_000 + b"\r\n",
+    ],
+    ids=["interim", "folded", "short"],
+)
+def test_the_time_that_heads_take_is_linear(data: bytes) -> None:
+    started = time.process_time()
+    read([data])
+    assert time.process_time() - started < 3
 
 
 def test_a_head_request_has_no_body() -> None:
