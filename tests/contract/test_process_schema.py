@@ -17,8 +17,8 @@ import muniment.tracker.process_engine as engine_module
 from muniment.errors import TrackerError
 from muniment.model.process import Machine, Process
 from muniment.tracker.process_engine import migrate_processes, processes_on
-from muniment.tracker.process_line import PROCESSES_FILE, PROCESSES_REVISION, open_processes
-from muniment.tracker.process_store import COLUMNS
+from muniment.tracker.process_line import PROCESSES_FILE, open_processes
+from muniment.tracker.process_store import COLUMNS, PROCESSES_REVISION
 from muniment.tracker.process_tables import VERSION_TABLE, machines, metadata, processes
 
 

@@ -16,12 +16,12 @@ from sqlalchemy import create_engine
 from muniment.errors import TrackerError
 from muniment.model.process import Ending, Machine, Output, Place, Process
 from muniment.rules.process_tree import in_tree_order
-from muniment.tracker.process_engine import processes_on
+from muniment.tracker.process_engine import processes_at, processes_on
 from muniment.tracker.process_line import open_processes
 from muniment.tracker.process_store import ProcessStore
 
-STORES = ("sqlite file", "sqlite through an engine")
-"""Where the tests run; `postgresql` is a third, for which the fixture `postgres` makes a server."""
+STORES = ("sqlite file", "sqlite through an engine", "postgresql")
+"""Where the tests run."""
 NOW = 1_800_000_000_000
 
 
@@ -30,12 +30,10 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     home = tmp_path_factory.mktemp("store")
     if request.param == "sqlite file":
         made = open_processes(home)
+    elif request.param == "postgresql":
+        made = processes_at(request.getfixturevalue("postgres").create("processes"))
     else:
-        url = f"sqlite:///{home / 'p.sqlite'}"
-        if request.param == "postgresql":
-            server = request.getfixturevalue("postgres")
-            url = server.create("processes").replace("postgresql://", "postgresql+psycopg://")
-        made = processes_on(create_engine(url))
+        made = processes_on(create_engine(f"sqlite:///{home / 'p.sqlite'}"))
     yield made
     made.close()
 
