@@ -214,17 +214,13 @@ def _values(row: Process) -> dict[str, Any]:
 
 
 def _process(row: Sequence[Any]) -> Process:
-    values = dict(zip(COLUMNS, row, strict=True))
-    return Process(
-        **{
-            **{name: values[name] for name in _PLAIN},
-            "cmd": _command(values["cmd"]),
-            "env": _environment(values["env"]),
-            "timed_out": bool(values["timed_out"]),
-        },
-        stdout=Output(*(values[f"stdout_{name}"] for name in _OF_OUTPUT)),
-        stderr=Output(*(values[f"stderr_{name}"] for name in _OF_OUTPUT)),
-    )
+    plain, of_outputs = row[: len(_PLAIN)], row[len(_PLAIN) :]
+    values = dict(zip(_PLAIN, plain, strict=True))
+    values["cmd"] = _command(values["cmd"])
+    values["env"] = _environment(values["env"])
+    values["timed_out"] = bool(values["timed_out"])
+    each = len(_OF_OUTPUT)
+    return Process(**values, stdout=Output(*of_outputs[:each]), stderr=Output(*of_outputs[each:]))
 
 
 _words = msgspec.json.Decoder(tuple[str, ...])
