@@ -127,13 +127,16 @@ def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Calla
         environ = {**os.environ, "MUNIMENT_PROCESSES": str(tmp_path / "kept"), "TERM": "xterm", "COLUMNS": "100"}
         with subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as watch:
             os.close(theirs)
-            read_until(terminal, "worker fetcher")
-            crawl.kill()
-            crawl.wait(10)
-            said = read_until(terminal, "nothing runs")
-            assert "\x1b[2K" in said, "in place of what was there"
-            watch.send_signal(signal.SIGINT)
-            assert watch.wait(10) == 0
+            try:
+                assert "\N{HORIZONTAL ELLIPSIS}" in read_until(terminal, "fetcher"), "a line for each, cut to fit"
+                crawl.kill()
+                crawl.wait(10)
+                said = read_until(terminal, "nothing runs")
+                assert "\x1b[2K" in said, "in place of what was there"
+                watch.send_signal(signal.SIGINT)
+                assert watch.wait(10) == 0
+            finally:
+                watch.kill()
         os.close(terminal)
         site.release("/held")
 
