@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +73,83 @@ def test_a_crawl_is_one_unbroken_tree_and_can_be_ended(muniment: Any, ours: Call
     assert ours("tree") == []
 
 
+def test_a_fetch_is_one_unbroken_tree(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/held": "held"}, held=["/held"]) as site:
+        (tmp_path / "list").write_text(f"{site.url}held\n")
+        fetch = muniment.start("fetch", tmp_path / "list", "-o", tmp_path / "out", "--quiet")
+        crawling(site)
+        root, *below = ours("tree")
+        assert (root["process_type"], root["label"], root["pid"]) == ("cli", "orchestrator", fetch.pid)
+        assert "fetch" in root["cmd"]
+        assert {(row["label"], row["parent_id"], row["root_id"]) for row in below} == {
+            ("fetcher", root["id"], root["id"])
+        }
+        assert {row["pid"] for row in below} == {child.pid for child in psutil.Process(fetch.pid).children()}
+        site.release("/held")
+        assert fetch.wait(60) == 0
+    told = {(row["label"], row["parent_id"], row["status"], row["exit_code"]) for row in ours("tree", root["id"])}
+    labels = {("orchestrator", None), ("fetcher", root["id"]), ("index", root["id"])}
+    assert told == {(*label, "exited", 0) for label in labels}
+
+
+def test_with_a_tracker_on_a_server_rows_lie_beside_it(
+    muniment: Any, ours: Callable[..., Any], tracker_database: str, tmp_path: Path
+) -> None:
+    with GatedSite({"/": "a page"}) as site:
+        out = tmp_path / "out"
+        assert muniment("crawl", site.url, "-o", out, "--database", tracker_database, "--quiet").code == 0
+    assert not (tmp_path / "kept" / "processes.sqlite").exists()
+    rows = [row for row in ours("list", "--database", tracker_database) if row["directory"].startswith(str(tmp_path))]
+    assert {(row["label"], row["status"], row["exit_code"]) for row in rows} == {
+        ("fetcher", "exited", 0), ("index", "exited", 0)
+    }  # fmt: skip
+    [root, *below] = ours("tree", rows[0]["root_id"], "--database", tracker_database)
+    assert (root["label"], root["exit_code"], {row["level"] for row in below}) == ("orchestrator", 0, {1})
+    assert len(ours("prune", "--older-than", "0s", "--database", tracker_database)) >= 3
+    assert list((tmp_path / "kept" / "processes").iterdir()) == []
+
+
+def test_a_database_without_processes_is_refused_and_left_as_it_is(muniment: Any, postgres: Any) -> None:
+    url = postgres.create("of_no_processes")
+    for _ in range(2):
+        done = muniment("process", "list", "--database", url)
+        assert (done.code, done.stdout) == (2, "")
+        assert done.stderr == f"muniment: no processes are kept in {url}\n"
+
+
+def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/": "<a href=held>held</a>", "/held": "held"}, held=["/held"]) as site:
+        crawl = muniment.start("crawl", site.url, "-o", tmp_path / "out", "--no-sitemaps", "--no-robots", "--quiet")
+        crawling(site)
+        assert len(ours("tree")) == 2
+        terminal, theirs = pty.openpty()
+        command = [sys.executable, "-m", "muniment", "process", "tree", "--watch"]
+        environ = {**os.environ, "MUNIMENT_PROCESSES": str(tmp_path / "kept"), "TERM": "xterm", "COLUMNS": "100"}
+        with subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as watch:
+            os.close(theirs)
+            try:
+                assert "\N{HORIZONTAL ELLIPSIS}" in read_until(terminal, "fetcher"), "a line for each, cut to fit"
+                crawl.kill()
+                crawl.wait(10)
+                said = read_until(terminal, "nothing runs")
+                assert "\x1b[2K" in said, "in place of what was there"
+                watch.send_signal(signal.SIGINT)
+                assert watch.wait(10) == 0
+            finally:
+                watch.kill()
+        os.close(terminal)
+        site.release("/held")
+
+
+def read_until(terminal: int, words: str, seconds: float = 30) -> str:
+    said, end = "", time.monotonic() + seconds
+    while words not in said and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.2)[0]:
+            said += os.read(terminal, 65536).decode("utf-8", "replace")
+    assert words in said, said
+    return said
+
+
 def test_what_is_told_of_a_finished_crawl(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
     with GatedSite({"/": "a page"}) as site:
         assert muniment("crawl", site.url, "-o", tmp_path / "out", "--quiet").code == 0
@@ -107,7 +188,18 @@ def test_after_a_killed_crawl_nothing_is_left_and_its_rows_are_true(
             time.sleep(0.05)
         assert muniments() - before == set()
         site.release("/held")
-    assert {(row["state"], row["exit_code"]) for row in ours("list")} == {("exited", None)}
+        killed = states(tmp_path / "kept")
+        assert set(killed.values()) == {"running"}, "nobody is left who would note it"
+        assert muniment("crawl", f"{site.url}held", "-o", tmp_path / "another", "--no-sitemaps", "--quiet").code == 0
+    after = states(tmp_path / "kept")
+    assert {after[one] for one in killed} == {"exited"}, "the next crawl begins with a sweep"
+    assert {row["exit_code"] for row in ours("list") if row["id"] in killed} == {None}
+
+
+def states(kept: Path) -> dict[str, str]:
+    """What the rows say; nothing is swept."""
+    with closing(sqlite3.connect(kept / "processes.sqlite")) as connection:
+        return dict(connection.execute("SELECT id, status FROM processes"))
 
 
 def muniments() -> set[int]:
@@ -182,6 +274,8 @@ def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any],
         (("prune", "--older-than", "soon"), "is not a span of time; write 90s, 15m, 12h or 30d"),
         (("list", "--state", "."), "no processes are kept in"),
         (("tail", "1", "--follow", "--json"), "leave --json out"),
+        (("list", "--state", ".", "--database", "postgresql:///x"), "give one of them"),
+        (("list", "--database", "mysql://a/b"), "is no PostgreSQL database"),
     ],
 )
 def test_wrong_use_is_one_line(muniment: Any, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

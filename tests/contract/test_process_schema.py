@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
 
 import muniment.tracker.process_engine as engine_module
 from muniment.errors import TrackerError
 from muniment.model.process import Machine, Process
-from muniment.tracker.process_engine import migrate_processes, processes_on
-from muniment.tracker.process_line import PROCESSES_FILE, PROCESSES_REVISION, open_processes
-from muniment.tracker.process_store import COLUMNS
+from muniment.tracker.postgresql import server_engine
+from muniment.tracker.process_engine import migrate_processes, processes_at, processes_on
+from muniment.tracker.process_line import PROCESSES_FILE, open_processes
+from muniment.tracker.process_store import COLUMNS, PROCESSES_REVISION
 from muniment.tracker.process_tables import VERSION_TABLE, machines, metadata, processes
 
 
@@ -52,6 +54,21 @@ def test_the_revision_of_the_code_is_the_head():
     config = Config()
     config.set_main_option("script_location", str(Path(engine_module.__file__).parent / "process_migrations"))
     assert ScriptDirectory.from_config(config).get_heads() == [PROCESSES_REVISION]
+
+
+def test_on_a_server_two_that_find_no_tables_make_them_once_as_the_code_has_them(postgres):
+    url = postgres.create("of_processes")
+    with ThreadPoolExecutor() as both:
+        stores = list(both.map(processes_at, (url, url)))
+    for store in (*stores, processes_at(url)):
+        assert store.newest(1) == []
+        store.close()
+    engine = server_engine(url, "")
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+        assert connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).all() == [(PROCESSES_REVISION,)]
+    engine.dispose()
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)

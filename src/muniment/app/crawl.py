@@ -38,8 +38,9 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     make_directory(out)
     place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
     make_directory(place.directory)
+    state = None if place.directory.resolve() == out.resolve() else place.directory
+    book = open_book(state, place.database, "cli", "orchestrator")
     locks = lock_both(out, place.directory)
-    book = open_book(None if place.directory.resolve() == out.resolve() else place.directory, "cli", "orchestrator")
     first, code = None, 1
 
     def run(watch: Watch) -> Summary | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from muniment.errors import MunimentError
+from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.process import ProcessType
 from muniment.procs.book import Book
 from muniment.settings import processes_directory
 from muniment.tracker.process_line import open_processes
+from muniment.tracker.process_store import ProcessStore
 
 __all__ = ["open_book", "processes_home"]
 
@@ -21,11 +22,32 @@ def processes_home(state: Path | None) -> Path:
     return state or processes_directory()
 
 
-def open_book(state: Path | None, process_type: ProcessType, label: str = "") -> Book:
-    """The book of this process; one that keeps nothing when its store cannot be used, which is said in one line."""
+def open_book(state: Path | None, database: str, process_type: ProcessType, label: str = "") -> Book:
+    """The book of this process; one that keeps nothing when its store cannot be used, which is said in one line.
+
+    With a `database` the rows lie beside the tracker. Raises TrackerLostError and UsageError when its server cannot be
+    used, for then the tracker cannot either.
+    """
     try:
         home = processes_home(state)
-        return Book(open_processes(home), home, process_type, label)
-    except MunimentError as error:
-        _log.warning("processes are not recorded: %s", error)
-        return Book()
+    except UsageError as error:
+        return _none(error)
+    try:
+        return Book(_store(home, database), home, process_type, label, database)
+    except TrackerLostError:
+        raise
+    except TrackerError as error:
+        return _none(error)
+
+
+def _store(home: Path, database: str) -> ProcessStore:
+    if not database:
+        return open_processes(home)
+    from muniment.tracker.process_engine import processes_at  # noqa: PLC0415  (a crawl without a server pays nothing)
+
+    return processes_at(database)
+
+
+def _none(error: Exception) -> Book:
+    _log.warning("processes are not recorded: %s", error)
+    return Book()

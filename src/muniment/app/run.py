@@ -229,10 +229,10 @@ async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
 
 
 async def _tend(book: Book) -> None:
-    """Keep the rows of processes true, beside the crawl."""
+    """Keep the rows of processes true, beside the crawl; those that a killed one left behind at once."""
     while True:
-        await asyncio.sleep(SWEEP_S)
         await asyncio.to_thread(tend, book)
+        await asyncio.sleep(SWEEP_S)
 
 
 @contextmanager

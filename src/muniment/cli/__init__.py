@@ -27,6 +27,7 @@ _COMMANDS = {
     "process": ("muniment.cli.process", "process"),
     "worker": ("muniment.cli.worker", "worker"),
     "index": ("muniment.cli.index", "index"),
+    "sweep": ("muniment.cli.sweep", "sweep"),
 }
 
 

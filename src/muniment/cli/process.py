@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import msgspec
 from muniment.app.processes import processes_home
 from muniment.cli.options import log_option
 from muniment.control import processes
+from muniment.control.place import database_url
 from muniment.control.processes import Shown
 from muniment.errors import UsageError
 from muniment.model.process import Process
@@ -32,6 +34,7 @@ _state = click.option(
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Processes of crawls with this --state (default: all others of this user).",
 )
+_database = click.option("--database", metavar="URL", help="Processes of crawls with this --database.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _watch = click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
 _most = click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True, help="How many at most.")
@@ -40,7 +43,17 @@ _one = click.argument("process_id", metavar="ID")
 
 def _common(function: _F) -> _F:
     quiet = click.option("--quiet", is_flag=True, help="Print ids alone.")
-    return _state(_json(quiet(log_option(function))))
+    return _kept(_json(quiet(log_option(function))))
+
+
+def _kept(function: _F) -> _F:
+    """Options that say where processes are kept; the command gets their store."""
+
+    @functools.wraps(function)
+    def with_store(*, state: Path | None, database: str | None, **given: Any) -> Any:
+        return function(store=_store(state, database), **given)
+
+    return _state(_database(with_store))  # type: ignore[return-value]
 
 
 @click.group(no_args_is_help=True)
@@ -54,10 +67,13 @@ def process() -> None:
 @_most
 @_watch
 @_common
-def tree(process_id: str, most: int, everything: bool, watch: bool, state: Path | None, **how: bool) -> int:
+def tree(process_id: str, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
     """Show processes under those that launched them: the trees in which something runs, or what is below one."""
-    store = _store(state)
-    return _show(lambda: processes.trees(store, process_id, most, everything=everything), watch=watch, tree=True, **how)
+
+    def look() -> list[Shown]:
+        return processes.trees(store, process_id, most, everything=everything)
+
+    return _show(store, look, watch=watch, tree=True, **how)
 
 
 @process.command("list")
@@ -65,18 +81,17 @@ def tree(process_id: str, most: int, everything: bool, watch: bool, state: Path 
 @_most
 @_watch
 @_common
-def list_(status: str | None, most: int, watch: bool, state: Path | None, **how: bool) -> int:
+def list_(status: str | None, most: int, watch: bool, store: ProcessStore, **how: bool) -> int:
     """List the newest processes."""
-    store = _store(state)
-    return _show(lambda: processes.newest(store, most, status or ""), watch=watch, tree=False, **how)
+    return _show(store, lambda: processes.newest(store, most, status or ""), watch=watch, tree=False, **how)
 
 
 @process.command()
 @_one
 @_common
-def show(process_id: str, state: Path | None, as_json: bool, quiet: bool) -> int:
+def show(process_id: str, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """Show all that is known of a process, and the first and last of what it wrote."""
-    shown, ancestors = processes.detail(_store(state), process_id)
+    shown, ancestors = processes.detail(store, process_id)
     if as_json:
         _echo_json({**_told(shown), "ancestors": [row.id for row in ancestors]})
     elif quiet:
@@ -92,15 +107,14 @@ def show(process_id: str, state: Path | None, as_json: bool, quiet: bool) -> int
 @_one
 @click.option("-n", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of each output.")
 @click.option("--follow", is_flag=True, help="Go on with what it writes, until it has ended.")
-@_state
+@_kept
 @_json
 @click.option("--quiet", is_flag=True, help="Print nothing but the lines.")
 @log_option
-def tail(process_id: str, lines: int, follow: bool, state: Path | None, as_json: bool, quiet: bool) -> int:
+def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """Print the last lines that a process wrote to its standard output and error."""
     if follow and as_json:
         raise UsageError("--follow prints lines as they come; leave --json out")
-    store = _store(state)
     row = processes.find(store, process_id)
     if follow:
         for line in processes.follow(store, row, lines):
@@ -128,9 +142,9 @@ def tail(process_id: str, lines: int, follow: bool, state: Path | None, as_json:
     help="Seconds to end by itself; 0 ends it by force at once.",
 )
 @_common
-def kill(process_id: str, grace: float, state: Path | None, as_json: bool, quiet: bool) -> int:
+def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """End a process and everything below it, gracefully, then by force; returns when that is seen to be over."""
-    rows = processes.ended(_store(state), process_id, grace)
+    rows = processes.ended(store, process_id, grace)
     return _tell_rows(rows, f"{_so_many(rows)} ended", as_json, quiet)
 
 
@@ -141,15 +155,19 @@ def kill(process_id: str, grace: float, state: Path | None, as_json: bool, quiet
 @click.option("--keep-failed", is_flag=True, help="Keep trees in which something failed or is not known to be well.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be.")
 @_common
-def prune(older_than: str, keep_failed: bool, dry_run: bool, state: Path | None, as_json: bool, quiet: bool) -> int:
+def prune(older_than: str, keep_failed: bool, dry_run: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """Remove trees that have ended, each whole, with the files of their processes. By itself, after 30 days."""
     seconds = _seconds(older_than)
-    rows = processes.pruned(_store(state), seconds, keep_failed=keep_failed, dry_run=dry_run)
+    rows = processes.pruned(store, seconds, keep_failed=keep_failed, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"
     return _tell_rows(rows, f"{_so_many(rows)} {done}", as_json, quiet)
 
 
-def _store(state: Path | None) -> ProcessStore:
+def _store(state: Path | None, database: str | None) -> ProcessStore:
+    if state is not None and database is not None:
+        raise UsageError("--state and --database name two different stores: give one of them")
+    if database is not None:
+        return processes.open_store(Path(), database_url(database), must_be_there=True)
     return processes.open_store(processes_home(state), must_be_there=state is not None)
 
 
@@ -160,20 +178,29 @@ def _seconds(span: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def _show(look: Callable[[], Sequence[Shown]], *, watch: bool, tree: bool, as_json: bool, quiet: bool) -> int:
+def _show(
+    store: ProcessStore,
+    look: Callable[[], Sequence[Shown]],
+    *,
+    watch: bool,
+    tree: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     if as_json or quiet:
-        return _repeat(lambda: _print(look(), as_json=as_json), watch=watch)
+        return _repeat(store, lambda: _print(look(), as_json=as_json), watch=watch)
     from muniment.cli.process_view import showing  # noqa: PLC0415  (rich is slow to import)
 
     with showing(tree=tree, watch=watch) as show_them:
-        return _repeat(lambda: show_them(look()), watch=watch)
+        return _repeat(store, lambda: show_them(look()), watch=watch)
 
 
-def _repeat(show_once: Callable[[], None], *, watch: bool) -> int:
+def _repeat(store: ProcessStore, show_once: Callable[[], None], *, watch: bool) -> int:
     try:
         show_once()
         while watch:
             time.sleep(_WATCH_S)
+            processes.make_true(store)
             show_once()
     except KeyboardInterrupt:
         pass

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -37,7 +37,17 @@ def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[Shown]], 
         yield lambda rows: console.print(draw(rows))
         return
     with Live(console=console, auto_refresh=False) as live:
-        yield lambda rows: live.update(draw(rows), refresh=True)
+        yield lambda rows: live.update(_LineForEach(draw(rows)), refresh=True)
+
+
+class _LineForEach:
+    """What is drawn again and again: each line is cut to the terminal's width, for a wrapped tree is hard to read."""
+
+    def __init__(self, drawn: RenderableType) -> None:
+        self._drawn = drawn
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self._drawn, options.update(no_wrap=True, overflow="ellipsis"))
 
 
 def _tree(rows: Sequence[Shown]) -> RenderableType:

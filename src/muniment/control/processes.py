@@ -22,7 +22,7 @@ from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order
 from muniment.tracker.process_line import PROCESSES_FILE, open_processes
 from muniment.tracker.process_store import ProcessStore
 
-__all__ = ["Shown", "detail", "ended", "find", "follow", "newest", "open_store", "pruned", "tail", "trees"]
+__all__ = ["Shown", "detail", "ended", "find", "follow", "make_true", "newest", "open_store", "pruned", "tail", "trees"]
 
 _FOLLOW_S = 0.2
 
@@ -41,13 +41,26 @@ class Shown(Struct, frozen=True):
     """Bytes now; the most it had once it has ended."""
 
 
-def open_store(home: Path, *, must_be_there: bool = False) -> ProcessStore:
-    """The store in a directory, its rows made true first. Raises UsageError, TrackerError, ProcessError."""
-    if must_be_there and not (home / PROCESSES_FILE).is_file():
+def open_store(home: Path, database: str = "", *, must_be_there: bool = False) -> ProcessStore:
+    """The store in a directory or a database, its rows made true first.
+
+    Raises UsageError, TrackerError, ProcessError.
+    """
+    if database:
+        from muniment.tracker.process_engine import processes_at  # noqa: PLC0415  (SQLAlchemy is slow to import)
+
+        store = processes_at(database, must_be_there=must_be_there)
+    elif must_be_there and not (home / PROCESSES_FILE).is_file():
         raise UsageError(f"no processes are kept in {home}")
-    store = open_processes(home)
-    sweep.cleanup_stale_running(store)
+    else:
+        store = open_processes(home)
+    make_true(store)
     return store
+
+
+def make_true(store: ProcessStore) -> None:
+    """Make the rows true again, for who looks for longer."""
+    sweep.cleanup_stale_running(store)
 
 
 def find(store: ProcessStore, text: str) -> Process:
@@ -127,7 +140,7 @@ def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
             if over:
                 return
             time.sleep(_FOLLOW_S)
-            sweep.cleanup_stale_running(store)
+            make_true(store)
 
 
 def _files_of(row: Process) -> OwnFiles:

@@ -115,9 +115,13 @@ class Book:
         home: Path = Path(),
         process_type: ProcessType = "cli",
         label: str = "",
+        database: str = "",
     ) -> None:
-        """`home` is where processes have their own files; type and label are this process's, if it has no row yet."""
-        self.store, self._home = store, home
+        """`home` is where processes have their own files; type and label are this process's, if it has no row yet.
+
+        The store is in `home`, or in a `database`, by its URL.
+        """
+        self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
 
@@ -177,6 +181,12 @@ class Book:
         self.ended(self._current.id, ending, Output(), Output())
 
     # -- others
+
+    def where(self) -> tuple[str, ...]:
+        """Options of a command line that name the store; empty without one."""
+        if self.store is None:
+            return ()
+        return ("--database", self._database) if self._database else ("--state", str(self._home.absolute()))
 
     def enter(self, plan: Plan) -> Entry:
         """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant."""

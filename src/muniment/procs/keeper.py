@@ -4,7 +4,9 @@ A program of its own (`python -I -S keeper.py …`), which loads nothing of the 
 descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
 that happens, the lifeline is cut and it ends them all.
 
-Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S LAST_WILL COMMAND...      (a timeout of 0: none)
+
+The last will is a JSON list: the command that this process becomes in the end when its launcher was killed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
+_ORPHANED_S = 2.0
+"""How long what is told to end may take when nobody waits for it any more."""
 
 
 class _Keeper:
@@ -31,6 +35,7 @@ class _Keeper:
         self._command = 0
         self._status: int | None = None
         self._asked = self._timed_out = False
+        self._launcher = os.environ.get("MUNIMENT_PARENT")
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
         os.set_blocking(self._woken, False)
@@ -91,7 +96,7 @@ class _Keeper:
 
     def _end_all(self) -> None:
         """Ask all that is left to end, and then make it: without a child there is no descendant either."""
-        force_at = time.monotonic() + self._grace_s
+        force_at = time.monotonic() + (min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s)
         told: set[tuple[int, int]] = set()
         while self._reap():
             forced = time.monotonic() > force_at
@@ -100,6 +105,20 @@ class _Keeper:
                     told.add((pid, ticks))
                     _signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
             time.sleep(_LOOK_AGAIN_S)
+
+    def _is_orphan(self) -> bool:
+        return str(os.getppid()) != self._launcher
+
+    def carry_out(self, last_will: list[str]) -> None:
+        """Become this command if the launcher was killed; return if not."""
+        if not last_will or not self._is_orphan():
+            return
+        for name in ("MUNIMENT_PROCESS", "MUNIMENT_PARENT"):
+            os.environ.pop(name, None)  # it belongs to none of those that it looks for
+        try:
+            os.execv(last_will[0], last_will)  # noqa: S606
+        except OSError as error:
+            print(f"{last_will[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
 
     def _conclude(self, code: int) -> int:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -166,10 +185,13 @@ def _signal(pid: int, ticks: int, number: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
-    directory, lifeline, grace_s, timeout_s, *command = arguments
+    directory, lifeline, grace_s, timeout_s, last_will, *command = arguments
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.set_inheritable(int(lifeline), False)
-    return _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s)).keep(command)
+    keeper = _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s))
+    code = keeper.keep(command)
+    keeper.carry_out(json.loads(last_will))
+    return code
 
 
 if __name__ == "__main__":

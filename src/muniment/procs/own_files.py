@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -92,7 +92,17 @@ class OwnFiles:
             if size <= _SMALL:
                 return summary(path.read_bytes())
             return _compressed(path)
+        except FileNotFoundError:
+            return self._concluded(stream)
         except OSError:
+            return Output()
+
+    def _concluded(self, stream: str) -> Output:
+        """The sum of what another process, or an earlier call, has compressed already."""
+        try:
+            with self.reader(stream) as file:
+                return _summed_up(file, lambda _: None)
+        except (OSError, EOFError):
             return Output()
 
     def reader(self, stream: str) -> IO[bytes]:
@@ -117,15 +127,20 @@ def _words(data: bytes) -> str:
 
 def _compressed(path: Path) -> Output:
     """Compress a log beside itself, then take it away; what its row keeps of it."""
-    digest, size, head, tail = hashlib.sha256(), 0, b"", b""
-    part = path.with_name(f"{path.name}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # a launcher and a sweep may do so at once
     with path.open("rb") as file, gzip.open(part, "wb", compresslevel=1) as packed:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
-            packed.write(piece)
-            size += len(piece)
-            head, rest = (head, piece) if head else (piece[:KEPT], piece[KEPT:])
-            tail = (tail + rest[-KEPT:])[-KEPT:]
+        output = _summed_up(file, packed.write)
     part.rename(path.with_name(f"{path.name}.gz"))
-    path.unlink()
-    return Output(_words(head), _words(tail), size, digest.hexdigest())
+    path.unlink(missing_ok=True)
+    return output
+
+
+def _summed_up(file: IO[bytes], use: Callable[[bytes], object]) -> Output:
+    digest, size, head, tail = hashlib.sha256(), 0, b"", b""
+    while piece := file.read(_CHUNK):
+        digest.update(piece)
+        use(piece)
+        size += len(piece)
+        head, rest = (head, piece) if head else (piece[:KEPT], piece[KEPT:])
+        tail = (tail + rest[-KEPT:])[-KEPT:]
+    return Output(_words(head), _words(tail), size, digest.hexdigest() if size else "")

@@ -46,8 +46,10 @@ class Store(Protocol):
     def above(self, process_id: str) -> list[Process]:
         """All ancestors of a process, in no order."""
 
-    def prune(self, before: int, *, keep_failed: bool, dry_run: bool = False) -> list[Process]:
-        """Remove trees that ended before a moment, each whole; what was removed."""
+    def prune(
+        self, before: int, *, keep_failed: bool = False, dry_run: bool = False, machine_id: str = ""
+    ) -> list[Process]:
+        """Remove trees that ended before a moment, of all machines or of one, each whole; what was removed."""
 
     def may_prune(self, machine_id: str, now: int, every_ms: int) -> bool:
         """Whether an automatic pruning is due; it counts as done then."""

@@ -60,22 +60,17 @@ def cleanup_stale_running(store: Store) -> Swept:
 def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
     """What dead processes launched is to end with them; what a keeper is ending is left to it."""
     below = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
-    left = {one.id for row in below.values() if _has_keeper(row) for one in store.below(row.id)}
+    kept = [row for row in below.values() if _is_keeping(store, row, _kept(row))]
+    left = {one.id for row in kept for one in store.below(row.id)}
     return [one for one in below.values() if one.id not in left and one.status != "exited" and one.place == here()]
-
-
-def _has_keeper(row: Process) -> bool:
-    kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
-    return kept is not None and _is_keeping(kept)
 
 
 def _is_living(store: Store, row: Process) -> bool:
     """Whether a row is alive, or not ours to judge."""
-    kept = OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
-    if kept:
+    if kept := _kept(row):
         # a keeper ends what is left and writes down how; without it, nobody would
         _note_start(store, row, kept)
-        return _is_keeping(kept)
+        return _is_keeping(store, row, kept)
     if row.pid is None and row.place == here():
         return _is_being_launched(store, row)
     seen = look(row.pid) if row.pid is not None else None
@@ -84,10 +79,23 @@ def _is_living(store: Store, row: Process) -> bool:
     return found != "dead" or _is_unreaped(store, row, seen)
 
 
-def _is_keeping(kept: Kept) -> bool:
-    seen = look(kept.keeper_pid)
+def _kept(row: Process) -> Kept | None:
+    return OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
+
+
+def _is_keeping(store: Store, row: Process, kept: Kept | None) -> bool:
+    seen = look(kept.keeper_pid) if kept else None
     # one that is stopped keeps nothing
-    return seen is not None and seen.state not in "ZXTt" and seen.start_ticks == kept.keeper_ticks
+    if kept is None or seen is None or seen.state in "ZXTt" or seen.start_ticks != kept.keeper_ticks:
+        return False
+    # one that has written how its command ended is done; a launcher that lives is told by it
+    return OwnFiles(Path(row.directory)).ending() is None or _has_launcher(store, row)
+
+
+def _has_launcher(store: Store, row: Process) -> bool:
+    """Whether the process that launched a row lives, and will note what becomes of it."""
+    parent = store.get(row.parent_id) if row.parent_id else None
+    return parent is not None and is_alive(parent)
 
 
 def _note_start(store: Store, row: Process, kept: Kept) -> None:
@@ -96,16 +104,14 @@ def _note_start(store: Store, row: Process, kept: Kept) -> None:
 
 
 def _is_being_launched(store: Store, row: Process) -> bool:
-    parent = store.get(row.parent_id) if row.parent_id else None
-    return parent is not None and is_alive(parent) and now_ms() - row.queued_at < _LAUNCH_MS
+    return _has_launcher(store, row) and now_ms() - row.queued_at < _LAUNCH_MS
 
 
 def _is_unreaped(store: Store, row: Process, seen: Seen | None) -> bool:
     """Whether it has ended, and its launcher lives and is about to note how."""
     if seen is None or not seen.ended or seen.start_ticks != row.start_ticks:
         return False
-    parent = store.get(row.parent_id) if row.parent_id else None
-    return parent is not None and is_alive(parent)
+    return _has_launcher(store, row)
 
 
 def tend(book: Book) -> None:
@@ -116,7 +122,7 @@ def tend(book: Book) -> None:
     try:
         cleanup_stale_running(store)
         if store.may_prune(here().machine_id, now_ms(), _DAY_MS):
-            prune(store, now_ms() - KEEP_MS)
+            _remove_files(store.prune(now_ms() - KEEP_MS, machine_id=here().machine_id))
     except (MunimentError, OSError) as error:
         book.lose(error)
 

@@ -143,7 +143,7 @@ def one_transaction(
     return run
 
 
-def patiently(action: Callable[[], _Done], passes: Callable[[BaseException], bool], complaint: str) -> _Done:
+def patiently(action: Callable[[], _Done], passes: Callable[[BaseException], bool], complaint: str = "") -> _Done:
     """Do something again until no fault is in its way that may pass, or that has lasted too long."""
     give_up: float | None = None
     while True:
@@ -154,7 +154,8 @@ def patiently(action: Callable[[], _Done], passes: Callable[[BaseException], boo
                 raise
         if give_up is None:
             give_up = monotonic() + PATIENCE_S
-            _log.warning("%s: waiting up to %.0f s for it", complaint, PATIENCE_S)
+            if complaint:
+                _log.warning("%s: waiting up to %.0f s for it", complaint, PATIENCE_S)
         time.sleep(_PAUSE_S)
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
-from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
 from muniment.errors import BusyError, MunimentError, UsageError
@@ -34,7 +34,7 @@ from muniment.tracker.engine import (
 from muniment.tracker.pipeline_tables import metadata
 from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
 
-__all__ = ["PostgresDatabase"]
+__all__ = ["PLANNING", "PostgresDatabase", "server_engine"]
 
 # Said here and not beside `sqlite_where`: that would load SQLAlchemy's dialect for every run.
 for _index in (index for table in metadata.tables.values() for index in table.indexes):
@@ -49,7 +49,7 @@ _SCHEMA_LOCK = _LOCKS
 _FEW = 16
 """Rows below which an insert is faster as a statement than as a COPY."""
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
-_PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
+PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
 """Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
 _DURABLE = "-c synchronous_commit=on"
 """What is announced as done must outlast a crash of the server, whatever that does for others."""
@@ -62,6 +62,12 @@ _CONNECTING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
+
+
+def server_engine(url: str, options: str, **how: Any) -> Engine:
+    """An engine for a database on a server; the connections are made as all of ours, with these options."""
+    target = make_url(url).set(drivername="postgresql+psycopg")
+    return create_engine(target, connect_args={**_CONNECTING, "options": options}, **how)
 
 
 class _Text(StrDumperUnknown):
@@ -84,10 +90,9 @@ class PostgresDatabase(Database):
     def __init__(self, url: str, place_id: str, *, read_only: bool = False) -> None:
         super().__init__()
         self.name, self.place_id, self.read_only = url, place_id, read_only
-        target = make_url(url).set(drivername="postgresql+psycopg")
         how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
-        options = "-c default_transaction_read_only=on" if read_only else f"{_PLANNING} {_DURABLE}"
-        self.engine = create_engine(target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how)
+        options = "-c default_transaction_read_only=on" if read_only else f"{PLANNING} {_DURABLE}"
+        self.engine = server_engine(url, options, poolclass=NullPool, **how)
         self._connection: Connection | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         self._inside = False

@@ -14,14 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import TrackerError
-from muniment.tracker.process_store import ProcessStore
+from muniment.tracker.process_store import PROCESSES_REVISION, ProcessStore
 
-__all__ = ["PROCESSES_FILE", "PROCESSES_REVISION", "SqliteLine", "open_processes"]
+__all__ = ["PROCESSES_FILE", "SqliteLine", "open_processes"]
 
 PROCESSES_FILE = "processes.sqlite"
-PROCESSES_REVISION = "0001"
-"""The migration that `process_tables.py` and `process_schema.sql` equal; a contract test holds them together."""
-
 _PATIENCE_S = 2.0
 """How long another writer is waited for; each of them takes a millisecond."""
 

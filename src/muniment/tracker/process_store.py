@@ -13,7 +13,10 @@ import msgspec
 
 from muniment.model.process import Ending, Machine, Output, Place, Process
 
-__all__ = ["COLUMNS", "Line", "ProcessStore"]
+__all__ = ["COLUMNS", "PROCESSES_REVISION", "Line", "ProcessStore"]
+
+PROCESSES_REVISION = "0001"
+"""The migration that `process_tables.py` and `process_schema.sql` equal; a contract test holds them together."""
 
 _PLAIN = tuple(name for name in Process.__struct_fields__ if name not in {"stdout", "stderr"})
 _OF_OUTPUT = Output.__struct_fields__
@@ -36,7 +39,7 @@ _ENDED = (
     "UPDATE processes SET status = 'exited', ended_at = :at, "
     + ", ".join(f"{name} = :{name}" for name in (*Ending.__struct_fields__, *COLUMNS[len(_PLAIN) :]))
     # what is known replaces what a sweep could not know
-    + " WHERE id = :id AND (status <> 'exited' OR exit_code IS NULL)"
+    + " WHERE id = :id AND (status <> 'exited' OR (exit_code IS NULL AND CAST(:exit_code AS INTEGER) IS NOT NULL))"
 )
 _BELOW = (
     "WITH RECURSIVE below (id) AS (SELECT CAST(:id AS TEXT) UNION"
@@ -97,7 +100,8 @@ class ProcessStore:
         if process_ids:
             self._line.write(
                 "UPDATE processes SET beat_at = :at WHERE id = :id AND status <> 'exited'",
-                [{"id": one, "at": at} for one in process_ids],
+                # in one order, so that two sweeps never wait for each other
+                [{"id": one, "at": at} for one in sorted(process_ids)],
             )
 
     def get(self, process_id: str) -> Process | None:
@@ -164,8 +168,10 @@ class ProcessStore:
             for row in self._line.read(f"SELECT {', '.join(_MACHINE)} FROM machines ORDER BY hostname", {})
         ]
 
-    def prune(self, before: int, *, keep_failed: bool, dry_run: bool = False) -> list[Process]:
-        """Remove trees that ended before a moment, each whole; what was removed.
+    def prune(
+        self, before: int, *, keep_failed: bool = False, dry_run: bool = False, machine_id: str = ""
+    ) -> list[Process]:
+        """Remove trees that ended before a moment, of all machines or of one, each whole; what was removed.
 
         A row whose heartbeat is older than that counts as ended: those that live here beat with every sweep.
         """
@@ -173,8 +179,10 @@ class ProcessStore:
             str(row[0])
             for row in self._line.read(
                 f"SELECT r.id FROM processes r WHERE r.root_id = r.id AND r.queued_at < :before AND {_OVER}"
-                + (f" AND NOT {_FAILED}" if keep_failed else ""),
-                {"before": before},
+                + (f" AND NOT {_FAILED}" if keep_failed else "")
+                + (" AND r.machine_id = :machine" if machine_id else "")
+                + " ORDER BY r.id",
+                {"before": before, **({"machine": machine_id} if machine_id else {})},
             )
         ]
         gone = [row for root in roots for row in self._select("WHERE p.root_id = :root", root=root)]
@@ -206,17 +214,13 @@ def _values(row: Process) -> dict[str, Any]:
 
 
 def _process(row: Sequence[Any]) -> Process:
-    values = dict(zip(COLUMNS, row, strict=True))
-    return Process(
-        **{
-            **{name: values[name] for name in _PLAIN},
-            "cmd": _command(values["cmd"]),
-            "env": _environment(values["env"]),
-            "timed_out": bool(values["timed_out"]),
-        },
-        stdout=Output(*(values[f"stdout_{name}"] for name in _OF_OUTPUT)),
-        stderr=Output(*(values[f"stderr_{name}"] for name in _OF_OUTPUT)),
-    )
+    plain, of_outputs = row[: len(_PLAIN)], row[len(_PLAIN) :]
+    values = dict(zip(_PLAIN, plain, strict=True))
+    values["cmd"] = _command(values["cmd"])
+    values["env"] = _environment(values["env"])
+    values["timed_out"] = bool(values["timed_out"])
+    each = len(_OF_OUTPUT)
+    return Process(**values, stdout=Output(*of_outputs[:each]), stderr=Output(*of_outputs[each:]))
 
 
 _words = msgspec.json.Decoder(tuple[str, ...])

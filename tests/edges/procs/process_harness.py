@@ -21,14 +21,17 @@ import json, sys, time
 from pathlib import Path
 from muniment.procs.book import Book
 from muniment.procs.run import launch
+from muniment.procs.sweep import tend
 from muniment.tracker.process_line import open_processes
 home = Path(sys.argv[1])
 book = Book(open_processes(home), home, "supervisord", "launcher")
 run = launch(book, json.loads(sys.argv[2]), background=True)
 print(run.process.id, flush=True)
-time.sleep(600)
+while True:
+    time.sleep(0.5)
+    tend(book)
 """
-"""Launches a command in the background, says the id of its row, and stays."""
+"""Launches a command in the background, says the id of its row, and sweeps, more often than a crawl does."""
 
 DOUBLE_FORK = """
 import os, sys, time

@@ -183,6 +183,24 @@ def test_after_a_kill_at_any_level_nothing_is_left_and_every_row_is_true(tmp_pat
         assert (store.get(row.parent_id).status == "exited") == (launcher.poll() is not None)
 
 
+@pytest.mark.parametrize("killed", ["launcher", "keeper", "command"])
+def test_after_a_kill_rows_come_true_by_who_is_left(tmp_path, killed):
+    home = tmp_path / "home"
+    stubborn = ("sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done")
+    with a_launcher(home, *stubborn) as (launcher, row), opened(home) as store:
+        soon((Path(row.directory) / "stdout.log").read_text, "it is there")
+        keeper = psutil.Process(row.pid).parent().pid
+        os.kill({"launcher": launcher.pid, "keeper": keeper, "command": row.pid}[killed], signal.SIGKILL)
+        if killed == "launcher":
+            launcher.wait(10)
+        # nothing here sweeps; five seconds are enough where no other tests run beside this one
+        soon(lambda: not everyone_of(store) and store.get(row.id).status == "exited", "the row is true", seconds=10)
+        assert store.get(row.id).exit_code == -signal.SIGKILL
+        expected = "exited" if killed == "launcher" else "running"
+        soon(lambda: store.get(row.parent_id).status == expected, "so is that of its launcher", seconds=5)
+        assert store.get(row.parent_id).exit_code is None
+
+
 def test_a_row_whose_launcher_died_before_it_spawned_is_retired(book):
     run = launch(book, ["true"])
     queued = structs.replace(
