@@ -93,4 +93,3 @@ def test_a_large_document_is_parsed_in_parts() -> None:
     parts = list(html._slices(b"<p>\0words" * (1 << 20)))
     assert len(parts) > 1
     assert max(map(len, parts)) <= html._MOST_AT_ONCE
-    assert not any(b"\0" in part for part in parts)
