@@ -39,8 +39,8 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         os.setsid()
-        if sys.argv[1:] == ["hide"]:
-            os.execve(sys.executable, ["python", "-c", "import time; time.sleep(600)"], {})
+        if sys.argv[1:2] == ["hide"]:
+            os.execve(sys.executable, ["python", "-c", "import time; time.sleep(600)", *sys.argv[2:]], {})
         time.sleep(600)
     os._exit(0)
 os.wait()
