@@ -29,6 +29,7 @@ __all__ = [
     "latest_rules",
     "load_job",
     "reopen",
+    "rules_of",
     "save_given",
     "save_rules",
     "save_settings",
@@ -253,6 +254,13 @@ def latest_rules(db: Database, job_id: int) -> tuple[int, Rules]:
         .limit(1)
     ).one()
     return int(row[0]), msgspec.json.decode(row[1], type=Rules)
+
+
+def rules_of(db: Database, job_id: int, version: int) -> Rules:
+    """A version of the patterns and rules, which may be an older one."""
+    here = job_rulesets.c.job_id == job_id, job_rulesets.c.version == version
+    text = db.connection.execute(select(job_rulesets.c.rules).where(*here)).scalar_one()
+    return msgspec.json.decode(text, type=Rules)
 
 
 def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:

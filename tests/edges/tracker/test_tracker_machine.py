@@ -265,6 +265,15 @@ class TrackerMachine(RuleBasedStateMachine):
         self.model.end(name, death=ending.is_death)
         self._settle()
 
+    @rule(name=st.sampled_from(NAMES), deaths=st.sampled_from([2, 3, 3]))
+    def die_of_it(self, name: str, deaths: int) -> None:
+        """A page ends one worker after the other; chance alone hardly ever has it do so three times."""
+        for _ in range(deaths):
+            self.greet(name)
+            self.end(name, Ending.EXITED, True)
+        self.greet(name)
+        self.claim(name, 2)
+
     @rule(name=st.sampled_from(NAMES))
     def heartbeat(self, name: str) -> None:
         pipe = self.model.pipes[name]
