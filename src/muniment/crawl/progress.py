@@ -9,7 +9,7 @@ from msgspec import Struct
 from muniment.clock import monotonic
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
-from muniment.tracker.frontier import Totals
+from muniment.tracker.sums import Totals
 from muniment.tracker.seeds import ListRead
 
 __all__ = ["Outcome", "Progress", "Snapshot", "Summary"]

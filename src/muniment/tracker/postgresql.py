@@ -39,8 +39,16 @@ _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
 
 _LOCKS = 0x4D75 << 48
-"""Where the advisory locks of this program begin; after it come the job and the session."""
+"""Where the advisory locks of this program begin; after it come the job and which of its locks it is."""
 _SCHEMA_LOCK = _LOCKS
+_WRITER_LOCKS = _LOCKS | 1 << 47
+"""After it comes the number of a connection that writes."""
+_RUNS, _TURNS = 0, 1
+"""Two locks of each job: of who runs it alone, and of those who write it beside each other."""
+_MOST_WRITERS = 1000
+_NEXT_WRITER = """
+    SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
+"""
 _FEW = 16
 """Rows below which an insert is faster as a statement than as a COPY."""
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
@@ -87,6 +95,8 @@ class PostgresDatabase(Database):
         self._cursor: psycopg.Cursor[Any] | None = None
         self._inside = False
         self._broken: MunimentError | None = None
+        # a job that no output directory names is there for all processes
+        self.shared = not place_id and not read_only
         self._job: int | None = None
         self._commits = 0
         self._before: tuple[int, Any] | None = None
@@ -98,6 +108,7 @@ class PostgresDatabase(Database):
         try:
             database._connect()
             database._bring_up_to_date()
+            database._join()
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
@@ -164,9 +175,11 @@ class PostgresDatabase(Database):
     def _reconnect(self) -> None:
         def again() -> None:
             self._connect()
+            self._end_former()
+            self._take_lock(_WRITER_LOCKS | self.session)
             if self._job is not None:
-                self._end_former()
-                self._take_lock(self._job)
+                self._take_lock(_job_lock(self._job, _RUNS))
+            self._note_backend()
 
         try:
             patiently(again, _may_pass, f"the tracker {self.name} is gone")
@@ -189,28 +202,40 @@ class PostgresDatabase(Database):
         assert self._cursor is not None
         return self._cursor.execute(statement, values)
 
-    # -- holding a job
+    # -- holding a number and a job
+
+    def _join(self) -> None:
+        """Take the lowest number that no other connection writes under."""
+        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, _WRITER_LOCKS))
+        if found is None:
+            raise BusyError(f"{_MOST_WRITERS} processes write to {self.name} already")
+        self.session = int(found[0])
+        self._note_backend()
+        self._execute("INSERT INTO writers (session) VALUES (%s) ON CONFLICT DO NOTHING", (self.session,))
+        self._commits = self._kept_commits()
 
     def hold(self, job_id: int) -> None:
         """Make this process the only one that runs a job; raises BusyError when another does."""
-        self._take_lock(job_id)
-        self._job = job_id
-        self._note_session()
+        if not self.shared:
+            self._take_lock(_job_lock(job_id, _RUNS))
+            self._job = job_id
 
-    def _take_lock(self, job_id: int) -> None:
-        (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (_LOCKS | job_id << 16 | self.session,))
+    def _take_lock(self, lock: int) -> None:
+        (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (lock,))
         if not taken:
             raise BusyError(f"another run has this job of {self.name}; stop it first")
+
+    def _note_backend(self) -> None:
         self._before = self._one("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
 
-    def _note_session(self) -> None:
-        ours = (self._job, self.session)
-        self._execute("INSERT INTO job_sums (job_id, session) VALUES (%s, %s) ON CONFLICT DO NOTHING", ours)
-        self._commits = self._kept_commits()
+    def take_turns(self, job_id: int, *, alone: bool) -> None:
+        """Wait for transactions that go alone, or for all; until the end of this transaction."""
+        if self.shared:
+            how = "" if alone else "_shared"
+            self._execute(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
 
     def _kept_commits(self) -> int:
-        ours = (self._job, self.session)
-        return int(self._one("SELECT commits FROM job_sums WHERE job_id = %s AND session = %s", ours)[0])
+        return int(self._one("SELECT commits FROM writers WHERE session = %s", (self.session,))[0])
 
     def _one(self, statement: str, values: Sequence[Any] | None = None) -> Any:
         return self._execute(statement, values).fetchone()
@@ -233,19 +258,21 @@ class PostgresDatabase(Database):
         except ServerError as error:
             self._inside = False
             self._failed(error, committing=committing)
-        except BaseException:
+        except BaseException as error:
             self._roll_back()
+            self._inside = False
+            if isinstance(error, Exception) and not isinstance(error, UsageError):
+                self.forget()
             raise
         finally:
             self._inside = False
 
     def _commit(self) -> None:
-        if self._job is None:
+        if not self.session:
             self._execute("COMMIT")
             return
         assert self._cursor is not None
-        where = f"job_id = {self._job} AND session = {self.session}"
-        both = f"UPDATE job_sums SET commits = {self._commits + 1} WHERE {where}; COMMIT"  # noqa: S608  (numbers)
+        both = f"UPDATE writers SET commits = {self._commits + 1} WHERE session = {self.session}; COMMIT"  # noqa: S608  (numbers)
         self._cursor.execute(both, binary=False)  # in text, two statements may go in one message
         self._commits += 1
 
@@ -254,7 +281,7 @@ class PostgresDatabase(Database):
         if is_undone(error):
             self._roll_back()
             raise UndoneError(f"the tracker {self.name} undid a transaction; give the same command again") from error
-        if not is_gone(error) or self._job is None:
+        if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)
             raise self._broken from error
@@ -274,19 +301,18 @@ class PostgresDatabase(Database):
             try:
                 return work()
             except UndoneError as undone:
-                if self._broken is not None or self._job is None:
+                if self._broken is not None or not self.session:
                     raise
                 _log.info("%s", undone)
-            for forget in self.forget:
-                forget()
+            self.forget()
             time.sleep(random.uniform(0, 0.05))
 
     # -- statements
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
-        """Run a prepared statement for all rows at once."""
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+        """Run a prepared statement for all rows at once; how many rows it changed."""
         if not rows:
-            return
+            return 0
         assert self._cursor is not None
         if len(rows) >= _FEW and prepared.copy:
             statement, types = prepared.copy
@@ -294,10 +320,11 @@ class PostgresDatabase(Database):
                 copy.set_types(types)
                 for row in rows:
                     copy.write_row(row)
-            return
+            return len(rows)
         compiled = prepared.postgresql
         arrays = tuple(map(list, zip(*rows, strict=True)))
-        self._cursor.execute(compiled.sql, arrays if compiled.plain else compiled.complete(arrays), prepare=True)
+        values = arrays if compiled.plain else compiled.complete(arrays)
+        return self._cursor.execute(compiled.sql, values, prepare=True).rowcount
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""
@@ -368,6 +395,10 @@ class PostgresDatabase(Database):
             return None
         row = self._one("SELECT version_num FROM alembic_version")
         return None if row is None else str(row[0])
+
+
+def _job_lock(job_id: int, which: int) -> int:
+    return _LOCKS | job_id << 16 | which
 
 
 def _each(cursor: psycopg.Cursor[Any], statement: str, many_values: Sequence[Row]) -> Iterator[list[Row]]:

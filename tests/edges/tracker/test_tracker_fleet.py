@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fleet_harness import Fleet
@@ -29,13 +27,6 @@ from muniment.tracker.rejudge import dry_run
 from muniment.tracker.sessions import HEARTBEAT_MS, LEASE_MS
 
 START, ONE, TWO = site(""), site("1"), site("2")
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    made = Fleet(tmp_path / "tracker.sqlite")
-    yield made
-    made.close()
 
 
 def everything(fleet: Fleet) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,13 +73,6 @@ def says(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     assert set(names) <= set(SENTENCES)
     _said.update(names)
     return lambda test: test
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    made = Fleet(tmp_path / "tracker.sqlite")
-    yield made
-    made.close()
 
 
 START, ONE, TWO, THREE = site(""), site("1"), site("2"), site("3")

@@ -36,7 +36,9 @@ def test_a_page_that_newer_rules_leave_out_waits_to_be_skipped(tracker: Callable
     rejudge(job.db, job.job_id, ruleset)
     job.frontier.amend(SetRules("t", (SKIP, LATER)), 2)
     told = why(job.place.directory, job.place, ONE)
-    assert (told.verdict, told.rule) == ("skipped", RuleTold(2, LATER)), "the rules that it was judged by, not the newest"
+    assert (told.verdict, told.rule) == ("skipped", RuleTold(2, LATER)), (
+        "the rules that it was judged by, not the newest"
+    )
 
 
 def test_a_pattern_is_no_rule(tracker: Callable[..., Tracker]) -> None:
