@@ -1,8 +1,8 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `job_sums.commits`, which
-every transaction of a job that is held raises.
+again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `writers.commits`, which
+every transaction of a connection raises.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.types.numeric import Int8BinaryDumper
-from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
-from sqlalchemy import Connection, create_engine, make_url
-from sqlalchemy.pool import NullPool
+from sqlalchemy import Connection
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.engine import (
@@ -32,6 +29,7 @@ from muniment.tracker.engine import (
     patiently,
 )
 from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
+from muniment.tracker.server_link import adapt, engine_of
 
 __all__ = ["PostgresDatabase"]
 
@@ -51,32 +49,6 @@ _NEXT_WRITER = """
 """
 _FEW = 16
 """Rows below which an insert is faster as a statement than as a COPY."""
-_UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
-_PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
-"""Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
-_DURABLE = "-c synchronous_commit=on"
-"""What is announced as done must outlast a crash of the server, whatever that does for others."""
-_CONNECTING = {
-    "application_name": "muniment",
-    "connect_timeout": 10,
-    # a way that is cut without a word is noticed within a minute
-    "keepalives_idle": 20,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 60_000,
-}
-
-
-class _Text(StrDumperUnknown):
-    """PostgreSQL's text has no NUL: what a server sent with one is kept without."""
-
-    def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
-
-
-class _BinaryText(StrBinaryDumper):
-    def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 class PostgresDatabase(Database):
@@ -87,10 +59,7 @@ class PostgresDatabase(Database):
     def __init__(self, url: str, place_id: str, *, read_only: bool = False) -> None:
         super().__init__()
         self.name, self.place_id, self.read_only = url, place_id, read_only
-        target = make_url(url).set(drivername="postgresql+psycopg")
-        how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
-        options = "-c default_transaction_read_only=on" if read_only else f"{_PLANNING} {_DURABLE}"
-        self.engine = create_engine(target, poolclass=NullPool, connect_args={**_CONNECTING, "options": options}, **how)
+        self.engine = engine_of(url, read_only=read_only)
         self._connection: Connection | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         self._inside = False
@@ -157,11 +126,7 @@ class PostgresDatabase(Database):
     def _connect(self) -> None:
         self._drop()
         self._connection = self.engine.connect()
-        adapters = self._driver.adapters
-        # one type for each value of a statement, whatever its size: the server prepares it once
-        for dumper in (_BinaryText, _Text):
-            adapters.register_dumper(str, dumper)
-        adapters.register_dumper(int, Int8BinaryDumper)
+        adapt(self._driver)
         self._cursor = self._driver.cursor(binary=True)
 
     def _drop(self) -> None:
