@@ -28,7 +28,7 @@ from muniment.tracker.pipelines import add_pipeline
 from muniment.tracker.sessions import LEASE_MS
 from muniment.tracker.tables import attempts, job_sums, pages, relations
 
-CALLERS, SIZE = 8, 600
+CALLERS, SIZE = 8, 300
 
 
 @pytest.fixture
