@@ -17,11 +17,11 @@ from sqlalchemy import create_engine, text
 import muniment.tracker.process_engine as engine_module
 from muniment.errors import TrackerError
 from muniment.model.process import Machine, Process
-from muniment.tracker.postgresql import server_engine
 from muniment.tracker.process_engine import migrate_processes, processes_at, processes_on
 from muniment.tracker.process_line import PROCESSES_FILE, open_processes
 from muniment.tracker.process_store import COLUMNS, PROCESSES_REVISION
 from muniment.tracker.process_tables import VERSION_TABLE, machines, metadata, processes
+from muniment.tracker.server_link import server_engine
 
 
 def statements(path: Path) -> dict[str, str]:

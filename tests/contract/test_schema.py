@@ -33,7 +33,7 @@ from muniment.tracker.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
 
-OF_NO_JOB = {"pipelines", "sessions", "assignments"}
+OF_NO_JOB = {"pipelines", "sessions", "assignments", "writers"}
 """Their rows do not grow with a job."""
 
 

@@ -11,20 +11,24 @@ from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
+from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
+from muniment.model.rule import Rule
 from muniment.model.url import normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
 from muniment.rules.robots_line import RefusingLine, refusing_line
-from muniment.rules.rulesets import compile_ignores
+from muniment.rules.rulesets import Rules, rule_named
+from muniment.rules.scope import FAR
 from muniment.settings import Settings
 from muniment.tracker import jobs
+from muniment.tracker.amendments import ruleset_of
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lookup import PageKnown, find_page
 from muniment.tracker.robots import RobotsBook
 
-__all__ = ["Disallowed", "Place", "Why", "why"]
+__all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]
 
 _COLUMNS = ("url", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "error", "record_type")
 
@@ -49,6 +53,14 @@ class Disallowed(Struct, frozen=True):
     """Its line that does, when that can be said for sure."""
 
 
+class RuleTold(Struct, frozen=True):
+    """A rule of the job that keeps the page out."""
+
+    version: int
+    """Of the rules that it was judged by."""
+    rule: Rule
+
+
 class Why(Struct, frozen=True, kw_only=True):
     """What became of a URL."""
 
@@ -59,6 +71,7 @@ class Why(Struct, frozen=True, kw_only=True):
     page: PageKnown | None = None
     places: tuple[Place, ...] = ()
     robots: Disallowed | None = None
+    rule: RuleTold | None = None
 
 
 def why(out: Path, place: TrackerPlace, text: str) -> Why:
@@ -73,15 +86,17 @@ def why(out: Path, place: TrackerPlace, text: str) -> Why:
         if job is None or page is None:
             return _no_page(out, told, RobotsBook(db, job.job_id) if job else None)
         settings = jobs.settings_of(job)
-        ignored = _ignored_since(db, job, page)
+        left_out, rule = _left_out(db, job, page)
         robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
     places = tuple(_places(out, page.url))
-    verdict, reason = _verdict(page, places, settings, ignored)
+    verdict, reason = _verdict(page, places, settings, left_out)
+    if rule is not None:
+        reason += f"; it is `{msgspec.json.encode(rule.rule).decode()}` in version {rule.version} of the rules"
     if robots is not None:
         reason += _by_which_line(robots)
     if page.url != told:
         reason = f"as {page.url}, which differs in its session id alone: {reason}"
-    return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots)
+    return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots, rule=rule)
 
 
 def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
@@ -98,14 +113,24 @@ def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
     return Why(url=url, verdict="captured", text=f"{text}; {rules}", places=places)
 
 
-def _ignored_since(db: Database, job: jobs.Job, page: PageKnown) -> str:
-    """The ignore pattern that a page waits to be skipped by, for those in force changed since it was found."""
+def _left_out(db: Database, job: jobs.Job, page: PageKnown) -> tuple[str, RuleTold | None]:
+    """Why a page waits to be skipped, if it does, and the rule that keeps a page out, skipped or about to be."""
+    if page.state == "SKIPPED":
+        return "", _rule_told(page.ruleset, jobs.rules_of(db, job.job_id, page.ruleset), page.reason)
     if page.state != "READY" or not page.attempts_remaining or not page.in_scope:
-        return ""
+        return "", None
     version, rules = jobs.latest_rules(db, job.job_id)
     if version == job.judged:
-        return ""
-    return compile_ignores(rules, jobs.start_urls(db, job.job_id)).match(page.url) or ""
+        return "", None
+    hops = FAR if page.link_hops is None else page.link_hops
+    found_as = FoundAs[page.found_as.upper().replace("-", "_")]
+    reason = ruleset_of(db, job.job_id, version, rules).verdict(page.url, hops, found_as).skipped
+    return reason, _rule_told(version, rules, reason)
+
+
+def _rule_told(version: int, rules: Rules, reason: str) -> RuleTold | None:
+    rule = rule_named(rules, reason)
+    return None if rule is None else RuleTold(version, rule)
 
 
 def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
@@ -136,7 +161,7 @@ def _places(out: Path, url: str) -> list[Place]:
 
 
 def _verdict(  # noqa: PLR0911
-    page: PageKnown, places: tuple[Place, ...], settings: Settings, ignored: str
+    page: PageKnown, places: tuple[Place, ...], settings: Settings, left_out: str
 ) -> tuple[str, str]:
     last = page.attempts[-1] if page.attempts else None
     if page.state == "SKIPPED":
@@ -149,8 +174,8 @@ def _verdict(  # noqa: PLR0911
         return "failed", last.error
     if not page.in_scope:
         return "out of scope", _out_of_scope(page, settings)
-    if ignored:
-        return "queued", f"will be skipped when its turn comes: ignore: {ignored}"
+    if left_out:
+        return "queued", f"will be skipped when its turn comes: {left_out}"
     if page.host_until > now_ms():
         return "queued", f"its host is left alone until {iso_ms(page.host_until)}: {page.host_reason}"
     if last is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from muniment.clock import monotonic
 from muniment.errors import DiskFullError
 from muniment.settings import Settings
-from muniment.tracker.frontier import Totals
+from muniment.tracker.sums import Totals
 
 __all__ = ["Limits", "no_room"]
 

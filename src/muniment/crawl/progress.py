@@ -9,8 +9,8 @@ from msgspec import Struct
 from muniment.clock import monotonic
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
-from muniment.tracker.frontier import Totals
 from muniment.tracker.seeds import ListRead
+from muniment.tracker.sums import Totals
 
 __all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
 

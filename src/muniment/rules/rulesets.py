@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from muniment.errors import UsageError
 from muniment.model.rule import Rule
 from muniment.rules.patterns import Patterns, expand
-from muniment.rules.verdicts import InOrder, Ruleset
+from muniment.rules.verdicts import RULED, InOrder, Ruleset
 
 __all__ = [
     "IgnoreSet",
@@ -23,6 +23,7 @@ __all__ = [
     "remove_ignore",
     "remove_set",
     "replace_rules",
+    "rule_named",
 ]
 
 
@@ -67,6 +68,14 @@ def compile_ruleset(version: int, rules: Rules, start_urls: Sequence[str]) -> Ru
     """A version, ready to judge; raises UsageError for a pattern or rule that is none."""
     in_order = InOrder(rules.in_order, start_urls) if rules.in_order else None
     return Ruleset(version, compile_include(rules, start_urls), compile_ignores(rules, start_urls), in_order)
+
+
+def rule_named(rules: Rules, reason: str) -> Rule | None:
+    """The rule that a page's reason names, when it is one of these that keeps it out, and no pattern."""
+    number = reason.removeprefix(RULED).partition(":")[0]
+    if not reason.startswith(RULED) or not 0 < int(number) <= len(rules.in_order):
+        return None
+    return rules.in_order[int(number) - 1]
 
 
 def add_ignore(rules: Rules, pattern: str) -> Rules:

@@ -18,24 +18,20 @@ from sqlalchemy import bindparam, select
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState
-from muniment.model.url import host_of, is_web, url_key
-from muniment.rules.scope import FAR, Offers, Scope, Standing, on_site
+from muniment.model.url import url_key
+from muniment.rules.scope import FAR, Offers, Scope, Standing
 from muniment.rules.sessions import page_key
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.newcomers import Newcomer, Newcomers, Offer
+from muniment.tracker.numbers import Numbers
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.tables import BY_KEY, pages, relations, repairs
 
-__all__ = ["Admission", "Listed", "Offer", "Parent", "unpack_children"]
+__all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
-_COLUMNS = (
-    "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
-    "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope",
-    "ruleset", "reason",
-)  # fmt: skip
-_INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 _LAST = Prepared(
     select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(bindparam("most")),
     "job",
@@ -51,7 +47,7 @@ _DRAFT = Lookup(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
         pages.c.in_scope,
-    ),
+    ).with_for_update(),
     pages.c.job_id,
     pages.c.id,
 )  # fmt: skip
@@ -110,26 +106,6 @@ class Listed(Struct, frozen=True):
     """The highest page id before: pages above it are new."""
 
 
-class Offer:
-    """The best that the parents of one batch offer a page."""
-
-    __slots__ = ("link", "redirects", "requisite")
-
-    def __init__(self) -> None:
-        self.link, self.requisite, self.redirects = FAR, FAR, 0
-
-
-class _New(Struct):
-    """A page that this batch brings."""
-
-    page_id: int
-    key: bytes
-    url: str
-    found_as: int
-    via_id: int | None
-    seed_id: int | None
-
-
 def unpack_children(packed: bytes) -> array[int]:
     """The words of a `relations.children` value: page id << 8 | FoundAs."""
     words = array("Q", packed)
@@ -138,8 +114,11 @@ def unpack_children(packed: bytes) -> array[int]:
     return words
 
 
-def _pack_children(words: Iterable[int]) -> bytes:
-    packed = array("Q", words)
+def _pack_children(words: list[int], kinds: bytes, moved: dict[int, int]) -> bytes:
+    children = [word >> 32 << 8 | kind for word, kind in zip(words, kinds, strict=True)]
+    if moved:
+        children = [moved.get(child >> 8, child >> 8) << 8 | child & 0xFF for child in children]
+    packed = array("Q", children)
     if sys.byteorder == "big":
         packed.byteswap()
     return packed.tobytes()
@@ -158,18 +137,26 @@ class Admission:
         self._offers: dict[Standing, Offers] = {}
         self._skipped: list[tuple[str, str]] = []
         self._texts: dict[bytes, str] = {}
+        self._numbers = Numbers(db, job_id, "pages")
+        self._newcomers = Newcomers(db, job_id, scope, hosts)
         self._begin()
-        db.forget.append(self._begin)
+        db.when_undone(self._begin)
 
     def _begin(self) -> None:
         rows = self._db.rows(_LAST, (self._job_id, 1))
         self.last_id = int(rows[0][0]) if rows else 0
-        """The highest page id given out, which is also how many URLs the job knows."""
-        self._seen = SeenCache(complete=self.last_id == 0)
+        """The highest page id known; alone, that is also how many URLs the job knows."""
+        self._numbers.begin(self.last_id)
+        self._seen = SeenCache(complete=self.last_id == 0 and not self._db.shared)
         self._batch: dict[bytes, int] = {}
         self._skipped.clear()
         self.dirtied = False
         """Whether repairs were added that nobody has looked at yet."""
+
+    def expect(self, urls: int) -> None:
+        """Prepare for a transaction that may bring so many new URLs; to be called before it."""
+        self._numbers.reserve(urls)
+        self._hosts.expect(urls)
 
     def offers(self, standing: Standing) -> Offers:
         """What a page that stands so offers; remembered, because few standings occur."""
@@ -187,7 +174,7 @@ class Admission:
     def add_listed(self, urls: list[tuple[str, FoundAs]]) -> Listed:
         """Take in URLs that nothing leads to."""
         known = self.last_id
-        fresh: list[_New] = []
+        fresh: list[Newcomer] = []
         wanted: dict[int, Offer] = {}
         found = []
         keys = [self._key(url) for url, _ in urls]
@@ -199,12 +186,13 @@ class Admission:
             page_id = page_of(word)
             found.append(page_id)
             wanted.setdefault(page_id, Offer()).link = 0
-        return Listed(self._apply(fresh, wanted), found, known)
+        pending, moved = self._apply(fresh, wanted)
+        return Listed(pending, [moved.get(page_id, page_id) for page_id in found], known)
 
     def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
         self._texts = texts
-        fresh: list[_New] = []
+        fresh: list[Newcomer] = []
         links = []
         for parent in parents:
             entries = parent.outlinks
@@ -215,14 +203,16 @@ class Admission:
             (parent, self._complete(words, keys, kinds, parent, fresh), kinds) for parent, words, keys, kinds in links
         ]
         wanted: dict[int, Offer] = {}
-        rows = []
         for parent, words_of, kinds in told:
             self._collect(self.offers(parent.standing), words_of, kinds, wanted)
-            if words_of:
-                children = _pack_children([word >> 32 << 8 | kind for word, kind in zip(words_of, kinds, strict=True)])
-                rows.append((self._job_id, parent.page_id, children))
+        pending, moved = self._apply(fresh, wanted)
+        rows = [
+            (self._job_id, parent.page_id, _pack_children(words_of, kinds, moved))
+            for parent, words_of, kinds in told
+            if words_of
+        ]
         self._db.many(_RELATE, rows)
-        return self._apply(fresh, wanted)
+        return pending
 
     def tell_again(self, page_id: int) -> None:
         """Have the repair look at a page: its children are to be told again, or its links were never told."""
@@ -243,7 +233,7 @@ class Admission:
 
     def apply(self, wanted: dict[int, Offer]) -> Counter[int]:
         """Write what pages gained; returns pages newly pending per host number."""
-        return self._apply([], wanted)
+        return self._apply([], wanted)[0]
 
     def _complete(
         self,
@@ -251,7 +241,7 @@ class Admission:
         keys: list[bytes],
         kinds: bytes,
         parent: Parent,
-        fresh: list[_New],
+        fresh: list[Newcomer],
     ) -> list[int]:
         texts = self._texts
         at = next_unknown(words, 0)
@@ -279,15 +269,15 @@ class Admission:
         word = self._seen.words([key])[0]
         return self._batch.get(key) if word is None else word
 
-    def _introduce(self, fresh: list[_New], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
-        self.last_id += 1
+    def _introduce(self, fresh: list[Newcomer], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
+        self.last_id = self._numbers.take()
         word = pack(self.last_id, FAR, FAR)
         via_id = seed_id = None
         if parent is not None:
             via_id = parent.page_id
             if self._scope.listed and found_as == FoundAs.REDIRECT:
                 seed_id = parent.seed_id or via_id
-        fresh.append(_New(self.last_id, key, url, found_as, via_id, seed_id))
+        fresh.append(Newcomer(self.last_id, key, url, found_as, via_id, seed_id))
         self._batch[key] = word
         self._seen.put(key, word)
         return word
@@ -313,11 +303,40 @@ class Admission:
         offer.link = min(offer.link, link)
         offer.requisite = min(offer.requisite, requisite)
 
-    def _apply(self, fresh: list[_New], wanted: dict[int, Offer]) -> Counter[int]:
+    def _apply(self, fresh: list[Newcomer], wanted: dict[int, Offer]) -> tuple[Counter[int], dict[int, int]]:
+        """Write new pages, and what known ones gain; pages newly pending per host number, and which numbers moved."""
+        offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
+        written = self._newcomers.write(offered, self.ruleset, self.tries)
+        self._skipped += written.skipped
+        moved = {} if written.all_new else self._yield_to_others(offered, wanted)
+        if written.all_new:
+            for page, offer in offered:
+                if offer is not None:
+                    self._seen.put(page.key, pack(page.page_id, offer.link, offer.requisite))
+        pending = written.pending(moved) + self._bring_nearer(wanted)
+        return pending, moved
+
+    def _yield_to_others(
+        self, offered: list[tuple[Newcomer, Offer | None]], wanted: dict[int, Offer]
+    ) -> dict[int, int]:
+        """Take the numbers of those pages that another process brought first, and offer them what ours were offered."""
+        found = {
+            key: (page_id, hops)
+            for key, page_id, *hops in self._db.lookup(_BY_KEY, self._job_id, [page.key for page, _ in offered])
+        }
+        moved = {}
+        for page, offer in offered:
+            page_id, hops = found[page.key]
+            self._batch[page.key] = pack(page_id, *hops)
+            self._seen.put(page.key, self._batch[page.key])
+            if page_id != page.page_id:
+                moved[page.page_id] = page_id
+                if offer is not None:
+                    wanted[page_id] = offer
+        return moved
+
+    def _bring_nearer(self, wanted: dict[int, Offer]) -> Counter[int]:
         pending: Counter[int] = Counter()
-        rows = [self._row(page, wanted.pop(page.page_id, None), pending) for page in fresh]
-        self._hosts.write_new()
-        self._db.many(_INSERT, rows)
         nearer: list[Row] = []
         dirty = []
         # in order, so that two sessions never wait for each other
@@ -342,27 +361,6 @@ class Admission:
         judged = judge_pages(self._db, self._job_id, self.ruleset, page_ids)
         self._skipped += judged.skipped
         return judged.pending
-
-    def _row(self, page: _New, offer: Offer | None, pending: Counter[int]) -> tuple[object, ...]:
-        link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
-        host = self._hosts.get(host_of(page.url) if is_web(page.url) else "")
-        site = on_site(page.url, host.site_paths)
-        rules = self.ruleset
-        included = not rules.include or rules.include.match(page.url) is not None
-        reason = rules.reason(page.url, link, page.found_as, listed=self._scope.listed)
-        scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
-        if offer is not None:
-            self._seen.put(page.key, pack(page.page_id, link, requisite))
-        if scope and not reason:
-            pending[host.host_id] += 1
-        state = PageState.SKIPPED if reason else PageState.READY
-        if reason:
-            self._skipped.append((page.url, reason))
-        return (
-            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, self.tries, 0, 0,
-            link, requisite, redirects, page.found_as, page.via_id, page.seed_id, site, included, scope,
-            rules.version, reason,
-        )  # fmt: skip
 
     def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children must be told again."""

@@ -47,10 +47,12 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
     if isinstance(change, SetValues):
         return _set(db, job, change, now)
-    version, known = jobs.latest_rules(db, job.job_id)
-    rules, changed = _changed_rules(known, change)
-    ruleset = ruleset_of(db, job.job_id, version + 1, rules)
     with db.transaction():
+        # who admits pages meanwhile does so by the version before, and is done before the walk through them begins
+        db.take_turns(job.job_id, alone=True)
+        version, known = jobs.latest_rules(db, job.job_id)
+        rules, changed = _changed_rules(known, change)
+        ruleset = ruleset_of(db, job.job_id, version + 1, rules)
         jobs.save_rules(db, job.job_id, rules, now)
         note(db, job.job_id, change.who, (changed,), now)
     return Amended((changed,), ruleset=ruleset)

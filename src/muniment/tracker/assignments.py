@@ -8,7 +8,7 @@ from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.pipeline import Lock, Pipeline, Session
 from muniment.rules.assignment import JobOffer, Slot, assign
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.pipeline_tables import assignments, sessions
 from muniment.tracker.pipelines import tags_of
 from muniment.tracker.tables import jobs
@@ -22,8 +22,12 @@ def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -
     Returns the job that each slot may take pages of; a slot that is locked to a job without any has none.
     """
     before = slots_of(db, pipeline.name, session.slots)
-    offers = _offers(db, pipeline.name)
+    offers = _offers(db, pipeline.name, lock=False)
     after = assign(pipeline, before, offers)
+    if after != [slot.job_id for slot in before]:
+        # two pipelines that take slots at once do so one after the other: together they might be too many
+        offers = _offers(db, pipeline.name, lock=True)
+        after = assign(pipeline, before, offers)
     for number, (slot, job_id) in enumerate(zip(before, after, strict=True)):
         if slot.job_id == job_id:
             continue
@@ -44,11 +48,12 @@ def slots_of(db: Database, pipeline: str, count: int) -> list[Slot]:
     return [held.get(number, Slot()) for number in range(count)]
 
 
-def _offers(db: Database, pipeline: str) -> list[JobOffer]:
-    """The jobs that have pages; two pipelines that ask at once look one after the other."""
+def _offers(db: Database, pipeline: str, *, lock: bool) -> list[JobOffer]:
+    """The jobs that have pages, those apart that an output directory names: they run without pipelines."""
     wanted = (jobs.c.state == JobState.ACTIVE.value) & or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0)
     columns = jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency
-    rows = db.connection.execute(select(*columns).where(wanted).order_by(jobs.c.id).with_for_update()).all()
+    found = select(*columns).where(wanted, jobs.c.place_id == "").order_by(jobs.c.id)
+    rows = db.connection.execute(found.with_for_update() if lock else found).all()
     # slots of pipelines that are away take no room
     taken = (
         select(assignments.c.job_id, func.count())
@@ -63,6 +68,7 @@ def _offers(db: Database, pipeline: str) -> list[JobOffer]:
     ]
 
 
+@one_transaction
 def lock_slot(db: Database, pipeline: str, slot: int, lock: Lock, now: int, job_id: int | None = None) -> None:
     """Lock a slot to its job, or to another one; `Lock.NONE` takes the lock off. Raises UsageError when it has no job.
 

@@ -44,7 +44,11 @@ class CookieBook:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._begin()
-        db.forget.append(self._begin)
+        db.when_undone(self._begin)
+
+    def look_again(self) -> None:
+        """Read again what other processes may have changed."""
+        self._begin()
 
     def _begin(self) -> None:
         self._jar = Jar()

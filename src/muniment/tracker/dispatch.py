@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.model.change import Change
@@ -20,7 +21,7 @@ from muniment.tracker import jobs, sessions, stash, terms
 from muniment.tracker.amendments import Amended
 from muniment.tracker.assignments import settle_slots
 from muniment.tracker.audit import settings_age
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import FinishReport, Frontier
 from muniment.tracker.opening import load_frontier
 from muniment.tracker.pipelines import find_pipeline
@@ -33,18 +34,30 @@ _OF_A_HOST = 100
 """Most pages of one host in a claim: it has to be able to fetch them within a lease."""
 
 
+class _Drawn(Struct, frozen=True):
+    """Hosts, and how many pages were asked of each; what they gave."""
+
+    picked: list[tuple[int, int]]
+    claims: list[Claim]
+
+
 class _Work:
     """A job at hand: its frontier, and its hosts that have pages, in the order of their turns."""
 
     def __init__(self, db: Database, job_id: int) -> None:
+        self._db, self._job_id, self._shared = db, job_id, db.shared
         self.frontier: Frontier = load_frontier(db, job_id)
         job = jobs.load_job(db, job_id)
         self.state = job.state
-        # a walk that a killed process left unfinished begins again
-        unfinished = job.judged < jobs.latest_rules(db, job_id)[0]
-        self.judging: Judging | None = self.frontier.judging() if unfinished else None
+        self.judging = self._unfinished()
         self.pending: Counter[int] = Counter(self.frontier.pending())
         self._line = deque(sorted(self.pending))
+
+    def _unfinished(self) -> Judging | None:
+        """A walk that a killed process left unfinished begins again."""
+        job = jobs.load_job(self._db, self._job_id)
+        unfinished = job.judged < jobs.latest_rules(self._db, self._job_id)[0]
+        return self.frontier.judging() if unfinished else None
 
     def add(self, pending: Mapping[int, int]) -> None:
         """Note that hosts have more pages, or fewer."""
@@ -53,14 +66,19 @@ class _Work:
                 self._line.append(host)
             self.pending[host] += count
 
-    def claim(self, most: int, now: int, after: int) -> list[Claim]:
-        """Claim pages of the hosts that are due, in turn."""
+    def claim(self, most: int, now: int, after: int) -> _Drawn:
+        """Claim pages of the hosts that are due, in turn, within the caller's transaction."""
         picked = self._pick(most, now)
-        claims = self.frontier.claim(picked, now, after) if picked else []
-        self._take(Counter(claim.host for claim in claims), picked)
-        for host, _, _ in self.frontier.take_left_out():
-            self.pending[host] -= 1
-        return claims
+        return _Drawn(picked, self.frontier.claim_within(picked, now, after) if picked else [])
+
+    def note(self, drawn: _Drawn) -> None:
+        """Note that claims were made, and that their transaction took place."""
+        got = Counter(claim.host for claim in drawn.claims)
+        left_out = Counter(host for host, _, _ in self.frontier.take_left_out())
+        for host, asked in drawn.picked:
+            taken = got[self.frontier.hosts.name(host)] + left_out[host]
+            # beside others, what is known of a host may be too much
+            self.pending[host] = 0 if self._shared and taken < asked else self.pending[host] - taken
 
     def _pick(self, most: int, now: int) -> list[tuple[int, int]]:
         picked: list[tuple[int, int]] = []
@@ -75,9 +93,11 @@ class _Work:
                 most -= picked[-1][1]
         return picked
 
-    def _take(self, got: Counter[str], picked: list[tuple[int, int]]) -> None:
-        for host, _ in picked:
-            self.pending[host] -= got[self.frontier.hosts.name(host)]
+    def look_again(self) -> None:
+        """See whether another process left something to do."""
+        if self._shared:
+            self.judging = self.judging or self._unfinished()
+            self.frontier.look_again()
 
     @property
     def waits(self) -> bool:
@@ -96,11 +116,16 @@ class Dispatch:
 
     def greet(self, pipeline: str, greeting: Greeting, now: int) -> Session:
         """The session of a pipeline that was authenticated: the one it has, or a new one."""
-        with self._db.transaction():
-            session, given_back = sessions.begin(self._db, pipeline, greeting, now)
+        session, given_back = self._begin(pipeline, greeting, now)
         self._took_back(given_back, now)
         return session
 
+    @one_transaction
+    def _begin(self, pipeline: str, greeting: Greeting, now: int) -> tuple[Session, sessions.GivenBack]:
+        with self._db.transaction():
+            return sessions.begin(self._db, pipeline, greeting, now)
+
+    @one_transaction
     def heartbeat(self, epoch: int, now: int, report: HostReport | None = None) -> bool:
         """Renew a lease; False when the session has ended, and the pipeline has to greet again."""
         with self._db.transaction():
@@ -108,30 +133,44 @@ class Dispatch:
 
     def end(self, epoch: int, ending: Ending, now: int) -> None:
         """End a session by goodbye or by a supervisor's report; what it held goes back. Twice is once."""
+        self._took_back(self._end(epoch, ending, now), now)
+
+    @one_transaction
+    def _end(self, epoch: int, ending: Ending, now: int) -> sessions.GivenBack:
         with self._db.transaction():
-            given_back = sessions.end(self._db, epoch, ending, now)
-        self._took_back(given_back, now)
+            return sessions.end(self._db, epoch, ending, now)
 
     def claim(self, epoch: int, most: int, now: int) -> list[HandedOut] | None:
         """Up to `most` pages for a pipeline, of the jobs of its slots; None when the session has ended."""
+        drawn = self._draw(epoch, most, now)
+        if drawn is None:
+            return None
+        for job_id, of_job in drawn.items():
+            self._of(job_id).note(of_job)
+        kept = self._sift(epoch, [(job_id, claim) for job_id, of_job in drawn.items() for claim in of_job.claims])
+        for job_id in drawn:
+            self._settle(job_id, now)
+        return self._handed_out(kept)
+
+    @one_transaction
+    def _draw(self, epoch: int, most: int, now: int) -> dict[int, _Drawn] | None:
+        """Claim pages of each job that the slots are at; the session cannot end while this goes on."""
         with self._db.transaction():
+            if not sessions.renew(self._db, epoch, now):
+                return None
             session = sessions.live_session(self._db, epoch)
             pipeline = find_pipeline(self._db, session.pipeline) if session else None
             if session is None or pipeline is None:
                 return None
-            sessions.renew(self._db, epoch, now)
             shares = _shares(settle_slots(self._db, pipeline, session, now), most)
             if not shares or sessions.holds_suspect(self._db, epoch):
-                return []
+                return {}
             after = sessions.number_claims(self._db, epoch, most)
-        got: list[tuple[int, Claim]] = []
-        for job_id, share in shares.items():
-            got += [(job_id, claim) for claim in self._of(job_id).claim(share, now, after)]
-            after += share
-        kept = self._sift(epoch, got)
-        for job_id in shares:
-            self._settle(job_id, now)
-        return self._handed_out(kept)
+            drawn = {}
+            for job_id, share in shares.items():
+                drawn[job_id] = self._of(job_id).claim(share, now, after)
+                after += share
+            return drawn
 
     def _sift(self, epoch: int, got: list[tuple[int, Claim]]) -> list[tuple[int, Claim]]:
         """Leave a pipeline nothing beside a page that ended two workers."""
@@ -163,9 +202,13 @@ class Dispatch:
         self._settle(job_id, now)
 
     def _release(self, job_id: int, claims: Iterable[tuple[int, int]], *, died: bool) -> None:
-        with self._db.transaction():
-            given_back = sessions.release(self._db, job_id, claims, died=died)
+        given_back = self._give_back(job_id, list(claims), died)
         self._add(job_id, {host: count for (_, host), count in given_back.items()})
+
+    @one_transaction
+    def _give_back(self, job_id: int, claims: list[tuple[int, int]], died: bool) -> sessions.GivenBack:
+        with self._db.transaction():
+            return sessions.release(self._db, job_id, claims, died=died)
 
     # -- operators
 
@@ -208,11 +251,15 @@ class Dispatch:
         """What time brings, in small steps: leases that ran out, pages to judge, shorter paths to tell, states."""
         for epoch in sessions.lapsed(self._db, now):
             self.end(epoch, Ending.LAPSED, now)
-        open_jobs = select(jobs_table.c.id).where(
-            jobs_table.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
-        )
-        for job_id in self._db.connection.execute(open_jobs.order_by(jobs_table.c.id)).scalars().all():
+        going = jobs_table.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
+        # those that an output directory names run without pipelines
+        open_jobs = select(jobs_table.c.id).where(going, jobs_table.c.place_id == "")
+        found = self._db.connection.execute(open_jobs.order_by(jobs_table.c.id)).scalars().all()
+        # others may have ended the rest
+        self._work = {job_id: work for job_id, work in self._work.items() if job_id in found}
+        for job_id in found:
             work = self._of(job_id)
+            work.look_again()
             if work.judging is not None:
                 work.add(work.judging.step().pending)
                 work.judging = None if work.judging.done else work.judging
@@ -241,19 +288,22 @@ class Dispatch:
     def _settle(self, job_id: int, now: int, *, anyway: bool = False) -> None:
         """Bring a job's state in line with its pages; nothing to do while pages of an ACTIVE one wait, as is known."""
         work = self._of(job_id)
+        # beside others, its state is as the transaction before this saw it
+        work.state = work.frontier.peers.state or work.state
         if work.waits and work.state == JobState.ACTIVE and not anyway:
             return
         if not work.waits and work.judging is None:
             work.add(stash.drip(self._db, job_id))
         before, work.state = work.state, work.frontier.settle(now)
+        work.frontier.peers.state = work.state if self._db.shared else ""
         if work.state == JobState.ACTIVE and not work.waits:
             # somebody else made pages wait
             work.add(work.frontier.pending())
         if work.state == JobState.FINISHED:
-            captured = work.frontier.totals.starts_captured
+            captured = jobs.any_start_captured(self._db, job_id)
             jobs.set_outcome(self._db, job_id, Outcome.COMPLETED if captured else Outcome.FAILED)
             # its caches are of no use any more
-            del self._work[job_id]
+            self._work.pop(job_id, None)
         elif before == JobState.FINISHED:
             jobs.set_outcome(self._db, job_id, "")
 

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakMethod
 
 from sqlalchemy import Connection, Engine, text
 
@@ -35,7 +36,7 @@ __all__ = [
     "patiently",
 ]
 
-SCHEMA_REVISION = "0008"
+SCHEMA_REVISION = "0010"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
@@ -61,6 +62,8 @@ class Database(ABC):
     """Which job of the database is meant (`jobs.place_id`); empty in an embedded tracker, which has one."""
     session: int = 0
     """Whose row of `job_sums` this process writes."""
+    shared: bool = False
+    """Whether other processes may write the same jobs at the same time."""
     results_directory: Path
     """Where large results are files."""
     read_only: bool = False
@@ -68,8 +71,19 @@ class Database(ABC):
     """What its driver raises where nothing has named it yet (`fault`)."""
 
     def __init__(self) -> None:
-        self.forget: list[Callable[[], None]] = []
-        """What to call when a transaction was undone: whoever keeps in memory what it wrote reads it again."""
+        self._read_again: list[WeakMethod[Callable[[], None]]] = []
+
+    def when_undone(self, read_again: Callable[[], None]) -> None:
+        """Have a method called when a transaction was undone: who keeps in memory what it wrote reads it again."""
+        self._read_again = [kept for kept in self._read_again if kept() is not None]
+        self._read_again.append(WeakMethod(read_again))
+
+    def forget(self) -> None:
+        """A transaction was undone: have all that remember it read again."""
+        for kept in list(self._read_again):
+            read_again = kept()
+            if read_again is not None:
+                read_again()
 
     @property
     @abstractmethod
@@ -88,8 +102,8 @@ class Database(ABC):
         """Run what holds one transaction, as often as that is undone."""
 
     @abstractmethod
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
-        """Run a prepared statement for each row; no two rows may change the same one."""
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+        """Run a prepared statement for each row, of which no two may change the same one; how many rows it changed."""
 
     @abstractmethod
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
@@ -106,6 +120,11 @@ class Database(ABC):
     @abstractmethod
     def hold(self, job_id: int) -> None:
         """Make this process the only one that runs a job; raises BusyError when another does."""
+
+    def take_turns(  # noqa: B027  (nothing to do with one writer)
+        self, job_id: int, *, alone: bool
+    ) -> None:
+        """Within a transaction: wait for others' on this job that go `alone`, or, going alone, for all of them."""
 
     @abstractmethod
     def fault(self, error: BaseException) -> MunimentError:
@@ -132,7 +151,7 @@ def one_transaction(
 ) -> Callable[Concatenate[_First, _What], _Done]:
     """A function of a database, or a method of what has one, that holds one transaction: run again when it is undone.
 
-    What it keeps in memory inside the transaction must be read anew by something in `Database.forget`.
+    What it keeps in memory inside the transaction must be read anew by something told to `Database.when_undone`.
     """
 
     @wraps(function)

@@ -7,9 +7,9 @@ while the page still carries the finish's claim.
 from __future__ import annotations
 
 from collections import Counter
-from operator import itemgetter, sub
+from operator import itemgetter
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
@@ -27,14 +27,16 @@ from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
+from muniment.tracker.peers import Peers
 from muniment.tracker.rejudge import JUDGED, Judging
 from muniment.tracker.repair import Repair
 from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
-from muniment.tracker.tables import PENDING, attempts, job_sums, pages
+from muniment.tracker.sums import Sums, Totals
+from muniment.tracker.tables import PENDING, attempts, pages
 
-__all__ = ["FinishReport", "Frontier", "Totals"]
+__all__ = ["FinishReport", "Frontier"]
 
 _CLAIMED = Prepared(
     pages.update()
@@ -46,7 +48,7 @@ _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
         pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
-    ),
+    ).with_for_update(),
     pages.c.job_id,
     pages.c.id,
 )  # fmt: skip
@@ -114,16 +116,6 @@ class _Held(Struct, frozen=True):
         return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
 
 
-class Totals(Struct):
-    """Running sums of the job."""
-
-    captured: int = 0
-    failed: int = 0
-    starts_captured: int = 0
-    requisites: int = 0
-    payload_bytes: int = 0
-
-
 class Frontier:
     """Claims, finishes and releases pages of one job."""
 
@@ -140,16 +132,9 @@ class Frontier:
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._lost = Lost(db, job_id, self._repair)
         self._claims = Claims(db, job_id, scope)
+        self.peers = Peers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []
-        self._load_totals()
-        db.forget.append(self._load_totals)
-
-    def _load_totals(self) -> None:
-        summed = [func.coalesce(func.sum(column), 0) for column in _SUMS]
-        mine = job_sums.c.session == self._db.session
-        here = select(*summed).where(job_sums.c.job_id == self._job_id)
-        self.totals = Totals(*map(int, self._db.connection.execute(here).one()))
-        self._others = Totals(*map(int, self._db.connection.execute(here.where(~mine)).one()))
+        self._sums = Sums(db, job_id)
 
     @one_transaction
     def recover(self) -> int:
@@ -161,6 +146,11 @@ class Frontier:
                 .values(state=PageState.READY.value, claim_id=None)
             )
             return given_back.rowcount
+
+    @property
+    def totals(self) -> Totals:
+        """Sums of the job: what this process added, and what others had when it began."""
+        return self._sums.totals
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
@@ -178,23 +168,38 @@ class Frontier:
         Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). Claims are numbered
         from the one `after` on; without it, they go on counting.
         """
+        with self._db.transaction():
+            return self.claim_within(wanted, now, after)
+
+    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
+        """The same, within the caller's transaction."""
+        self._keep_up()
         claims: list[Claim] = []
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         if after is not None:
             self._claims.last = after
-        with self._db.transaction():
-            for (host_id, _), due in zip(wanted, self._claims.due(wanted, now), strict=True):
-                name = self.hosts.name(host_id)
-                for row in due:
-                    if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
-                        continue
-                    claims.append(self._claims.claim(row, name, self._admission.tries, ruleset))
-            self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
-            self._db.many(JUDGED, skipped)
-            if ruleset.gives_orders:
-                self.results.expect(claims)
+        for (host_id, _), due in zip(wanted, self._claims.due(wanted, now), strict=True):
+            name = self.hosts.name(host_id)
+            for row in due:
+                if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
+                    continue
+                claims.append(self._claims.claim(row, name, self._admission.tries, ruleset))
+        self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
+        self._db.many(JUDGED, skipped)
+        if ruleset.gives_orders:
+            self.results.expect(claims)
         return claims
+
+    def _keep_up(self) -> None:
+        """Go by what other processes changed."""
+        seen = self.peers.look()
+        if seen.sites:
+            self.hosts.look_again()
+        if seen.cookies:
+            self.cookies.look_again()
+        if seen.ruleset is not None:
+            self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
 
     def _leave_out(self, host_id: int, row: Row, skipped: list[Row]) -> bool:
         """Whether the rules in force leave out a page that was judged by older ones."""
@@ -215,8 +220,13 @@ class Frontier:
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         results = self.results.store(batch.pages)
+        self._admission.expect(len(batch.urls))
         with self._db.transaction():
-            held = self._held([page.page_id for page in batch.pages])
+            # locked in order, so that sessions never wait for each other
+            held = self._held(sorted({page.page_id for page in batch.pages}))
+            hops = {page_id: page.standing.link_hops for page_id, page in held.items()}
+            self._db.take_turns(self._job_id, alone=self._sites.may_grow(batch.pages, hops))
+            self._keep_up()
             told = {page.page_id: page for page in batch.pages if page.page_id in held}
             accepted = [page for page in told.values() if held[page.page_id].claim_id == page.claim_id]
             texts = dict(batch.urls)
@@ -239,8 +249,7 @@ class Frontier:
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._uncount()
-            self._save_totals()
+            self._sums.save(self._repair.take_again())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         return FinishReport(accepted, dict(pending), due, self._admission.take_skipped())
@@ -264,43 +273,18 @@ class Frontier:
             retries[host_id] = min(at, retries.get(host_id, at))
             pending[host_id] += 1
         else:
-            counted = self._count(page, standing)
+            as_page = self._scope.as_page(standing)
+            counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
             if not page.followed and self._scope.follows(standing.on_site):
                 # the host became part of the site while the page was out
                 self._admission.tell_again(page.page_id)
         return (PageState.READY.value, left, at, page.followed, counted, "", self._job_id, page.page_id)
-
-    def _count(self, page: Finished, standing: Standing) -> int:
-        """Add a done page to its sum; which one that is (`pages.counted`)."""
-        totals = self.totals
-        totals.payload_bytes += page.body_length
-        if page.error:
-            totals.failed += 1
-            return 3
-        if self._scope.as_page(standing):
-            totals.captured += 1
-            totals.starts_captured += standing.link_hops == 0
-            return 1
-        totals.requisites += 1
-        return 2
-
-    def _uncount(self) -> None:
-        """Take pages that go again out of the sums that they were added to."""
-        again, self._repair.again = self._repair.again, Counter()
-        self.totals.captured -= again[1]
-        self.totals.requisites -= again[2]
-        self.totals.failed -= again[3]
 
     def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
         return (
             self._job_id, page.page_id, page.attempt, session_of(page.claim_id), worker, ruleset,
             page.started_at // 1000, page.finished_at, page.status, page.error,
         )  # fmt: skip
-
-    def _save_totals(self) -> None:
-        sums, others = structs.astuple(self.totals), structs.astuple(self._others)
-        mine = tuple(map(sub, sums, others))
-        self._db.many(_TOTALS, [(*mine, self._job_id, self._db.session)])
 
     @one_transaction
     def release(self, claims: list[tuple[int, int]]) -> None:
@@ -313,12 +297,12 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._uncount()
-            self._save_totals()
+            self._sums.save(self._repair.take_again())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> Amended:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
+        self._keep_up()
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
@@ -336,6 +320,10 @@ class Frontier:
         with self._db.transaction():
             self.cookies.keep(cookies)
 
+    def look_again(self) -> None:
+        """See whether another process left shorter paths to be told."""
+        self._repair.look_again()
+
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""
         return settle(self._db, self._job_id, now)
@@ -344,9 +332,10 @@ class Frontier:
     def repair(self) -> dict[int, int]:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
+            self._db.take_turns(self._job_id, alone=False)
+            self._keep_up()
             pending = self._repair.work()
-            self._uncount()
-            self._save_totals()
+            self._sums.save(self._repair.take_again())
         return dict(pending)
 
     @property
@@ -358,18 +347,3 @@ class Frontier:
     def repairing(self) -> bool:
         """Whether shorter paths are still being told; a job is not finished while they are."""
         return self._repair.waiting
-
-
-_SUMS = (
-    job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
-    job_sums.c.payload_bytes,
-)  # fmt: skip
-"""In the order of `Totals`."""
-_TOTALS = Prepared(
-    job_sums.update()
-    .where(job_sums.c.job_id == bindparam("job"), job_sums.c.session == bindparam("mine"))
-    .values({column.name: bindparam(column.name) for column in _SUMS}),
-    *(column.name for column in _SUMS),
-    "job",
-    "mine",
-)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-from sqlalchemy import bindparam, select
+from collections.abc import Iterable
 
-from muniment.tracker.engine import Database, Prepared, Row, one_transaction
-from muniment.tracker.tables import hosts
+from msgspec import Struct
+from sqlalchemy import bindparam, literal_column, select
+
+from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.numbers import Numbers
+from muniment.tracker.tables import hosts, jobs
 
 __all__ = ["Host", "HostWaits", "Hosts"]
 
 _ALL = Prepared(select(hosts.c.id, hosts.c.name, hosts.c.site_paths).where(hosts.c.job_id == bindparam("job")), "job")
 _ADD = Prepared(
-    hosts.insert().values(
-        job_id=bindparam("job"), id=bindparam("host"), name=bindparam("n"), site_paths=bindparam("p")
-    ),
+    hosts.insert()
+    .prefix_with("OR IGNORE", dialect="sqlite")
+    .values(job_id=bindparam("job"), id=bindparam("host"), name=bindparam("n"), site_paths=bindparam("p")),
     "job",
     "host",
     "n",
     "p",
 )
+_FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths)
+_BY_NAME, _BY_NUMBER = Lookup(_FOUND, hosts.c.job_id, hosts.c.name), Lookup(_FOUND, hosts.c.job_id, hosts.c.id)
 _SITE = Prepared(
     hosts.update()
     .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
@@ -27,6 +32,9 @@ _SITE = Prepared(
     "p",
     "job",
     "host",
+)
+_GROWN = Prepared(
+    jobs.update().where(jobs.c.id == bindparam("job")).values(sites_age=literal_column("sites_age + 1")), "job"
 )
 _WAITING = Prepared(
     select(hosts.c.id, hosts.c.crawl_delay_ms, hosts.c.wait_until, hosts.c.wait_reason, hosts.c.strikes).where(
@@ -75,11 +83,11 @@ class Hosts:
         self._db, self._job_id = db, job_id
         self._by_name: dict[str, Host] = {}
         self._names: dict[int, str] = {}
-        self._new: list[Row] = []
+        self._numbers = Numbers(db, job_id, "hosts")
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
         self._load()
-        db.forget.append(self._load)
+        db.when_undone(self._load)
 
     def _load(self) -> None:
         rows = self._db.rows(_ALL, (self._job_id,))
@@ -87,8 +95,7 @@ class Hosts:
         # those who were given the names keep them
         self._names.clear()
         self._names.update((host.host_id, host.name) for host in self._by_name.values())
-        self._next = max(self._names, default=0) + 1
-        self._new.clear()
+        self._numbers.begin(max(self._names, default=0))
         self.waits.clear()
         self.waits.update((row[0], HostWaits(*row[1:])) for row in self._db.rows(_WAITING, (self._job_id,)))
 
@@ -109,6 +116,9 @@ class Hosts:
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""
+        if host_id not in self._names:
+            # another process made it
+            self._meet_again(self._db.lookup(_BY_NUMBER, self._job_id, [host_id]))
         return self._names[host_id]
 
     def names(self) -> dict[int, str]:
@@ -116,29 +126,41 @@ class Hosts:
         return self._names
 
     def get(self, name: str) -> Host:
-        """The host of that name; a new one is made, and written by the next `write_new`."""
-        host = self._by_name.get(name)
-        if host is None:
-            host = Host(self._next, name, "")
-            self._next += 1
-            self._by_name[name] = host
-            self._names[host.host_id] = name
-            self._new.append((self._job_id, host.host_id, name, ""))
-        return host
+        """The host of that name; a new one is made."""
+        if name not in self._by_name:
+            self.meet([name])
+        return self._by_name[name]
 
-    def write_new(self) -> None:
-        """Write the hosts that were made."""
-        self._db.many(_ADD, self._new)
-        self._new.clear()
+    def expect(self, count: int) -> None:
+        """Prepare for a transaction that may bring so many new hosts; to be called before it."""
+        self._numbers.reserve(count)
+
+    def meet(self, names: Iterable[str]) -> None:
+        """Have a number for each of the hosts: those that are new are made, within the caller's transaction."""
+        new = sorted(set(names) - self._by_name.keys())
+        rows = [(self._job_id, self._numbers.take(), name, "") for name in new]
+        if self._db.many(_ADD, rows) == len(rows):
+            self._meet_again([row[1:] for row in rows])
+        else:
+            self._meet_again(self._db.lookup(_BY_NAME, self._job_id, new))
+
+    def _meet_again(self, rows: Iterable[Row]) -> None:
+        for host_id, name, paths in rows:
+            self._by_name[name] = Host(host_id, name, paths)
+            self._names[host_id] = name
+
+    def look_again(self) -> None:
+        """Read again which hosts belong to the site, which another process has changed."""
+        self._meet_again(self._db.rows(_ALL, (self._job_id,)))
 
     def add_site_path(self, name: str, prefix: str) -> bool:
         """Make a path prefix of a host part of the site; False when it was already."""
         host = self.get(name)
-        self.write_new()
         known = host.site_paths.split("\n") if host.site_paths else []
         if prefix in known or "/" in known:
             return False
         paths = "/" if prefix == "/" else "\n".join([*known, prefix])
         self._by_name[name] = Host(host.host_id, name, paths)
         self._db.many(_SITE, [(paths, self._job_id, host.host_id)])
+        self._db.many(_GROWN, [(self._job_id,)])
         return True

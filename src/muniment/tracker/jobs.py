@@ -16,19 +16,31 @@ from muniment.rules.rulesets import Rules
 from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database, one_transaction
-from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
+from muniment.tracker.pipeline_tables import job_numbers
+from muniment.tracker.tables import (
+    CLAIMED,
+    PENDING,
+    job_rulesets,
+    job_sums,
+    jobs,
+    pages,
+    repairs,
+    seed_lists,
+)
 
 __all__ = [
     "NOBODY",
     "Given",
     "Job",
     "any_failed",
+    "any_start_captured",
     "create_job",
     "find_job",
     "given_of",
     "latest_rules",
     "load_job",
     "reopen",
+    "rules_of",
     "save_given",
     "save_rules",
     "save_settings",
@@ -120,7 +132,9 @@ def create_job(db: Database, name: str, given: Given, digest: bytes, now: int, o
     key = made.inserted_primary_key
     assert key is not None
     job_id = int(key[0])
-    db.connection.execute(job_sums.insert().values(job_id=job_id, session=0))
+    db.connection.execute(job_sums.insert().values(job_id=job_id, session=db.session))
+    if db.shared:
+        db.connection.execute(job_numbers.insert().values(job_id=job_id))
     return Job(job_id, name, "ACTIVE", "", settings, digest, kept, 1)
 
 
@@ -140,6 +154,8 @@ def settle(db: Database, job_id: int, now: int) -> str:
     DRAINING: none pending, some claimed. FINISHED: neither (design 4.12). An aborted job stays so.
     """
     with db.transaction() as connection:
+        # what others bring is either there already, or comes after the state that is written here
+        db.take_turns(job_id, alone=True)
         # locked, so that of two that settle a job the second sees what the first left
         here = select(jobs.c.state, jobs.c.judged).where(jobs.c.id == job_id).with_for_update()
         before, judged = connection.execute(here).one()
@@ -193,6 +209,12 @@ def reopen(db: Database, job_id: int) -> None:
         )
 
 
+def any_start_captured(db: Database, job_id: int) -> bool:
+    """Whether some start page gave an answer, over all processes that write the job."""
+    counted = select(func.sum(job_sums.c.starts_captured)).where(job_sums.c.job_id == job_id)
+    return bool(db.connection.execute(counted).scalar_one())
+
+
 def any_failed(db: Database, job_id: int) -> bool:
     """Whether pages failed for good."""
     counted = select(func.sum(job_sums.c.pages_failed)).where(job_sums.c.job_id == job_id)
@@ -237,7 +259,8 @@ def save_given(db: Database, job_id: int, given: Given) -> None:
 
 def set_judged(db: Database, job_id: int, version: int) -> None:
     """Note that every page that waits was judged by this version of the rules; within the caller's transaction."""
-    db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(judged=version))
+    older = jobs.c.judged < version
+    db.connection.execute(jobs.update().where(jobs.c.id == job_id, older).values(judged=version))
 
 
 def _text(value: Struct) -> str:
@@ -253,6 +276,13 @@ def latest_rules(db: Database, job_id: int) -> tuple[int, Rules]:
         .limit(1)
     ).one()
     return int(row[0]), msgspec.json.decode(row[1], type=Rules)
+
+
+def rules_of(db: Database, job_id: int, version: int) -> Rules:
+    """A version of the patterns and rules, which may be an older one."""
+    here = job_rulesets.c.job_id == job_id, job_rulesets.c.version == version
+    text = db.connection.execute(select(job_rulesets.c.rules).where(*here)).scalar_one()
+    return msgspec.json.decode(text, type=Rules)
 
 
 def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:

@@ -31,6 +31,8 @@ class PageKnown(Struct, frozen=True, kw_only=True):
     url: str
     state: str
     reason: str
+    ruleset: int
+    """The version of the rules that it was judged by."""
     in_scope: bool
     on_site: bool
     link_hops: int | None
@@ -68,6 +70,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         url=page["url"],
         state=page["state"],
         reason=page["reason"],
+        ruleset=page["ruleset"],
         in_scope=page["in_scope"],
         on_site=page["on_site"],
         link_hops=None if page["link_hops"] == FAR else page["link_hops"],

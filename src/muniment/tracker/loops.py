@@ -45,7 +45,8 @@ _TARGET = Prepared(
             & (results.c.kind == bindparam("kind")),
         )
     )
-    .where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")),
+    .where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k"))
+    .with_for_update(of=pages),
     "kind", "job", "k",
 )  # fmt: skip
 _STEP = Prepared(

@@ -126,6 +126,7 @@ def _without_secrets(settings: Settings) -> Settings:
     return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
 
 
+@one_transaction
 def _create(
     db: Database,
     name: str,

@@ -43,7 +43,8 @@ class Payloads:
     def remember(self, finished: Iterable[Finished]) -> None:
         """Keep the first capture of each payload; within the caller's transaction."""
         rows = [(self._job_id, f.payload, f.page_id, f.started_at, f.record_id) for f in finished if f.payload]
-        self._db.many(_REMEMBER, rows)
+        # in order, so that sessions never wait for each other in a circle
+        self._db.many(_REMEMBER, sorted(rows))
 
     def known(self, digests: Iterable[bytes]) -> dict[bytes, Earlier]:
         """The earlier capture of each digest that has one."""

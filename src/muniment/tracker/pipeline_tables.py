@@ -1,19 +1,23 @@
 """The tables of pipelines: who may work for the tracker, who does now, and at which jobs (seed 002).
 
-They do not grow with a job, so their keys do not begin with one. With them, `metadata` has all tables.
+They do not grow with a job, so their keys do not begin with one. With them, and those of the processes that write the
+tracker beside each other, `metadata` has all tables.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
+from sqlalchemy.schema import DDL
 
 from muniment.tracker.tables import metadata
 
-__all__ = ["LIVE", "assignments", "metadata", "pipelines", "sessions"]
+__all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
 
 LIVE = text("sessions.ended_at IS NULL")
 """A session that has not ended; the condition of the index that finds it."""
 
+WRITER_WORDS = "a connection that writes; its number is free again when it has ended"
+COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place"
 LOCK_WORDS = "NONE | INDEFINITELY | UNTIL_FINISHED: while one is locked, its pipeline gets no other job"
 
 pipelines = Table(
@@ -61,3 +65,27 @@ assignments = Table(
     Column("since", BigInteger, nullable=False, comment="Unix ms"),
     info={"holds": "which job each slot works at; a slot without a job has no row"},
 )
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("session", Integer, primary_key=True, autoincrement=False, comment=WRITER_WORDS),
+    Column("commits", BigInteger, nullable=False, server_default="0", comment=COMMITS_WORDS),
+    sqlite_with_rowid=False,
+    info={"holds": "connections that write to a PostgreSQL tracker, each with a number that it holds a lock on"},
+)
+
+job_numbers = Table(
+    "job_numbers",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("pages", BigInteger, nullable=False, server_default="0", comment="page numbers given out"),
+    Column("hosts", Integer, nullable=False, server_default="0", comment="host numbers given out"),
+    sqlite_with_rowid=False,
+    info={"holds": "numbers that processes beside each other took of a job, in blocks; none for a job that one runs"},
+)
+
+WRITERS_FILL = "fillfactor = 20"
+"""Every transaction of a connection changes its row."""
+_fill = DDL(f"ALTER TABLE writers SET ({WRITERS_FILL})")  # type: ignore[no-untyped-call]
+event.listen(writers, "after_create", _fill.execute_if(dialect="postgresql"))

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from muniment.errors import UsageError
 from muniment.model.pipeline import Pipeline
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
+@one_transaction
 def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
     """Let a pipeline in; returns its token, which is told once. Raises UsageError for a name that is none, or taken."""
     _check_name(pipeline.name, "a pipeline's name")
@@ -36,6 +37,7 @@ def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
     return token
 
 
+@one_transaction
 def new_token(db: Database, name: str) -> str:
     """Give a pipeline another token; the one before is worth nothing from now on."""
     token, hashed = _token()
@@ -45,6 +47,7 @@ def new_token(db: Database, name: str) -> str:
     return token
 
 
+@one_transaction
 def change_pipeline(db: Database, pipeline: Pipeline) -> None:
     """Give a pipeline other tags; its slots go by them the next time that it asks for pages."""
     values = {"tags": tags_text(pipeline.tags), "matchonly": pipeline.matchonly}
@@ -53,6 +56,7 @@ def change_pipeline(db: Database, pipeline: Pipeline) -> None:
         connection.execute(pipelines.update().where(pipelines.c.id == pipeline.name).values(values))
 
 
+@one_transaction
 def remove_pipeline(db: Database, name: str) -> None:
     """Let a pipeline in no more; raises UsageError while it has a session. Attempts keep the names of its sessions."""
     with db.transaction() as connection:

@@ -1,8 +1,8 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `job_sums.commits`, which
-every transaction of a job that is held raises.
+again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `writers.commits`, which
+every transaction of a connection raises.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.types.numeric import Int8BinaryDumper
-from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
-from sqlalchemy import Connection, Engine, create_engine, make_url
-from sqlalchemy.pool import NullPool
+from sqlalchemy import Connection
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.engine import (
@@ -33,8 +30,9 @@ from muniment.tracker.engine import (
 )
 from muniment.tracker.pipeline_tables import metadata
 from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
+from muniment.tracker.server_link import adapt, engine_of
 
-__all__ = ["PLANNING", "PostgresDatabase", "server_engine"]
+__all__ = ["PostgresDatabase"]
 
 # Said here and not beside `sqlite_where`: that would load SQLAlchemy's dialect for every run.
 for _index in (index for table in metadata.tables.values() for index in table.indexes):
@@ -44,42 +42,18 @@ _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
 
 _LOCKS = 0x4D75 << 48
-"""Where the advisory locks of this program begin; after it come the job and the session."""
+"""Where the advisory locks of this program begin; after it come the job and which of its locks it is."""
 _SCHEMA_LOCK = _LOCKS
+_WRITER_LOCKS = _LOCKS | 1 << 47
+"""After it comes the number of a connection that writes."""
+_RUNS, _TURNS = 0, 1
+"""Two locks of each job: of who runs it alone, and of those who write it beside each other."""
+_MOST_WRITERS = 1000
+_NEXT_WRITER = """
+    SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
+"""
 _FEW = 16
 """Rows below which an insert is faster as a statement than as a COPY."""
-_UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
-PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
-"""Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
-_DURABLE = "-c synchronous_commit=on"
-"""What is announced as done must outlast a crash of the server, whatever that does for others."""
-_CONNECTING = {
-    "application_name": "muniment",
-    "connect_timeout": 10,
-    # a way that is cut without a word is noticed within a minute
-    "keepalives_idle": 20,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 60_000,
-}
-
-
-def server_engine(url: str, options: str, **how: Any) -> Engine:
-    """An engine for a database on a server; the connections are made as all of ours, with these options."""
-    target = make_url(url).set(drivername="postgresql+psycopg")
-    return create_engine(target, connect_args={**_CONNECTING, "options": options}, **how)
-
-
-class _Text(StrDumperUnknown):
-    """PostgreSQL's text has no NUL: what a server sent with one is kept without."""
-
-    def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
-
-
-class _BinaryText(StrBinaryDumper):
-    def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 class PostgresDatabase(Database):
@@ -90,13 +64,13 @@ class PostgresDatabase(Database):
     def __init__(self, url: str, place_id: str, *, read_only: bool = False) -> None:
         super().__init__()
         self.name, self.place_id, self.read_only = url, place_id, read_only
-        how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
-        options = "-c default_transaction_read_only=on" if read_only else f"{PLANNING} {_DURABLE}"
-        self.engine = server_engine(url, options, poolclass=NullPool, **how)
+        self.engine = engine_of(url, read_only=read_only)
         self._connection: Connection | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         self._inside = False
         self._broken: MunimentError | None = None
+        # a job that no output directory names is there for all processes
+        self.shared = not place_id and not read_only
         self._job: int | None = None
         self._commits = 0
         self._before: tuple[int, Any] | None = None
@@ -108,6 +82,7 @@ class PostgresDatabase(Database):
         try:
             database._connect()
             database._bring_up_to_date()
+            database._join()
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
@@ -156,11 +131,7 @@ class PostgresDatabase(Database):
     def _connect(self) -> None:
         self._drop()
         self._connection = self.engine.connect()
-        adapters = self._driver.adapters
-        # one type for each value of a statement, whatever its size: the server prepares it once
-        for dumper in (_BinaryText, _Text):
-            adapters.register_dumper(str, dumper)
-        adapters.register_dumper(int, Int8BinaryDumper)
+        adapt(self._driver)
         self._cursor = self._driver.cursor(binary=True)
 
     def _drop(self) -> None:
@@ -174,9 +145,11 @@ class PostgresDatabase(Database):
     def _reconnect(self) -> None:
         def again() -> None:
             self._connect()
+            self._end_former()
+            self._take_lock(_WRITER_LOCKS | self.session)
             if self._job is not None:
-                self._end_former()
-                self._take_lock(self._job)
+                self._take_lock(_job_lock(self._job, _RUNS))
+            self._note_backend()
 
         try:
             patiently(again, _may_pass, f"the tracker {self.name} is gone")
@@ -199,28 +172,40 @@ class PostgresDatabase(Database):
         assert self._cursor is not None
         return self._cursor.execute(statement, values)
 
-    # -- holding a job
+    # -- holding a number and a job
+
+    def _join(self) -> None:
+        """Take the lowest number that no other connection writes under."""
+        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, _WRITER_LOCKS))
+        if found is None:
+            raise BusyError(f"{_MOST_WRITERS} processes write to {self.name} already")
+        self.session = int(found[0])
+        self._note_backend()
+        self._execute("INSERT INTO writers (session) VALUES (%s) ON CONFLICT DO NOTHING", (self.session,))
+        self._commits = self._kept_commits()
 
     def hold(self, job_id: int) -> None:
         """Make this process the only one that runs a job; raises BusyError when another does."""
-        self._take_lock(job_id)
-        self._job = job_id
-        self._note_session()
+        if not self.shared:
+            self._take_lock(_job_lock(job_id, _RUNS))
+            self._job = job_id
 
-    def _take_lock(self, job_id: int) -> None:
-        (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (_LOCKS | job_id << 16 | self.session,))
+    def _take_lock(self, lock: int) -> None:
+        (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (lock,))
         if not taken:
             raise BusyError(f"another run has this job of {self.name}; stop it first")
+
+    def _note_backend(self) -> None:
         self._before = self._one("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
 
-    def _note_session(self) -> None:
-        ours = (self._job, self.session)
-        self._execute("INSERT INTO job_sums (job_id, session) VALUES (%s, %s) ON CONFLICT DO NOTHING", ours)
-        self._commits = self._kept_commits()
+    def take_turns(self, job_id: int, *, alone: bool) -> None:
+        """Wait for transactions that go alone, or for all; until the end of this transaction."""
+        if self.shared:
+            how = "" if alone else "_shared"
+            self._execute(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
 
     def _kept_commits(self) -> int:
-        ours = (self._job, self.session)
-        return int(self._one("SELECT commits FROM job_sums WHERE job_id = %s AND session = %s", ours)[0])
+        return int(self._one("SELECT commits FROM writers WHERE session = %s", (self.session,))[0])
 
     def _one(self, statement: str, values: Sequence[Any] | None = None) -> Any:
         return self._execute(statement, values).fetchone()
@@ -243,19 +228,21 @@ class PostgresDatabase(Database):
         except ServerError as error:
             self._inside = False
             self._failed(error, committing=committing)
-        except BaseException:
+        except BaseException as error:
             self._roll_back()
+            self._inside = False
+            if isinstance(error, Exception) and not isinstance(error, UsageError):
+                self.forget()
             raise
         finally:
             self._inside = False
 
     def _commit(self) -> None:
-        if self._job is None:
+        if not self.session:
             self._execute("COMMIT")
             return
         assert self._cursor is not None
-        where = f"job_id = {self._job} AND session = {self.session}"
-        both = f"UPDATE job_sums SET commits = {self._commits + 1} WHERE {where}; COMMIT"  # noqa: S608  (numbers)
+        both = f"UPDATE writers SET commits = {self._commits + 1} WHERE session = {self.session}; COMMIT"  # noqa: S608  (numbers)
         self._cursor.execute(both, binary=False)  # in text, two statements may go in one message
         self._commits += 1
 
@@ -264,7 +251,7 @@ class PostgresDatabase(Database):
         if is_undone(error):
             self._roll_back()
             raise UndoneError(f"the tracker {self.name} undid a transaction; give the same command again") from error
-        if not is_gone(error) or self._job is None:
+        if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)
             raise self._broken from error
@@ -284,19 +271,18 @@ class PostgresDatabase(Database):
             try:
                 return work()
             except UndoneError as undone:
-                if self._broken is not None or self._job is None:
+                if self._broken is not None or not self.session:
                     raise
                 _log.info("%s", undone)
-            for forget in self.forget:
-                forget()
+            self.forget()
             time.sleep(random.uniform(0, 0.05))
 
     # -- statements
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
-        """Run a prepared statement for all rows at once."""
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+        """Run a prepared statement for all rows at once; how many rows it changed."""
         if not rows:
-            return
+            return 0
         assert self._cursor is not None
         if len(rows) >= _FEW and prepared.copy:
             statement, types = prepared.copy
@@ -304,10 +290,11 @@ class PostgresDatabase(Database):
                 copy.set_types(types)
                 for row in rows:
                     copy.write_row(row)
-            return
+            return len(rows)
         compiled = prepared.postgresql
         arrays = tuple(map(list, zip(*rows, strict=True)))
-        self._cursor.execute(compiled.sql, arrays if compiled.plain else compiled.complete(arrays), prepare=True)
+        values = arrays if compiled.plain else compiled.complete(arrays)
+        return self._cursor.execute(compiled.sql, values, prepare=True).rowcount
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""
@@ -378,6 +365,10 @@ class PostgresDatabase(Database):
             return None
         row = self._one("SELECT version_num FROM alembic_version")
         return None if row is None else str(row[0])
+
+
+def _job_lock(job_id: int, which: int) -> int:
+    return _LOCKS | job_id << 16 | which
 
 
 def _each(cursor: psycopg.Cursor[Any], statement: str, many_values: Sequence[Row]) -> Iterator[list[Row]]:

@@ -14,10 +14,10 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from muniment.errors import TrackerError, UsageError
 from muniment.tracker.engine import patiently
-from muniment.tracker.postgresql import PLANNING, server_engine
 from muniment.tracker.process_store import PROCESSES_REVISION, ProcessStore
 from muniment.tracker.process_tables import VERSION_TABLE
 from muniment.tracker.server_faults import is_gone, is_undone, opening_fault
+from muniment.tracker.server_link import PLANNING, server_engine
 
 __all__ = ["EngineLine", "bring_up_to_date", "migrate_processes", "processes_at", "processes_on"]
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import bindparam, func, or_, select, text
 
 from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
@@ -46,6 +46,14 @@ JUDGED = Prepared(
     "s", "v", "why", "job", "page",
 )  # fmt: skip
 """What was decided about a page that waits or was skipped."""
+_WALKED = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    # it was handed out or finished in between, by the newest rules
+    .where(text("pages.state IN ('READY', 'SKIPPED') AND pages.attempts_remaining > 0"))
+    .values(state=bindparam("s"), ruleset=bindparam("v"), reason=bindparam("why")),
+    "s", "v", "why", "job", "page",
+)  # fmt: skip
 
 
 class Judged(Struct, frozen=True):
@@ -79,7 +87,7 @@ class Judging:
         rows = self._db.rows(_WAITING, (self._job_id, self._at, until, *self._states))
         judged = Judged(Counter(), [])
         with self._db.transaction():
-            self._db.many(JUDGED, self._updates(rows, judged))
+            self._db.many(_WALKED, self._updates(rows, judged))
             if until >= self._last:
                 jobs.set_judged(self._db, self._job_id, self._ruleset.version)
         self._at = until

@@ -13,8 +13,9 @@ from sqlalchemy import bindparam, select
 
 from muniment.model.page import PageState
 from muniment.rules.scope import Scope, Standing
-from muniment.tracker.admission import Admission, Offer
+from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.newcomers import Offer
 from muniment.tracker.tables import pages, relations, repairs
 
 __all__ = ["Repair"]
@@ -31,7 +32,9 @@ _NEXT = Prepared(
     .outerjoin(relations, (relations.c.job_id == repairs.c.job_id) & (relations.c.parent_id == repairs.c.page_id))
     .where(repairs.c.job_id == bindparam("job"))
     .order_by(repairs.c.page_id)
-    .limit(bindparam("most")),
+    .limit(bindparam("most"))
+    # what another process is at is for it, or for the next time
+    .with_for_update(of=[repairs, pages], skip_locked=True),
     "job", "most",
 )  # fmt: skip
 _DONE = Prepared(
@@ -55,12 +58,16 @@ class Repair:
         self.again: Counter[int] = Counter()
         """Pages sent again since somebody last looked, by the sum that they were counted in."""
         self._begin()
-        db.forget.append(self._begin)
+        db.when_undone(self._begin)
+
+    def look_again(self) -> None:
+        """See whether rows are left that another process wrote."""
+        any_left = select(repairs.c.page_id).where(repairs.c.job_id == self._job_id).limit(1)
+        self._leftover = self._db.connection.execute(any_left).first() is not None
 
     def _begin(self) -> None:
         self.again = Counter()
-        any_left = select(repairs.c.page_id).where(repairs.c.job_id == self._job_id).limit(1)
-        self._leftover = self._db.connection.execute(any_left).first() is not None
+        self.look_again()
 
     @property
     def waiting(self) -> bool:
@@ -90,6 +97,11 @@ class Repair:
         """Make a done page pending; `counted` is the sum that it was added to."""
         self.again[counted] += 1
         self._db.many(_AGAIN, [(tries, 0, 0, self._job_id, page_id)])
+
+    def take_again(self) -> Counter[int]:
+        """The pages sent again since the last call, by the sum that they were counted in."""
+        again, self.again = self.again, Counter()
+        return again
 
     def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
         """Whether a done page is to be followed although its links were not told."""

@@ -59,7 +59,7 @@ class SeedBook:
     def __init__(self, db: Database, job_id: int, admission: Admission) -> None:
         self._db, self._job_id, self._admission = db, job_id, admission
         self._begin()
-        db.forget.append(self._begin)
+        db.when_undone(self._begin)
 
     def _begin(self) -> None:
         columns = [seed_lists.c[name] for name in _COUNTS]

@@ -19,7 +19,7 @@ from muniment.model.page import PageState, first_claim
 from muniment.model.pipeline import Ending, Greeting, HostReport, Lock, Session
 from muniment.rules.deaths import PROOF, SUSPECT
 from muniment.tracker.engine import Database
-from muniment.tracker.pipeline_tables import assignments, sessions
+from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 from muniment.tracker.tables import CLAIMED, jobs, pages
 
 __all__ = [
@@ -45,6 +45,8 @@ def begin(db: Database, pipeline: str, greeting: Greeting, now: int) -> tuple[Se
     A session of another process of the same pipeline ends; what it held is given back.
     """
     _check(greeting)
+    # two processes of one pipeline that greet at once come one after the other
+    db.connection.execute(select(pipelines.c.id).where(pipelines.c.id == pipeline).with_for_update())
     known = _session(db, sessions.c.pipeline_id == pipeline)
     if known is not None and known.instance == greeting.instance and known.slots == greeting.slots:
         renew(db, known.epoch, now)

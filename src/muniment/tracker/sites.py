@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import bindparam, select
 
@@ -58,6 +58,12 @@ class Sites:
         here = [row for row in rows if on_site(row[1], host.site_paths)]
         self._db.many(_JOIN, [self._join(row, host.host_id, pending) for row in here])
         return pending
+
+    def may_grow(self, finished: Iterable[Finished], hops: Mapping[int, int]) -> bool:
+        """Whether start pages are among them that redirect; `hops` are the link hops of pages by their numbers."""
+        return any(
+            hops.get(page.page_id) == 0 and FoundAs.REDIRECT in page.outlinks[16::LINK_ENTRY] for page in finished
+        )
 
     def learn(self, finished: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
         """Follow the redirects of start pages to their hosts; returns pages newly pending."""

@@ -108,8 +108,10 @@ class SqliteDatabase(Database):
             self._roll_back()
             self._broken = tracker_error(error, self.path)
             raise self._broken from error
-        except BaseException:
+        except BaseException as error:
             self._roll_back()
+            if isinstance(error, Exception) and not isinstance(error, UsageError):
+                self.forget()
             raise
 
     def _roll_back(self) -> None:
@@ -124,10 +126,11 @@ class SqliteDatabase(Database):
         """Run it once: with one writer nothing is undone."""
         return work()
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
-        """Run a prepared statement once for each row."""
-        if rows:
-            self._cursor.executemany(prepared.sql, rows if prepared.plain else map(prepared.complete, rows))
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+        """Run a prepared statement once for each row; how many rows it changed."""
+        if not rows:
+            return 0
+        return self._cursor.executemany(prepared.sql, rows if prepared.plain else map(prepared.complete, rows)).rowcount
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""

@@ -80,8 +80,8 @@ TAGS_WORDS = "runs only on pipelines with one of these, one a line; empty: on al
 CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
 DRIP_WORDS = "pages that come out of the stash each time that none is pending; 0: none do"
 PLACE_WORDS = "the random word in the output directory's tracker.place; empty in an embedded tracker"
-SESSION_WORDS = "a process that writes the job; 0 is one that runs it alone"
-COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place; PostgreSQL alone"
+SESSION_WORDS = "a process that writes the job; 0 is the one of an embedded tracker"
+SITES_WORDS = "how often a host was made part of the site: who knows of fewer reads them again"
 
 SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
@@ -104,6 +104,7 @@ jobs = Table(
     Column("concurrency", Integer, comment=CONCURRENCY_WORDS),
     Column("drip", Integer, nullable=False, server_default="0", comment=DRIP_WORDS),
     Column("settings_age", Integer, nullable=False, server_default="0", comment="how many changes job_changes has"),
+    Column("sites_age", Integer, nullable=False, server_default="0", comment=SITES_WORDS),
     Column("started_by", Text, nullable=False, server_default="", comment="who started it"),
     Column("started_in", Text, nullable=False, server_default="", comment="where: a command line, a channel"),
     Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
@@ -122,7 +123,6 @@ job_sums = Table(
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("session", Integer, primary_key=True, autoincrement=False, comment=SESSION_WORDS),
-    Column("commits", BigInteger, nullable=False, server_default="0", comment=COMMITS_WORDS),
     Column("pages_captured", BigInteger, nullable=False, server_default="0", comment="pages with a complete capture"),
     Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
     Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),

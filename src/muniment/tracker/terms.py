@@ -12,20 +12,21 @@ from muniment.model.change import Changed
 from muniment.model.job import JobState, JobTerms, Outcome
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.audit import note
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.pipelines import tags_text
 from muniment.tracker.tables import jobs
 
 __all__ = ["abort", "change_terms", "resume_aborted"]
 
 
+@one_transaction
 def change_terms(db: Database, job_id: int, who: str, terms: JobTerms, now: int) -> tuple[Changed, ...]:
     """Change what is given, in one transaction; what changed. Raises UsageError for what makes no sense."""
     wanted = _columns(terms)
     with db.transaction() as connection:
         names = list(wanted)
         row = connection.execute(
-            select(jobs.c.id, *(jobs.c[name] for name in names)).where(jobs.c.id == job_id)
+            select(jobs.c.id, *(jobs.c[name] for name in names)).where(jobs.c.id == job_id).with_for_update()
         ).first()
         if row is None:
             raise UsageError(f"there is no job {job_id}")
@@ -55,6 +56,7 @@ def _text(value: object) -> str:
     return "none" if value is None else str(value).replace("\n", " ")
 
 
+@one_transaction
 def abort(db: Database, job_id: int, who: str, now: int) -> None:
     """End a job: nothing more of it is handed out, and what is out may still be finished."""
     with db.transaction() as connection:
@@ -69,6 +71,7 @@ def abort(db: Database, job_id: int, who: str, now: int) -> None:
         note(db, job_id, who, (Changed("state", before, JobState.ABORTED.value),), now)
 
 
+@one_transaction
 def resume_aborted(db: Database, job_id: int, who: str, now: int) -> None:
     """Take an aborted job up again ("un-abort"); its state is settled by what its pages are."""
     with db.transaction() as connection:

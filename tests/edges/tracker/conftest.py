@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fleet_harness import Fleet
 from tracker_harness import Tracker
 
 from muniment.model.place import TrackerPlace
+from muniment.testing.postgres import Postgres
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -26,6 +29,20 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Tr
         return TrackerPlace(made[-1])
 
     return in_a_file
+
+
+@pytest.fixture(scope="session")
+def fleet_database(postgres: Postgres) -> str:
+    """A database that is emptied for each fleet."""
+    return postgres.create("fleets")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
+    """A tracker for many pipelines; each test runs on both databases."""
+    database = request.getfixturevalue("fleet_database") if request.param == "postgresql" else ""
+    with closing(Fleet(TrackerPlace(tmp_path, database))) as made:
+        yield made
 
 
 @pytest.fixture

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.pipeline import Ending, Greeting, HandedOut, Pipeline
+from muniment.model.place import TrackerPlace
 from muniment.settings import Settings
 from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker import terms
 from muniment.tracker.assignments import slots_of
+from muniment.tracker.connect import opened
 from muniment.tracker.dispatch import Dispatch
+from muniment.tracker.engine import Database
 from muniment.tracker.frontier import FinishReport
 from muniment.tracker.opening import Starts, submit_job
+from muniment.tracker.pipeline_tables import metadata
 from muniment.tracker.pipelines import add_pipeline
-from muniment.tracker.sqlite import SqliteDatabase
 from muniment.tracker.tables import jobs, pages
 
 Held = list[tuple[int, Claim]]
 
 
 class Fleet:
-    """Jobs and pipelines in one file; `now` is moved by hand (Unix ms)."""
+    """Jobs and pipelines in one file, or in a database that is emptied first; `now` is moved by hand (Unix ms)."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.now = path, 1_000_000
+    db: Database
+
+    def __init__(self, place: TrackerPlace) -> None:
+        self.place, self.now = place, 1_000_000
         self.instances = 0
         self.epochs: dict[str, int] = {}
         self.open()
+        if place.database:
+            names = ", ".join(table.name for table in metadata.sorted_tables if table.name != "writers")
+            self.db.connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
 
     def open(self) -> None:
-        self.db = SqliteDatabase.open(self.path)
+        self.db = opened(self.place)
         self.dispatch = Dispatch(self.db)
 
     def reopen(self) -> None:

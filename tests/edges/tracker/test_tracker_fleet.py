@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
+import re
 
 import pytest
 from fleet_harness import Fleet
@@ -29,13 +28,6 @@ from muniment.tracker.rejudge import dry_run
 from muniment.tracker.sessions import HEARTBEAT_MS, LEASE_MS
 
 START, ONE, TWO = site(""), site("1"), site("2")
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    made = Fleet(tmp_path / "tracker.sqlite")
-    yield made
-    made.close()
 
 
 def everything(fleet: Fleet) -> object:
@@ -366,15 +358,14 @@ def test_indexes_serve_what_they_say(fleet):
     fleet.job(START)
 
     def plan(sql: str) -> str:
-        return " ".join(row[3] for row in fleet.db.connection.execute(text(f"EXPLAIN QUERY PLAN {sql}")))
+        how = "EXPLAIN" if fleet.place.database else "EXPLAIN QUERY PLAN"
+        return " ".join(row[-1] for row in fleet.db.connection.execute(text(f"{how} {sql}")))
 
     of_session = "SELECT id FROM pages WHERE job_id IN (SELECT id FROM jobs WHERE state != 'FINISHED') AND "
-    assert "ix_pages_claimed (job_id=? AND claim_id>? AND claim_id<?)" in plan(
-        of_session + "pages.state = 'CLAIMED' AND claim_id BETWEEN 1 AND 9"
-    )
+    assert "ix_pages_claimed" in plan(of_session + "pages.state = 'CLAIMED' AND claim_id BETWEEN 1 AND 9")
     stashed = "SELECT id FROM pages WHERE job_id = 1 AND state = 'STASHED' ORDER BY nice, id LIMIT 9"
-    assert "ix_pages_stashed (job_id=?)" in plan(stashed)
-    assert "TEMP B-TREE" not in plan(stashed)
+    assert "ix_pages_stashed" in plan(stashed)
+    assert not re.search("TEMP B-TREE|Sort", plan(stashed))
     assert "ix_sessions_live" in plan("SELECT epoch FROM sessions WHERE pipeline_id = 'p' AND ended_at IS NULL")
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fleet_harness import Fleet
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from muniment.model.change import SetRules
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim
 from muniment.model.pipeline import Ending, Lock
+from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.tracker import assignments, terms
 from muniment.tracker.pipeline_tables import assignments as assigned
@@ -87,10 +89,12 @@ def documented() -> set[tuple[str, Step]]:
 class TrackerMachine(RuleBasedStateMachine):
     """The real tracker and the model go the same way."""
 
+    database = ""
+
     @initialize()
     def begin(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
-        self.fleet = Fleet(Path(self._directory.name) / "tracker.sqlite")
+        self.fleet = Fleet(TrackerPlace(Path(self._directory.name), self.database))
         self.steps = Steps(self.fleet)
         self.steps.watch()
         self.model = Model(now=self.fleet.now)
@@ -265,6 +269,15 @@ class TrackerMachine(RuleBasedStateMachine):
         self.model.end(name, death=ending.is_death)
         self._settle()
 
+    @rule(name=st.sampled_from(NAMES), deaths=st.sampled_from([2, 3, 3]))
+    def die_of_it(self, name: str, deaths: int) -> None:
+        """A page ends one worker after the other; chance alone hardly ever has it do so three times."""
+        for _ in range(deaths):
+            self.greet(name)
+            self.end(name, Ending.EXITED, True)
+        self.greet(name)
+        self.claim(name, 2)
+
     @rule(name=st.sampled_from(NAMES))
     def heartbeat(self, name: str) -> None:
         pipe = self.model.pipes[name]
@@ -327,9 +340,8 @@ class TrackerMachine(RuleBasedStateMachine):
         assert {name: (job, lock) for name, job, lock in rows} == expected
 
 
-def test_every_documented_step_is_made_and_no_other(tmp_path: Path) -> None:
+def test_every_documented_step_is_made_and_no_other(fleet: Fleet) -> None:
     """A tour through all lettered transitions."""
-    fleet = Fleet(tmp_path / "tracker.sqlite")
     steps = Steps(fleet)
     steps.watch()
     start, one = site("0"), site("1")
@@ -354,12 +366,19 @@ def test_every_documented_step_is_made_and_no_other(tmp_path: Path) -> None:
     fleet.greet("p")
     fleet.finish(fleet.claim("p"), refused="robots: no")
     assert fleet.state(job) == "FINISHED"
-    fleet.close()
     assert steps.seen == documented()
 
 
-TestTracker = TrackerMachine.TestCase
-TestTracker.settings = settings(
+class OnServer(TrackerMachine):
+    """The same with PostgreSQL, where the tracker goes other ways: it might have company."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server(fleet_database: str) -> None:
+    OnServer.database = fleet_database
+
+
+_HISTORIES = settings(
     deadline=None,
     max_examples=int(os.environ.get("MUNIMENT_MACHINE", "12")),
     stateful_step_count=40,
@@ -368,3 +387,8 @@ TestTracker.settings = settings(
     derandomize="MUNIMENT_MACHINE" not in os.environ,
     suppress_health_check=list(HealthCheck),
 )
+
+TestTracker, TestTrackerOnServer = TrackerMachine.TestCase, OnServer.TestCase
+TestTracker.settings = _HISTORIES
+# a round trip for each statement: fewer of them are enough beside those in a file
+TestTrackerOnServer.settings = settings(_HISTORIES, max_examples=max(1, _HISTORIES.max_examples // 4))

@@ -125,7 +125,7 @@ class Tracker:
         return {t.name: self._rows_of(t) for t in tables}
 
     def _rows_of(self, table: Table) -> list[tuple[Any, ...]]:
-        columns = [column for column in table.columns if column.name != "commits"]  # what a finish did not change
+        columns = list(table.columns)
         found = select(*columns).where(self.mine(table)).order_by(*table.primary_key.columns)
         return [tuple(row) for row in self.db.connection.execute(found)]
 

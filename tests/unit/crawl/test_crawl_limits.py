@@ -8,7 +8,7 @@ import pytest
 
 from muniment.crawl.limits import Limits
 from muniment.settings import Settings
-from muniment.tracker.frontier import Totals
+from muniment.tracker.sums import Totals
 
 
 @pytest.fixture

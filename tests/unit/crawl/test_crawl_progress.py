@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muniment.crawl.progress import Progress
-from muniment.tracker.frontier import Totals
+from muniment.tracker.sums import Totals
 
 
 def test_statuses_and_last_urls():

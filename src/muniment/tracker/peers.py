@@ -1,0 +1,60 @@
+"""Peers: other processes that write the same job. What they changed is seen at the beginning of each batch."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlalchemy import bindparam, select
+
+from muniment.rules.rulesets import compile_ruleset
+from muniment.rules.verdicts import Ruleset
+from muniment.tracker import jobs
+from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.tables import cookies
+from muniment.tracker.tables import jobs as jobs_table
+
+__all__ = ["Peers", "Seen"]
+
+_HERE = select(
+    jobs_table.c.state,
+    jobs_table.c.settings_age,
+    jobs_table.c.sites_age,
+    select(cookies.c.job_id).where(cookies.c.job_id == jobs_table.c.id).exists(),
+)
+_LOOK = Prepared(_HERE.where(jobs_table.c.id == bindparam("job")), "job")
+
+
+class Seen(Struct, frozen=True):
+    """What has to be read again; nothing in a database with one writer."""
+
+    sites: bool = False
+    cookies: bool = False
+    ruleset: Ruleset | None = None
+    tries: int = 0
+    """Those in force now; 0: as before."""
+
+
+_NOTHING = Seen()
+
+
+class Peers:
+    """Watches one job for what others changed."""
+
+    def __init__(self, db: Database, job_id: int) -> None:
+        self._db, self._job_id = db, job_id
+        self.state = ""
+        """Of the job, when it was looked at last."""
+        self._ages = (-1, -1)
+
+    def look(self) -> Seen:
+        """See what was changed since the last look, within the caller's transaction."""
+        if not self._db.shared:
+            return _NOTHING
+        self.state, *ages, any_cookies = self._db.rows(_LOOK, (self._job_id,))[0]
+        before, self._ages = self._ages, (ages[0], ages[1])
+        sites = self._ages[1] != before[1]
+        if self._ages[0] == before[0]:
+            return Seen(sites, any_cookies)
+        version, rules = jobs.latest_rules(self._db, self._job_id)
+        settings = jobs.settings_of(jobs.load_job(self._db, self._job_id))
+        ruleset = compile_ruleset(version, rules, jobs.start_urls(self._db, self._job_id))
+        return Seen(sites, any_cookies, ruleset, settings.tries)
