@@ -24,7 +24,8 @@ _ADD = Prepared(
     "p",
 )
 _FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths)
-_BY_NAME, _BY_NUMBER = Lookup(_FOUND, hosts.c.job_id, hosts.c.name), Lookup(_FOUND, hosts.c.job_id, hosts.c.id)
+_BY_NUMBER = Lookup(_FOUND, hosts.c.job_id, hosts.c.id)
+_BY_NAME = Lookup(_FOUND.with_hint(hosts, "INDEXED BY uq_hosts_job_id_name", "sqlite"), hosts.c.job_id, hosts.c.name)
 _SITE = Prepared(
     hosts.update()
     .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
