@@ -6,7 +6,7 @@ from collections import Counter
 from operator import sub
 
 from msgspec import Struct, structs
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, select
 
 from muniment.model.page import Finished
 from muniment.tracker.engine import Database, Prepared
@@ -26,6 +26,7 @@ _BEGUN = Prepared(
     "job",
     "mine",
 )
+_OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
 _SAVE = Prepared(
     job_sums.update()
     .where(job_sums.c.job_id == bindparam("job"), job_sums.c.session == bindparam("mine"))
@@ -57,11 +58,10 @@ class Sums:
     def _load(self) -> None:
         if self._db.session:
             self._db.many(_BEGUN, [(self._job_id, self._db.session)])
-        summed = [func.coalesce(func.sum(column), 0) for column in _SUMS]
-        mine = job_sums.c.session == self._db.session
-        here = select(*summed).where(job_sums.c.job_id == self._job_id)
-        self.totals = Totals(*map(int, self._db.connection.execute(here).one()))
-        self._others = Totals(*map(int, self._db.connection.execute(here.where(~mine)).one()))
+        # in one statement: what others commit between two of them would be taken from what is ours
+        rows = self._db.rows(_OF_ALL, (self._job_id,))
+        self.totals = Totals(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
+        self._others = Totals(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
 
     def count(self, page: Finished, *, as_page: bool, start: bool) -> int:
         """Add a done page to its sum; which one that is (`pages.counted`)."""
