@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import cache
 
 from msgspec import Struct
 
@@ -11,10 +14,26 @@ from muniment.model.prior import Prior
 from muniment.model.result import Result
 from muniment.model.rule import NO_ORDERS, Orders
 
-__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState", "first_claim", "session_of"]
+__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState", "first_claim", "link_keys", "session_of"]
 
 LINK_ENTRY = 17
 """Bytes of one outlink in `Finished.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
+
+_MOST_UNPACKED = 512
+"""Entries that are taken apart by one call in C; what knows how is kept for each count."""
+
+
+def link_keys(entries: bytes) -> Sequence[bytes]:
+    """The keys of outlinks, in order."""
+    count = len(entries) // LINK_ENTRY
+    if count > _MOST_UNPACKED:
+        return [entries[at : at + 16] for at in range(0, len(entries), LINK_ENTRY)]
+    return _unpacker(count)(entries)
+
+
+@cache
+def _unpacker(count: int) -> Callable[[bytes], tuple[bytes, ...]]:
+    return struct.Struct("16sx" * count).unpack
 
 
 _NUMBER_BITS = 40

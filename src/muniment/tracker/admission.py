@@ -10,14 +10,14 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
-from muniment.model.page import LINK_ENTRY, PageState
+from muniment.model.page import LINK_ENTRY, PageState, link_keys
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR, Offers, Scope, Standing
 from muniment.rules.sessions import page_key
@@ -196,7 +196,7 @@ class Admission:
         links = []
         for parent in parents:
             entries = parent.outlinks
-            keys = [entries[i : i + 16] for i in range(0, len(entries), LINK_ENTRY)]
+            keys = link_keys(entries)
             links.append((parent, self._seen.words(keys), keys, entries[16::LINK_ENTRY]))
         self._recall([key for _, words, keys, _ in links for key in unknown(words, keys)])
         told = [
@@ -238,7 +238,7 @@ class Admission:
     def _complete(
         self,
         words: list[int | None],
-        keys: list[bytes],
+        keys: Sequence[bytes],
         kinds: bytes,
         parent: Parent,
         fresh: list[Newcomer],

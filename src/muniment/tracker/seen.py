@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from muniment.rules.scope import FAR
 
@@ -27,7 +27,7 @@ def next_unknown(words: list[int | None], start: int) -> int:
         return -1
 
 
-def unknown(words: list[int | None], keys: list[bytes]) -> Iterator[bytes]:
+def unknown(words: list[int | None], keys: Sequence[bytes]) -> Iterator[bytes]:
     """The keys that the cache did not know."""
     at = next_unknown(words, 0)
     while at >= 0:
@@ -48,7 +48,7 @@ class SeenCache:
         self._young: dict[bytes, int] = {}
         self._old: dict[bytes, int] = {}
 
-    def words(self, keys: list[bytes]) -> list[int | None]:
+    def words(self, keys: Sequence[bytes]) -> list[int | None]:
         """The words of many keys; None where the cache does not know."""
         found: list[int | None] = list(map(self._young.get, keys))
         if self._old and None in found:
