@@ -9,8 +9,7 @@ from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.process import ProcessType
 from muniment.procs.book import Book
 from muniment.settings import processes_directory
-from muniment.tracker.process_line import open_processes
-from muniment.tracker.process_store import ProcessStore
+from muniment.tracker.process_line import processes_of
 
 __all__ = ["open_book", "processes_home"]
 
@@ -33,19 +32,11 @@ def open_book(state: Path | None, database: str, process_type: ProcessType, labe
     except UsageError as error:
         return _none(error)
     try:
-        return Book(_store(home, database), home, process_type, label, database)
+        return Book(processes_of(home, database), home, process_type, label, database)
     except TrackerLostError:
         raise
     except TrackerError as error:
         return _none(error)
-
-
-def _store(home: Path, database: str) -> ProcessStore:
-    if not database:
-        return open_processes(home)
-    from muniment.tracker.process_engine import processes_at  # noqa: PLC0415  (a crawl without a server pays nothing)
-
-    return processes_at(database)
 
 
 def _none(error: Exception) -> Book:

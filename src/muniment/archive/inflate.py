@@ -16,8 +16,8 @@ _ERROR: type[Exception] = cast("type[Exception]", isal_zlib.error)
 _GZIP = 31
 _MAGIC = b"\x1f\x8b"
 _DEFLATED = _MAGIC + b"\x08"
-_USUAL = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""The header of the members that Muniment writes, and ISA-L."""
+_USUAL = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+"""How members begin that Muniment writes, and ISA-L; the two bytes after it tell of the level and the system."""
 _RECORD = b"WARC/"
 _BLOCK = 1 << 20
 _FIRST = 8 << 10

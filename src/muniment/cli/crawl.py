@@ -58,11 +58,8 @@ def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: An
 
 def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     out = output_directory(request.settings)
-    with begun(request) as run:
-        from muniment.cli import display  # noqa: PLC0415  (while the worker imports what it needs)
-
-        with _chosen_display(quiet=quiet or as_json) as shown:
-            summary = run(shown.show)
+    with begun(request) as run, _chosen_display(quiet=quiet or as_json) as shown:
+        summary = run(shown.show)
     if summary is None:
         if not (quiet or as_json):
             click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}")
@@ -72,7 +69,9 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
     elif not quiet:
-        display.tell_summary(summary, out, request.urls[0] if request.urls else "")
+        from muniment.cli.display import tell_summary  # noqa: PLC0415  (loaded with what was shown)
+
+        tell_summary(summary, out, request.urls[0] if request.urls else "")
     return summary.outcome.exit_code
 
 

@@ -19,7 +19,7 @@ from muniment.procs.identity import here, look
 from muniment.procs.own_files import STREAMS, OwnFiles
 from muniment.procs.stop import is_alive
 from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order
-from muniment.tracker.process_line import PROCESSES_FILE, open_processes
+from muniment.tracker.process_line import processes_of
 from muniment.tracker.process_store import ProcessStore
 
 __all__ = ["Shown", "detail", "ended", "find", "follow", "make_true", "newest", "open_store", "pruned", "tail", "trees"]
@@ -46,14 +46,7 @@ def open_store(home: Path, database: str = "", *, must_be_there: bool = False) -
 
     Raises UsageError, TrackerError, ProcessError.
     """
-    if database:
-        from muniment.tracker.process_engine import processes_at  # noqa: PLC0415  (SQLAlchemy is slow to import)
-
-        store = processes_at(database, must_be_there=must_be_there)
-    elif must_be_there and not (home / PROCESSES_FILE).is_file():
-        raise UsageError(f"no processes are kept in {home}")
-    else:
-        store = open_processes(home)
+    store = processes_of(home, database, must_be_there=must_be_there)
     make_true(store)
     return store
 

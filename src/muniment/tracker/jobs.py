@@ -17,16 +17,7 @@ from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.pipeline_tables import job_numbers
-from muniment.tracker.tables import (
-    CLAIMED,
-    PENDING,
-    job_rulesets,
-    job_sums,
-    jobs,
-    pages,
-    repairs,
-    seed_lists,
-)
+from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
 
 __all__ = [
     "NOBODY",

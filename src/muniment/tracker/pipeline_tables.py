@@ -6,10 +6,9 @@ tracker beside each other, `metadata` has all tables.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
-from sqlalchemy.schema import DDL
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
 
-from muniment.tracker.tables import metadata
+from muniment.tracker.tables import fill, metadata
 
 __all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
 
@@ -85,7 +84,5 @@ job_numbers = Table(
     info={"holds": "numbers that processes beside each other took of a job, in blocks; none for a job that one runs"},
 )
 
-WRITERS_FILL = "fillfactor = 20"
-"""Every transaction of a connection changes its row."""
-_fill = DDL(f"ALTER TABLE writers SET ({WRITERS_FILL})")  # type: ignore[no-untyped-call]
-event.listen(writers, "after_create", _fill.execute_if(dialect="postgresql"))
+# every transaction of a connection changes its row
+fill(writers, "fillfactor = 20")

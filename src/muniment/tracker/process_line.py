@@ -13,10 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from muniment.errors import TrackerError
+from muniment.errors import TrackerError, UsageError
 from muniment.tracker.process_store import PROCESSES_REVISION, ProcessStore
 
-__all__ = ["PROCESSES_FILE", "SqliteLine", "open_processes"]
+__all__ = ["PROCESSES_FILE", "SqliteLine", "open_processes", "processes_of"]
 
 PROCESSES_FILE = "processes.sqlite"
 _PATIENCE_S = 2.0
@@ -100,6 +100,21 @@ def open_processes(directory: Path) -> ProcessStore:
         return ProcessStore(SqliteLine(path))
     except (OSError, sqlite3.Error) as error:
         raise _fault(path, error) from None
+
+
+def processes_of(home: Path, database: str = "", *, must_be_there: bool = False) -> ProcessStore:
+    """The store of processes in a database on a server, or without one in a directory; made when it is not there.
+
+    Raises TrackerLostError and UsageError when a server cannot be used, TrackerError when the store cannot, and
+    UsageError when it must be there and is not.
+    """
+    if database:
+        from muniment.tracker.process_engine import processes_at  # noqa: PLC0415  (SQLAlchemy is slow to import)
+
+        return processes_at(database, must_be_there=must_be_there)
+    if must_be_there and not (home / PROCESSES_FILE).is_file():
+        raise UsageError(f"no processes are kept in {home}")
+    return open_processes(home)
 
 
 def _fault(path: Path, error: Exception) -> TrackerError:

@@ -30,6 +30,7 @@ __all__ = [
     "PENDING",
     "attempts",
     "cookies",
+    "fill",
     "hosts",
     "job_changes",
     "job_rulesets",
@@ -385,13 +386,13 @@ job_changes = Table(
     info={"holds": "every change of a job: who, when, from, to"},
 )
 
-FILL = (
-    ("pages", "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05"),
-    ("job_sums", "fillfactor = 20"),
-    ("hosts", "fillfactor = 80"),
-)
-"""How much of a page of PostgreSQL inserts fill: the rest keeps the next versions of rows beside them."""
 
-for _name, _how in FILL:
-    _fill = DDL(f"ALTER TABLE {_name} SET ({_how})")  # type: ignore[no-untyped-call]
-    event.listen(metadata.tables[_name], "after_create", _fill.execute_if(dialect="postgresql"))
+def fill(table: Table, how: str) -> None:
+    """Say how PostgreSQL keeps a table: what inserts leave free of a page takes the next versions of its rows."""
+    said = DDL(f"ALTER TABLE {table.name} SET ({how})")  # type: ignore[no-untyped-call]
+    event.listen(table, "after_create", said.execute_if(dialect="postgresql"))
+
+
+fill(pages, "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05")
+fill(job_sums, "fillfactor = 20")
+fill(hosts, "fillfactor = 80")
