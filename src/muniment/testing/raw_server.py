@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from muniment.testing.connections import Connections
+
 __all__ = [
     "Certificate",
     "Close",
@@ -136,8 +138,7 @@ class RawServer:
     default: Script = (Send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),)
     log: list[Exchanged] = field(default_factory=list)
     accepted: int = 0
-    most_open: int = 0
-    """The most connections that were open at one time."""
+    connections: Connections = field(default_factory=Connections)
 
     def __post_init__(self) -> None:
         self._threads: list[threading.Thread] = []
@@ -194,11 +195,11 @@ class RawServer:
             with self._lock:
                 self.accepted += 1
                 self._open.add(sock)
-                self.most_open = max(self.most_open, len(self._open))
+                self.connections.add(sock.fileno())
             self._start(self._serve, sock, self.accepted)
 
     def _serve(self, raw: socket.socket, number: int) -> None:
-        sock = raw
+        sock, descriptor = raw, raw.fileno()
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context:
@@ -216,6 +217,7 @@ class RawServer:
         finally:
             with self._lock:
                 self._open -= {raw, sock}
+                self.connections.remove(descriptor)
             sock.close()
             raw.close()
 
