@@ -2,10 +2,12 @@
 
 A figure counts only when every URL was fetched: of WARC files, response by response; Scrapy writes none, and counts for
 itself. CPU time is that of all processes of a program; beside it stands what is left without the cost of starting and
-ending, which a list of one URL shows. Prints a Markdown table; progress goes to standard error.
+ending, which a list of one URL shows. With `--before` the tool `before` is Muniment as the sources in that directory
+have it: what a change costs. Prints a Markdown table; progress goes to standard error.
 
 Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--tls]
        python benchmarks/fetch.py --tools muniment,wget,scrapy,warcio,zeno,ami
+       python benchmarks/fetch.py --rounds 10 --tools before,muniment --before OTHER_CHECKOUT/src
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from crawl import SERVER, captured_urls
 from make_corpus import make_corpus
 from measure import Measured, measure
-from peers import PEERS, Peer, UnavailableError, prepared
+from peers import PEERS, Peer, UnavailableError, before, prepared
 
 from muniment.testing.nginx import Nginx
 
@@ -99,6 +101,11 @@ def table(peers: dict[str, Peer], rounds: list[Round]) -> str:
             f"| {', '.join(f'{ratio:.2f}' for ratio in ratios)} "
             f"| {f'**{statistics.median(ratios):.2f}**' if ratios else ''} |"
         )
+    pairs = [one for one in rounds if {"before", "muniment"} <= set(one)]
+    if pairs:
+        cost = [one["muniment"].cpu / one["before"].cpu for one in pairs]
+        each = ", ".join(f"{ratio:.3f}" for ratio in cost)
+        lines += ["", f"CPU time over that of before: {each}; median **{statistics.median(cost):.3f}**"]
     return "\n".join(lines)
 
 
@@ -111,10 +118,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2, help="of Muniment")
     parser.add_argument("--tls", action="store_true", help="fetch by https; only by programs that can be told to trust")
+    parser.add_argument("--before", type=Path, help="sources of an earlier version, for the tool `before`")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="where archives are written")
     parser.add_argument("--tools", default="muniment,wget", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--cores", default="0,1", help="the cores that nginx and the programs share")
     arguments = parser.parse_args()
+    if arguments.before is not None:
+        PEERS["before"] = lambda _home, workers: before(arguments.before, workers)
     with tempfile.TemporaryDirectory(prefix="bench-fetch-") as home:
         print(benchmark(arguments, Path(home)))
 

@@ -83,6 +83,13 @@ def muniment(_home: Path, workers: int) -> Peer:
     )
 
 
+def before(sources: Path, workers: int) -> Peer:
+    """Muniment as the sources in that directory have it."""
+    now = muniment(sources, workers)
+    version = ["env", f"PYTHONPATH={sources.absolute()}"]
+    return Peer("Muniment before", lambda urls, out: [*version, *now.command(urls, out)], now.unverified)
+
+
 def wget(_home: Path, _workers: int) -> Peer:
     version = answer(["wget", "--version"])
 
