@@ -158,7 +158,7 @@ def test_damage_in_a_full_file_is_mended_by_the_same_run(muniment: Any, tmp_path
 
 def test_a_walker_that_is_killed_leaves_its_file_to_the_end(muniment: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with site(FEW) as server:
+    with site() as server:
         process = muniment.start("crawl", server.url, "-o", out, *CRAWL, "--warc-size", 4000)
         killed: list[int] = []
 

@@ -178,7 +178,7 @@ def test_max_time_ends_the_run(muniment: Callable[..., Any], tmp_path: Path) -> 
     out = tmp_path / "out"
     with a_site() as site:
         command = ("crawl", site.url, "-o", out, *PACE)
-        assert muniment(*command, "--delay", 300, "--max-time", 1).code == 3
+        assert muniment(*command, "--delay", 600, "--max-time", 5).code == 3
         assert {"/"} <= set(paths(out)) < ALL
         is_whole(out)
         assert muniment(*command).code == 0

@@ -23,9 +23,11 @@ from warc_reading import captures
 from muniment.testing.hostile_responses import FORGED, HOSTILE, MOST_BODY, Hostile, bomb, hostile_scripts, html
 from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Send, make_certificate
 
+pytestmark = pytest.mark.alone  # short time-outs, and memory
+
 ASKED = [case for case in HOSTILE if not case.name.startswith("chain-") or case.name == "chain-0"]
 MOST_RESIDENT = 500_000_000
-QUICK = ("--tries", 1, "--timeout", 5, "--connect-timeout", 10, "--per-host", 24, "--max-body", MOST_BODY)
+QUICK = ("--tries", 1, "--timeout", 3, "--connect-timeout", 10, "--per-host", 24, "--max-body", MOST_BODY)
 
 
 @contextmanager
