@@ -23,6 +23,7 @@ import psutil
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+import forked
 from muniment.testing.nginx import Nginx, free_port
 from muniment.testing.postgres import Postgres
 
@@ -76,6 +77,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
 @pytest.fixture(scope="session", autouse=True)
 def no_process_left() -> Iterator[None]:
     yield
+    forked.end()
     end = time.monotonic() + 5
     while (left := _our_processes()) and time.monotonic() < end:
         time.sleep(0.1)
@@ -112,6 +114,7 @@ class CommandLine:
     """Runs `python -m muniment` as its users do: as another process, with real pipes."""
 
     cwd: Path
+    launch: type[subprocess.Popen[str]] = subprocess.Popen
     environ: dict[str, str] = field(default_factory=dict)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -128,10 +131,13 @@ class CommandLine:
 
     def start(self, *arguments: object, **environ: str) -> subprocess.Popen[str]:
         """Start it, to be signalled or killed by the test; what is still running at the test's end is ended."""
-        process = subprocess.Popen(
+        given = {**self.environ, **environ}
+        # what Python itself reads at its start has no meaning for a fork
+        launch = subprocess.Popen if any(name.startswith("PYTHON") for name in given) else self.launch
+        process = launch(
             [sys.executable, "-m", "muniment", *map(str, arguments)],
             cwd=self.cwd,
-            env={**os.environ, **self.environ, **environ},
+            env={**os.environ, **given},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -175,9 +181,15 @@ def _group(number: int, seconds: float = 5) -> list[str]:
 
 
 @pytest.fixture
-def muniment(tmp_path: Path) -> Iterator[CommandLine]:
+def launch() -> type[subprocess.Popen[str]]:
+    """How command lines are launched."""
+    return subprocess.Popen
+
+
+@pytest.fixture
+def muniment(tmp_path: Path, launch: type[subprocess.Popen[str]]) -> Iterator[CommandLine]:
     """`muniment("crawl", url, "-o", out)` → code, stdout, stderr; `muniment.start(...)` → Popen, for killing."""
-    command_line = CommandLine(tmp_path)
+    command_line = CommandLine(tmp_path, launch)
     yield command_line
     command_line.end_all()
 

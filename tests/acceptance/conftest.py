@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """Nearly all tests here are about what a command does, and not about how Python starts."""
+    return Forked
+
 
 @pytest.fixture(scope="session")
 def run_tool() -> Callable[..., subprocess.CompletedProcess[str]]:

@@ -14,6 +14,8 @@ from typing import Any
 from html_reading import Reached, walk
 from warc_reading import Record, captures, records
 
+from forked import Forked
+
 
 @dataclass(frozen=True)
 class Crawled:
@@ -53,11 +55,16 @@ EAGER = (
 """The command line, but for adding workers however little they compute: on a busy machine they get little to do."""
 
 
-def run_muniment(cwd: Path, *arguments: object, eager: bool = False) -> None:
-    """Run the command line to its end, which must be a good one."""
+def run_muniment(cwd: Path, *arguments: object, eager: bool = False, code: int = 0) -> None:
+    """Run the command line to its end, which must be the one that is expected."""
     command = [*(EAGER if eager else (sys.executable, "-m", "muniment")), *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with (subprocess.Popen if eager else Forked)(command, cwd=cwd, text=True, **pipes) as process:
+        try:
+            _, stderr = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == code, f"{process.returncode}: {stderr}"
 
 
 def wait_until(true: Callable[[], object], what: str, seconds: float = 20.0) -> None:

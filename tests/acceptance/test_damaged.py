@@ -24,6 +24,8 @@ from muniment.archive.journal import entries
 from processes import children
 
 PAGES = 12
+FEW = 5
+"""Pages where each has a file of its own, and each file a process that walks it."""
 CRAWL = ("--no-robots", "--no-sitemaps", "--workers", 1, "--quiet")
 
 
@@ -32,8 +34,9 @@ class Site(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, pages: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.pages = pages
         self.gate = threading.Event()
         self.asked: Counter[str] = Counter()
 
@@ -50,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked[self.path] += 1
         if self.path == "/held":
             self.server.gate.wait(60)
-        links = [*range(PAGES), "held"] if self.path == "/" else []
+        links = [*range(self.server.pages), "held"] if self.path == "/" else []
         body = b"".join(b'<a href="/%s">%s</a>' % (str(link).encode(), self.path.encode() * 50) for link in links)
         body = body or self.path.encode() * 2000
         self.send_response(200)
@@ -64,8 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def site() -> Iterator[Site]:
-    with Site() as server:
+def site(pages: int = PAGES) -> Iterator[Site]:
+    with Site(pages) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield server
@@ -95,7 +98,7 @@ def events(out: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def check_whole(muniment: Any, server: Site, out: Path) -> None:
-    urls = {server.url, *(f"{server.url}{n}" for n in range(PAGES)), server.url + "held"}
+    urls = {server.url, *(f"{server.url}{n}" for n in range(server.pages)), server.url + "held"}
     rows = captures(out)
     assert {row["url"] for row in rows if not row["error"]} == urls
     checked = muniment("check", out)
@@ -133,7 +136,7 @@ def test_damage_in_the_last_file_ends_the_run_resumable_and_the_next_run_fetches
 
 def test_damage_in_a_full_file_is_mended_by_the_same_run(muniment: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with site() as server:
+    with site(FEW) as server:
         process = muniment.start("crawl", server.url, "-o", out, *CRAWL, "--warc-size", 4000)
         wait_until((out / "muniment-00001.warc.gz.open").exists, "a second file", 60)
         wait_until(lambda: list(out.glob("*.warc.gz")), "a first file that is sealed", 60)
@@ -149,7 +152,7 @@ def test_damage_in_a_full_file_is_mended_by_the_same_run(muniment: Any, tmp_path
             assert process.returncode == 0, stderr
         [told] = events(out, "damaged")
         assert told["file"] == still_open.name.removesuffix(".open")
-        assert told["pages"] < PAGES
+        assert told["pages"] < FEW
         check_whole(muniment, server, out)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawled import run_muniment
 from warc_reading import captures
 
 from muniment.testing.raw_server import Close, RawServer, Reset, Script, Send, Stall
@@ -28,17 +29,15 @@ SCRIPTS: dict[str, tuple[Script, int, str]] = {
 }
 """What a server does, the status of the row, and WARC-Truncated."""
 QUICK = ("--tries", 1, "--timeout", 1, "--connect-timeout", 1, "--max-body", 200, "--quiet")
-
-
-def row_of(muniment: Any, tmp_path: Path, url: str, *options: object) -> dict[str, Any]:
-    """The one row of a fetch of one line that says more than its URL, beside one that works."""
-    (tmp_path / "seed.jsonl").write_text(json.dumps({"url": url, "line": "this"}))
-    done = muniment("fetch", "seed.jsonl", "-o", "out", *QUICK, *options)
-    assert done.code in (0, 4), done.stderr
-    [row] = [row for row in captures(tmp_path / "out") if row["found_as"] != "robots"]
-    assert muniment("check", "out").code == 0
-    assert (row["url"], row["seed_url"], row["meta_json"]) == (url, url, '{"line":"this"}')
-    return row
+NOWHERE = {
+    "refused": "http://127.0.0.1:1/",
+    "unreachable": "http://255.255.255.255/",
+    "dns": "http://nowhere.invalid/",
+    "scheme": "ftp://127.0.0.1/x",
+    "scheme-without-host": "mailto:a@a.example",
+    "limit": f"http://127.0.0.1:1/{'x' * 9000}",
+}
+"""What never reaches a server."""
 
 
 def assert_failed(row: dict[str, Any], code: str, status: int = 0, truncated: str = "") -> None:
@@ -48,18 +47,11 @@ def assert_failed(row: dict[str, Any], code: str, status: int = 0, truncated: st
     assert (row["warc_offset"] is None) == (not status)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_what_a_server_does(muniment: Any, tmp_path: Path, name: str) -> None:
-    script, status, truncated = SCRIPTS[name]
-    with RawServer({"/x": script}) as server:
-        assert_failed(row_of(muniment, tmp_path, server.url("/x")), name.removesuffix("-head"), status, truncated)
-
-
 @contextlib.contextmanager
 def full_queue() -> Iterator[int]:
     """A port whose queue is full: whoever comes gets no answer at all."""
     with socket.socket() as full, contextlib.ExitStack() as stack:
-        full.bind(("127.0.0.1", 0))
+        full.bind(("127.0.0.30", 0))
         full.listen(0)
         for _ in range(3):
             sock = stack.enter_context(socket.socket())
@@ -68,52 +60,76 @@ def full_queue() -> Iterator[int]:
         yield full.getsockname()[1]
 
 
-def test_timeout_connect(muniment: Any, tmp_path: Path) -> None:
-    with full_queue() as port:
-        assert_failed(row_of(muniment, tmp_path, f"http://127.0.0.1:{port}/"), "timeout-connect")
+def text(body: bytes, kind: bytes, status: bytes = b"200 OK") -> Script:
+    head = b"HTTP/1.1 %s\r\nContent-Type: text/%s\r\nContent-Length: %d\r\n\r\n"
+    return (Send(head % (status, kind, len(body)) + body),)
+
+
+def listed(stack: contextlib.ExitStack) -> dict[str, str]:
+    """Name → URL of one line for each kind of failure; each server has an address, so that none slows another down."""
+    addresses = (f"127.0.0.{number}" for number in range(31, 60))
+    urls = dict(NOWHERE)
+    for name, (script, _, _) in SCRIPTS.items():
+        server = stack.enter_context(RawServer({"/x": script}, address=next(addresses)))
+        urls[name] = server.url("/x")
+    asks = text(b"<meta name=robots content=noarchive>secret", b"html")
+    urls["noarchive"] = stack.enter_context(RawServer({"/x": asks}, address=next(addresses))).url("/x")
+    mute = stack.enter_context(RawServer({}, greeting=b"220 no tls\r\n", address=next(addresses)))
+    urls["tls"] = mute.url("/").replace("http:", "https:")
+    urls["timeout-connect"] = f"http://127.0.0.30:{stack.enter_context(full_queue())}/"
+    return urls
+
+
+def rows_of(cwd: Path, urls: dict[str, str], *options: object) -> dict[str, dict[str, Any]]:
+    """The one row of each line, by name; every line says more than its URL."""
+    lines = [json.dumps({"url": url, "line": name}) for name, url in urls.items()]
+    (cwd / "seed.jsonl").write_text("\n".join(lines))
+    run_muniment(cwd, "fetch", "seed.jsonl", "-o", "out", *QUICK, *options, code=4)
+    run_muniment(cwd, "check", "out")
+    rows = [row for row in captures(cwd / "out") if row["found_as"] != "robots"]
+    assert sorted(row["url"] for row in rows) == sorted(urls.values())
+    assert all(row["seed_url"] == row["url"] for row in rows)
+    return {json.loads(row["meta_json"])["line"]: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The rows of one fetch of them all."""
+    with contextlib.ExitStack() as stack:
+        urls = listed(stack)
+        rows = rows_of(tmp_path_factory.mktemp("failed"), urls, "--allow-private", "--noarchive")
+    assert {name: row["url"] for name, row in rows.items()} == urls
+    return rows
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_a_server_does(failed: dict[str, dict[str, Any]], name: str) -> None:
+    _, status, truncated = SCRIPTS[name]
+    assert_failed(failed[name], name.removesuffix("-head"), status, truncated)
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_what_never_reaches_a_server(failed: dict[str, dict[str, Any]], name: str) -> None:
+    assert_failed(failed[name], name.partition("-")[0])
 
 
 @pytest.mark.parametrize(
-    ("url", "code", "options"),
-    [
-        ("http://127.0.0.1:1/", "refused", ()),
-        ("http://255.255.255.255/", "unreachable", ("--allow-private",)),
-        ("http://nowhere.invalid/", "dns", ()),
-        ("ftp://127.0.0.1/x", "scheme", ()),
-        ("mailto:a@a.example", "scheme", ()),
-        (f"http://127.0.0.1:1/{'x' * 9000}", "limit", ()),
-    ],
-    ids=["refused", "unreachable", "dns", "scheme", "scheme-without-host", "limit"],
+    ("name", "code"), [("timeout-connect", "timeout-connect"), ("tls", "tls"), ("noarchive", "robots")]
 )
-def test_what_never_reaches_a_server(
-    muniment: Any, tmp_path: Path, url: str, code: str, options: tuple[str, ...]
-) -> None:
-    assert_failed(row_of(muniment, tmp_path, url, *options), code)
+def test_what_is_no_answer_or_must_not_be_kept(failed: dict[str, dict[str, Any]], name: str, code: str) -> None:
+    assert_failed(failed[name], code)
 
 
-def test_tls(muniment: Any, tmp_path: Path) -> None:
-    with RawServer({}, greeting=b"220 no tls\r\n") as server:
-        assert_failed(row_of(muniment, tmp_path, f"https://127.0.0.1:{server.port}/"), "tls")
-
-
-def test_robots(muniment: Any, tmp_path: Path) -> None:
-    rules = b"User-agent: *\nDisallow: /x\n"
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(rules) + rules
-    with RawServer({"/robots.txt": (Send(answer),), "/x": (PAGE,)}) as server:
-        assert_failed(row_of(muniment, tmp_path, server.url("/x"), "--robots"), "robots")
-        assert not server.exchanges("/x")
-
-
-def test_robots_that_cannot_be_had(muniment: Any, tmp_path: Path) -> None:
-    answer = Send(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")
-    with RawServer({"/robots.txt": (answer,), "/x": (PAGE,)}) as server:
-        assert_failed(row_of(muniment, tmp_path, server.url("/x"), "--robots"), "robots")
-
-
-def test_noarchive(muniment: Any, tmp_path: Path) -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 42\r\n\r\n"
-    with RawServer({"/x": (Send(answer + b"<meta name=robots content=noarchive>secret"),)}) as server:
-        assert_failed(row_of(muniment, tmp_path, server.url("/x"), "--noarchive"), "robots")
+def test_robots(tmp_path: Path) -> None:
+    """One that forbids the page, and one that cannot be had."""
+    rules = text(b"User-agent: *\nDisallow: /x\n", b"plain")
+    broken = text(b"", b"plain", b"500 Oh")
+    shut = RawServer({"/robots.txt": rules, "/x": (PAGE,)}, address="127.0.0.61")
+    with shut, RawServer({"/robots.txt": broken, "/x": (PAGE,)}, address="127.0.0.62") as lost:
+        rows = rows_of(tmp_path, {"shut": shut.url("/x"), "lost": lost.url("/x")}, "--robots")
+        for name, server in (("shut", shut), ("lost", lost)):
+            assert_failed(rows[name], "robots")
+            assert not server.exchanges("/x")
 
 
 def test_private_address(muniment: Any, tmp_path: Path, nginx: Callable[..., Any]) -> None:

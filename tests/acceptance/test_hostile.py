@@ -6,6 +6,7 @@ import hashlib
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -85,7 +86,6 @@ class Survived:
     base: str
     tls: dict[str, str]
     early: str
-    seconds: float
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +97,11 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survived]:
         urls = [case.path for case in ASKED] + [*tls.values(), early.url("/")]
         start = b"".join(b'<a href="%s">x</a>' % url.encode() for url in urls)
         server = stack.enter_context(RawServer({"/": (html(start),), **hostile_scripts()}))
-        began = time.monotonic()
         run_muniment(cwd, "crawl", server.url("/"), "--no-robots", "--no-sitemaps", "--quiet", *QUICK)
-        seconds = time.monotonic() - began
         rows: dict[str, list[dict[str, Any]]] = {}
         for row in captures(cwd / "muniment-out"):
             rows.setdefault(row["url"], []).append(row)
-        yield Survived(cwd / "muniment-out", rows, server.url(""), tls, early.url("/"), seconds)
+        yield Survived(cwd / "muniment-out", rows, server.url(""), tls, early.url("/"))
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
@@ -147,6 +145,12 @@ def resident(process: psutil.Process) -> int:
         except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
             continue
     return total
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """Each command by itself: a fork shares memory with others."""
+    return subprocess.Popen
 
 
 def test_bombs_and_a_huge_page_at_once_stay_below_the_bound(muniment: Any, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from email.message import Message
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from crawled import run_muniment
@@ -212,143 +214,160 @@ class TestUrls:
         assert rows["http://xn--bcher-kva.invalid/%C3%BC"]["error"].startswith("dns: ")
 
 
+class Taken(NamedTuple):
+    """What was captured of a site."""
+
+    rows: dict[str, dict[str, Any]]
+    """By path."""
+    asked: Counter[str]
+    """How often each path was asked for."""
+
+    def found(self) -> dict[str, str]:
+        """How each path was found."""
+        return {path: row["found_as"] for path, row in self.rows.items()}
+
+
+def html(body: str | bytes, *headers: tuple[str, str], kind: str = HTML[1]) -> Answer:
+    return Answer(body, headers=(("Content-Type", kind), *headers))
+
+
+BASES = (
+    *("none/x", "none/y", "z", "none/?q", "top", "b/x", "of-authority", "one/y", "two/x"),
+    *("of-broken", "of-mail"),
+)
+FRAMED = {"unframed": "a", "search?a=1": "form", "go.png": "img", "map.png": "img", "area": "area", "of-inner": "a"}
+PICTURES = {
+    "a.png": "srcset", "b.png": "srcset", "c.png": "srcset", "d.png": "img", "e.png": "data-src",
+    "f.png": "data-src", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
+}  # fmt: skip
+MACHINES = {
+    "style.css": "stylesheet", "next": "link-header", "refreshed": "refresh-header", "feed": "link",
+    "app.json": "manifest", "og.png": "open-graph", "ld.png": "json-ld", "entry": "feed", "icon.png": "icon",
+    "notes.txt": "a", "paper.pdf": "a",
+}  # fmt: skip
+CHARSETS = {
+    "gbk": ("gbk", "中文", "%D6%D0%CE%C4"),
+    "shift_jis": ("cp932", "日本", "%93%FA%96{"),
+    "windows-1251": ("cp1251", "Да", "%C4%E0"),
+    "euc-kr": ("cp949", "한국", "%C7%D1%B1%B9"),
+}
+
+
+def of_charset(label: str) -> Pages:
+    codec, text, query = CHARSETS[label]
+    body = f"<a href='/s?q={text}'>x</a>".encode(codec)
+    by_meta = f"<meta charset={label}>".encode() + body.replace(b"/s?", b"/m?")
+    return {
+        "/": link("/header", "/meta"),
+        "/header": html(body, kind=f"text/html; charset={label}"),
+        "/meta": html(by_meta, kind="text/html"),
+        f"/s?q={query}": "s",
+        f"/m?q={query}": "m",
+    }
+
+
+SITES: dict[str, Pages] = {
+    "bases": {
+        "/": link("/none/", "/slashless", "/away", "/second", "/broken", "/mail"),
+        "/none/": link("x", "./y", "../z", "?q", "#f", "../../../top", "//"),
+        "/slashless": "<base href=/b/c>" + link("x"),
+        "/away": "<base href=/one/><a href=//{}/of-authority>x</a>" + link("y"),
+        "/second": "<base target=_top><base href=/two/><base href=/three/>" + link("x"),
+        "/broken": "<base href='http://[bad'>" + link("of-broken"),
+        "/mail": "<base href='mailto:me'>" + link("of-mail"),
+        **{f"/{path}": "found" for path in BASES},
+    },
+    "frames": {
+        "/": "<frameset><frame src=/left><frame src=/right><noframes><a href=/unframed>x</a></noframes></frameset>",
+        "/left": "<form action=/search?a=1><input type=image src=/go.png></form><form method=post action=/no></form>",
+        "/right": "<img src=/map.png usemap=#m><map name=m><area shape=rect href=/area><area nohref></map>"
+        "<iframe src=/inner></iframe>",
+        "/inner": link("/of-inner"),
+        **{f"/{path}": "found" for path in FRAMED},
+    },
+    "pictures": {
+        "/": "<picture><source srcset='/a.png 1x, /b.png 2x' media='(min-width: 1px)'>"
+        "<img srcset='/c.png 480w' src=/d.png>"
+        "</picture><img data-src=/e.png data-srcset='/f.png 1x'><img src=data:, data-lazy-src=/g.png>"
+        "<div data-background-image='url(/h.png)'></div><div data-bg=/i.png></div>"
+        "<noscript><img src=/j.png></noscript>",
+        **{f"/{path}": "p" for path in PICTURES},
+    },
+    "sheets": {
+        "/": "<style>@import 'a.css';</style><link rel=stylesheet href=/css/loop.css>",
+        "/a.css": "@import url('css/b.css') screen; p { background: url(a.png) }",
+        "/css/b.css": "@import \"../c.css\";@font-face { src: url('b.woff2') format('woff2') }",
+        "/c.css": 'p { background: image-set(url(c.png) 1x, url("d.png") 2x) }',
+        "/css/loop.css": "@import 'loop.css'; @import '../a.css';",
+        **dict.fromkeys(("/a.png", "/css/b.woff2", "/c.png", "/d.png"), "x"),
+    },
+    "machines": {
+        **{f"/{path}": "x" for path in MACHINES},
+        "/": html(
+            "<base href=/elsewhere/><link rel=alternate type=application/rss+xml href=/feed>"
+            "<link rel=manifest href=/app.json>"
+            "<meta property=og:image content=/og.png>"
+            '<script type=application/ld+json>{"image": "/ld.png", "@context": "https://schema.org"}</script>'
+            "<a href=/notes.txt>x</a><a href=/paper.pdf>x</a>",
+            ("Link", "</style.css>; rel=stylesheet, </next>; rel=next"),
+            ("Refresh", "9; url=/refreshed"),
+        ),
+        "/feed": html("<rss><channel><item><link>/entry</link></item></channel></rss>", kind="application/rss+xml"),
+        "/app.json": html('{"icons": [{"src": "icon.png"}]}', kind="application/json"),
+        "/notes.txt": html("http://127.0.0.1:1/no <a href=/no>", kind="text/plain"),
+        "/paper.pdf": html("%PDF-1.4 <a href=/no>", kind="application/pdf"),
+    },
+    **{label: of_charset(label) for label in CHARSETS},
+}
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
+    cwd = tmp_path_factory.mktemp("pages")
+    with contextlib.ExitStack() as stack:
+        addresses = (f"127.0.0.{number}" for number in range(70, 99))
+        sites = {name: stack.enter_context(GatedSite(pages, address=next(addresses))) for name, pages in SITES.items()}
+        bases = sites["bases"]
+        bases.pages["/away"] = SITES["bases"]["/away"].format(bases.url.removeprefix("http://").rstrip("/"))
+        run_muniment(cwd, "crawl", *(site.url for site in sites.values()), "-o", "out", *PACE)
+        rows = captures(cwd / "out")
+        taken = {
+            name: Taken(
+                {row["url"].removeprefix(site.url): row for row in rows if row["url"].startswith(site.url)},
+                site.counts(),
+            )
+            for name, site in sites.items()
+        }
+    assert sum(len(one.rows) for one in taken.values()) == len(rows), "nothing else, and nothing twice"
+    return taken
+
+
 class TestPages:
-    """Everywhere that a page may keep its links, each on a site of its own."""
+    """Everywhere that a page may keep its links, each on a site of its own; one crawl takes them all."""
 
-    def test_relative_links_with_odd_bases(self, tmp_path: Path) -> None:
-        pages: Pages = {
-            "/": link("/none/", "/slashless", "/away", "/second", "/broken", "/mail"),
-            "/none/": link("x", "./y", "../z", "?q", "#f", "../../../top", "//"),
-            "/slashless": "<base href=/b/c>" + link("x"),
-            "/away": "<base href=/one/><a href=//{}/of-authority>x</a>" + link("y"),
-            "/second": "<base target=_top><base href=/two/><base href=/three/>" + link("x"),
-            "/broken": "<base href='http://[bad'>" + link("of-broken"),
-            "/mail": "<base href='mailto:me'>" + link("of-mail"),
-        }
-        found = [
-            "none/x",
-            "none/y",
-            "z",
-            "none/?q",
-            "top",
-            "b/x",
-            "of-authority",
-            "one/y",
-            "two/x",
-            "of-broken",
-            "of-mail",
-        ]
-        pages |= {f"/{path}": "found" for path in found}
-        with GatedSite(pages) as site:
-            authority = site.url.removeprefix("http://").rstrip("/")
-            pages_of_away = site.pages["/away"]
-            assert isinstance(pages_of_away, str)
-            site.pages["/away"] = pages_of_away.format(authority)
-            rows = crawled(site, tmp_path)
-        assert {f"/{path}" for path in rows} == set(pages)
+    def test_relative_links_with_odd_bases(self, taken: dict[str, Taken]) -> None:
+        assert {f"/{path}" for path in taken["bases"].rows} == set(SITES["bases"])
 
-    def test_frames_forms_and_image_maps(self, tmp_path: Path) -> None:
-        pages: Pages = {
-            "/": "<frameset><frame src=/left><frame src=/right><noframes><a href=/unframed>x</a></noframes></frameset>",
-            "/left": "<form action=/search?a=1><input type=image src=/go.png></form>"
-            "<form method=post action=/no></form>",
-            "/right": "<img src=/map.png usemap=#m><map name=m><area shape=rect href=/area><area nohref></map>"
-            "<iframe src=/inner></iframe>",
-            "/inner": link("/of-inner"),
-        }
-        found = {
-            "unframed": "a",
-            "search?a=1": "form",
-            "go.png": "img",
-            "map.png": "img",
-            "area": "area",
-            "of-inner": "a",
-        }
-        pages |= {f"/{path}": "found" for path in found}
-        with GatedSite(pages) as site:
-            rows = crawled(site, tmp_path)
-        expected = {"": "start", "left": "frame", "right": "frame", "inner": "iframe", **found}
-        assert {path: row["found_as"] for path, row in rows.items()} == expected
+    def test_frames_forms_and_image_maps(self, taken: dict[str, Taken]) -> None:
+        frames = {"": "start", "left": "frame", "right": "frame", "inner": "iframe"}
+        assert taken["frames"].found() == {**frames, **FRAMED}
 
-    def test_pictures_and_what_loads_late(self, tmp_path: Path) -> None:
-        found = {
-            "a.png": "srcset", "b.png": "srcset", "c.png": "srcset", "d.png": "img", "e.png": "data-src",
-            "f.png": "data-src", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
-        }  # fmt: skip
-        page = (
-            "<picture><source srcset='/a.png 1x, /b.png 2x' media='(min-width: 1px)'>"
-            "<img srcset='/c.png 480w' src=/d.png>"
-            "</picture><img data-src=/e.png data-srcset='/f.png 1x'><img src=data:, data-lazy-src=/g.png>"
-            "<div data-background-image='url(/h.png)'></div><div data-bg=/i.png></div>"
-            "<noscript><img src=/j.png></noscript>"
-        )
-        with GatedSite({"/": page, **{f"/{path}": "p" for path in found}}) as site:
-            rows = crawled(site, tmp_path)
-        assert {path: row["found_as"] for path, row in rows.items()} == {"": "start", **found}
+    def test_pictures_and_what_loads_late(self, taken: dict[str, Taken]) -> None:
+        assert taken["pictures"].found() == {"": "start", **PICTURES}
 
-    def test_chains_of_style_sheets(self, tmp_path: Path) -> None:
-        pages: Pages = {
-            "/": "<style>@import 'a.css';</style><link rel=stylesheet href=/css/loop.css>",
-            "/a.css": "@import url('css/b.css') screen; p { background: url(a.png) }",
-            "/css/b.css": "@import \"../c.css\";@font-face { src: url('b.woff2') format('woff2') }",
-            "/c.css": 'p { background: image-set(url(c.png) 1x, url("d.png") 2x) }',
-            "/css/loop.css": "@import 'loop.css'; @import '../a.css';",
-            **dict.fromkeys(("/a.png", "/css/b.woff2", "/c.png", "/d.png"), "x"),
-        }
-        with GatedSite(pages) as site:
-            rows = crawled(site, tmp_path)
-            assert set(site.counts().values()) == {1}
-        assert {f"/{path}" for path in rows} == set(pages)
+    def test_chains_of_style_sheets(self, taken: dict[str, Taken]) -> None:
+        rows, asked = taken["sheets"]
+        assert set(asked.values()) == {1}
+        assert {f"/{path}" for path in rows} == set(SITES["sheets"])
         assert rows["c.css"]["found_as"] == "css-import"
 
-    def test_headers_feeds_manifests_and_what_is_for_machines(self, tmp_path: Path) -> None:
-        linking = (HTML, ("Link", "</style.css>; rel=stylesheet, </next>; rel=next"), ("Refresh", "9; url=/refreshed"))
-        pages: Pages = {
-            "/": Answer(
-                "<base href=/elsewhere/><link rel=alternate type=application/rss+xml href=/feed>"
-                "<link rel=manifest href=/app.json>"
-                "<meta property=og:image content=/og.png>"
-                '<script type=application/ld+json>{"image": "/ld.png", "@context": "https://schema.org"}</script>'
-                "<a href=/notes.txt>x</a><a href=/paper.pdf>x</a>",
-                headers=linking,
-            ),
-            "/feed": Answer(
-                "<rss><channel><item><link>/entry</link></item></channel></rss>",
-                headers=(("Content-Type", "application/rss+xml"),),
-            ),
-            "/app.json": Answer('{"icons": [{"src": "icon.png"}]}', headers=(("Content-Type", "application/json"),)),
-            "/notes.txt": Answer("http://127.0.0.1:1/no <a href=/no>", headers=(("Content-Type", "text/plain"),)),
-            "/paper.pdf": Answer("%PDF-1.4 <a href=/no>", headers=(("Content-Type", "application/pdf"),)),
-        }
-        found = {
-            "style.css": "stylesheet", "next": "link-header", "refreshed": "refresh-header", "feed": "link",
-            "app.json": "manifest", "og.png": "open-graph", "ld.png": "json-ld", "entry": "feed", "icon.png": "icon",
-            "notes.txt": "a", "paper.pdf": "a",
-        }  # fmt: skip
-        with GatedSite({**{f"/{path}": "x" for path in found}, **pages}) as site:
-            rows = crawled(site, tmp_path)
-        assert {path: row["found_as"] for path, row in rows.items()} == {"": "start", **found}
+    def test_headers_feeds_manifests_and_what_is_for_machines(self, taken: dict[str, Taken]) -> None:
+        assert taken["machines"].found() == {"": "start", **MACHINES}
 
-    @pytest.mark.parametrize(
-        ("label", "codec", "text", "query"),
-        [("gbk", "gbk", "中文", "%D6%D0%CE%C4"), ("shift_jis", "cp932", "日本", "%93%FA%96{"),
-         ("windows-1251", "cp1251", "Да", "%C4%E0"), ("euc-kr", "cp949", "한국", "%C7%D1%B1%B9")],
-    )  # fmt: skip
-    def test_a_query_is_sent_in_the_charset_of_its_page(
-        self, tmp_path: Path, label: str, codec: str, text: str, query: str
-    ) -> None:
-        body = f"<a href='/s?q={text}'>x</a>".encode(codec)
-        by_meta = f"<meta charset={label}>".encode() + body.replace(b"/s?", b"/m?")
-        pages: Pages = {
-            "/": link("/header", "/meta"),
-            "/header": Answer(body, headers=(("Content-Type", f"text/html; charset={label}"),)),
-            "/meta": Answer(by_meta, headers=(("Content-Type", "text/html"),)),
-            f"/s?q={query}": "s",
-            f"/m?q={query}": "m",
-        }
-        with GatedSite(pages) as site:
-            rows = crawled(site, tmp_path)
-        assert {f"/{path}" for path in rows} == set(pages)
+    @pytest.mark.parametrize("label", CHARSETS)
+    def test_a_query_is_sent_in_the_charset_of_its_page(self, taken: dict[str, Taken], label: str) -> None:
+        rows = taken[label].rows
+        assert {f"/{path}" for path in rows} == set(SITES[label])
         assert {row["status"] for row in rows.values()} == {200}
 
     def test_a_hundred_thousand_links_on_a_page(self, tmp_path: Path) -> None:

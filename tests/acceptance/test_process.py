@@ -25,6 +25,12 @@ ODD = "supervisord/orchestrator?x=$(touch%20made)"
 
 
 @pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """As users do it: this is about processes."""
+    return subprocess.Popen
+
+
+@pytest.fixture
 def ours(muniment: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """`ours("tree")` → what `muniment process tree --json` says of the processes of this test."""
     muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")

@@ -137,6 +137,8 @@ class RawServer:
     """Sent on every connection before a request is read."""
     default: Script = (Send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),)
     log: list[Exchanged] = field(default_factory=list)
+    address: str = "127.0.0.1"
+    """The loopback address it listens on."""
     accepted: int = 0
     connections: Connections = field(default_factory=Connections)
 
@@ -151,7 +153,7 @@ class RawServer:
         if self.certificate:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._context.load_cert_chain(self.certificate.certificate, self.certificate.key)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._listener = socket.create_server((self.address, 0), backlog=256)
         self._start(self._accept)
         return self
 
@@ -173,9 +175,9 @@ class RawServer:
         """The port it listens on."""
         return int(self._listener.getsockname()[1])
 
-    def url(self, path: str, host: str = "127.0.0.1") -> str:
+    def url(self, path: str, host: str = "") -> str:
         """The URL of a path on this server."""
-        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}{path}"
+        return f"{'https' if self.certificate else 'http'}://{host or self.address}:{self.port}{path}"
 
     def exchanges(self, path: str) -> list[Exchanged]:
         """What was asked for under a path, in order."""

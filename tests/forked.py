@@ -1,0 +1,181 @@
+"""Command lines that need not load Muniment: a process that has loaded it is forked for each (decision 0120).
+
+A thousand commands of the acceptance tests would spend half of their CPU time on imports. Run as a program, this file
+is the process that is forked; imported, it is the tests' side of it. What comes of a fork is a process of its own, with
+its own session, directory, environment and pipes, that runs `python -m muniment` from its first line.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LOADED = (
+    *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
+    *("app.run", "control.seed_list", "tracker.sqlite"),
+)
+"""What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""
+_MOST = 1 << 18
+
+
+class Forked(subprocess.Popen[str]):
+    """A command line in a fork of the stem: a `Popen` whose process is the stem's child and not this one's."""
+
+    _status: int
+
+    def _execute_child(self, args: Sequence[str], *more: Any) -> None:
+        (_, _, _, _, cwd, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
+        try:
+            self.pid, self._status = _stem().fork(args, str(cwd), env, (p2cread, c2pwrite, errwrite))
+            self._child_created = True
+        finally:
+            self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        ended = select.poll()
+        ended.register(self._status, select.POLLIN)
+        if not ended.poll(0 if flags & os.WNOHANG else None):
+            return 0, 0
+        said = os.read(self._status, 64)
+        os.close(self._status)
+        assert said, "the process that is forked has gone"
+        return self.pid, int(said)
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        with self._waitpid_lock:  # type: ignore[attr-defined]
+            if self.returncode is None:
+                pid, status = self._try_wait(os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class _Stem:
+    """The tests' side of the process that is forked."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST)
+        with theirs:
+            # pipes, as its forks will have: what Python finds out about them at its start stays true
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._socket, self._one_at_a_time = ours, threading.Lock()
+
+    def fork(
+        self, command: Sequence[str], cwd: str, env: Mapping[str, str] | None, streams: Sequence[int]
+    ) -> tuple[int, int]:
+        """Fork a process for a command line; its number, and a descriptor that gives its status when it has ended."""
+        wanted = json.dumps([list(command), cwd, dict(os.environ if env is None else env)])
+        with self._one_at_a_time:
+            socket.send_fds(self._socket, [wanted.encode()], streams)
+            number, [status], _, _ = socket.recv_fds(self._socket, 64, 1)
+        return int(number), status
+
+    def end(self) -> None:
+        """End it; its forks that are still there go on."""
+        self._socket.close()
+        self._process.communicate()
+
+
+_stems: list[_Stem] = []
+_one_at_a_time = threading.Lock()
+
+
+def _stem() -> _Stem:
+    with _one_at_a_time:
+        if not _stems:
+            _stems.append(_Stem())
+        return _stems[0]
+
+
+def end() -> None:
+    """End the process that is forked, if there is one; call it when no more commands are given."""
+    while _stems:
+        _stems.pop().end()
+
+
+# -- the process that is forked
+
+
+def _serve(channel: socket.socket) -> list[str]:
+    """Fork for whatever comes; returns in forks only, with what each is to run."""
+    ends: dict[int, tuple[int, int]] = {}
+    events = select.poll()
+    events.register(channel, select.POLLIN)
+    while True:
+        for ready, _ in events.poll():
+            if ready in ends:
+                events.unregister(ready)
+                _tell_end(ready, *ends.pop(ready))
+                continue
+            wanted, streams, _, _ = socket.recv_fds(channel, _MOST, 3)
+            if not wanted:
+                os._exit(0)
+            listener, teller = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                return _become(json.loads(wanted), streams)
+            socket.send_fds(channel, [str(pid).encode()], [listener])
+            for descriptor in (*streams, listener):
+                os.close(descriptor)
+            pidfd = os.pidfd_open(pid)
+            ends[pidfd] = pid, teller
+            events.register(pidfd, select.POLLIN)
+
+
+def _tell_end(pidfd: int, pid: int, teller: int) -> None:
+    _, status = os.waitpid(pid, 0)
+    try:
+        os.write(teller, str(status).encode())
+    except BrokenPipeError:
+        pass  # nobody waits for it any more
+    os.close(teller)
+    os.close(pidfd)
+
+
+def _become(wanted: list[Any], streams: Sequence[int]) -> list[str]:
+    """Have this fork be as if it had just been started."""
+    command, cwd, env = wanted
+    os.setsid()
+    os.chdir(cwd)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path[0:0] = [cwd]
+    sys.orig_argv[:] = command
+    return list(command)
+
+
+def main() -> None:
+    """Load Muniment, and be forked until the tests are over."""
+    for name in LOADED:
+        importlib.import_module(f"muniment.{name}")
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with threads cannot be forked"
+    gc.collect()
+    gc.freeze()
+    _, _, _, *arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv[1:] = arguments
+    runpy.run_module("muniment", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
