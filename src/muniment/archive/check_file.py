@@ -12,7 +12,7 @@ from muniment.archive.check_faults import Fault, FaultList
 from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
 from muniment.archive.check_seam import NEAR, OTHER_DATE, Early, Near, date_near
 from muniment.archive.digests import sha1_hex
-from muniment.archive.grammar import RecordHeader, parse_header, violations
+from muniment.archive.grammar import RecordHeader, is_length, parse_header, violations
 from muniment.archive.inflate import DamageError, MemberReader, next_record
 from muniment.archive.payload import HttpBlock, PlainBlock, RequestBlock
 from muniment.archive.usual import UsualHeader, usual_header
@@ -56,6 +56,12 @@ class Found(Struct, frozen=True, array_like=True):
     """As read; of no meaning for a revisit."""
     record_type: str
     record_id: str
+    ip: str
+    truncated: str
+    """Empty for a revisit, whose block is cut in any case."""
+    content_type: str
+    etag: str
+    last_modified: str
 
 
 class Read(Struct, frozen=True):
@@ -179,8 +185,8 @@ class Checker:
         self._pass(header.record_id, header.date)
         if isinstance(block, HttpBlock):
             digest, name = sha1_hex(header.payload_digest), header.record_id[1:-1]
-            about = block.status, digest, block.payload_length, header.response, name
-            self._found.append(Found(offset, length, header.target, header.date, *about))
+            about = block.status, digest, block.payload_length, header.response, name, header.ip, header.truncated
+            self._found.append(Found(offset, length, header.target, header.date, *about, *block.told()))
         return True
 
     def _record(self, pieces: Iterator[bytes], offset: int) -> tuple[RecordHeader, PlainBlock]:
@@ -195,8 +201,8 @@ class Checker:
             self._fault(offset, code, text)
         self._remember_fields(header, offset)
         length = header.get("content-length")
-        if not length.isdecimal():
-            raise _SpoiltError("length", "no Content-Length, so the record's end is unknown")
+        if not is_length(length):
+            raise _SpoiltError("length", "no Content-Length that is one, so the record's end is unknown")
         block = self._block(header)
         self._read_block(block, memoryview(first)[end + 4 :], pieces, int(length), offset)
         return header, block
@@ -303,6 +309,9 @@ class Checker:
                 block.payload_length,
                 header.get("warc-type"),
                 header.get("warc-record-id").strip("<>"),
+                header.get("warc-ip-address"),
+                header.get("warc-truncated") if header.get("warc-type") != "revisit" else "",
+                *block.told(),
             )
         )
 

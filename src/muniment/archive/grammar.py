@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["RecordHeader", "parse_header", "violations"]
+__all__ = ["RecordHeader", "is_length", "parse_header", "violations"]
 
 _NAME = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z", re.ASCII)
@@ -52,6 +52,11 @@ _ALWAYS_NEW = frozenset({"warc-record-id", "warc-block-digest", "warc-payload-di
 _MOST_LINES = 4096
 _MOST_LINE = 256
 _lines: dict[bytes, tuple[str, str]] = {}
+
+
+def is_length(value: str) -> bool:
+    """Whether a Content-Length is a number of bytes that a block can have."""
+    return _DIGITS.match(value) is not None
 
 
 class RecordHeader(Struct, frozen=True):

@@ -12,26 +12,31 @@ from muniment.archive.journal import entries, rewrite
 from muniment.control.check import check_directory, repair_directory
 from muniment.errors import BusyError
 from muniment.model.capture import Earlier
+from muniment.model.failure import Failure
 from muniment.procs.lock import lock_directory
 from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
 HTML = b"<p>words</p>" * 50
-NO_ROW_TELLS = {"meta_json", "seed_url", "attempt", "found_as", "ttfb_ms"}
+NO_ROW_TELLS = {"meta_json", "seed_url", "attempt", "found_as", "ttfb_ms", "error"}
+UTF_8 = "/é".encode().decode("latin-1")
 
 
 def written(directory, seal=True):
     """Records of every kind that has a row."""
     segment = directory.segment()
-    head = (("Content-Type", "text/html"), ("ETag", '"1"'), ("Last-Modified", "Wed, 18 Nov 2026 11:06:40 GMT"))
+    date = ("Last-Modified", "Wed, 18 Nov 2026 11:06:40 GMT")
+    head = (("Content-Type", "text/html"), ("ETag", '"1"'), date, ("ETag", '"2"'))
     segment.write(exchange("http://a.example/1", HTML, headers=head), page_context(depth=2, via="http://a.example/"))
     chunked = MemoryBody(chunk(HTML), HTML)
     segment.write(exchange("http://a.example/2", chunked, headers=(("Transfer-Encoding", "chunked"),)), page_context())
-    moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", "/1"),))
-    segment.write(moved, page_context(redirect_to="http://a.example/1"))
+    moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", UTF_8),))
+    segment.write(moved, page_context(redirect_to="http://a.example/%C3%A9"))
     earlier = Earlier("http://a.example/1", 1_795_000_000_123_456)
     segment.write(exchange("http://a.example/4", HTML), page_context(), earlier)
     not_modified = exchange("http://a.example/5", b"", status_line="HTTP/1.1 304 Not Modified")
     segment.write(not_modified, page_context(), earlier, unchanged=True)
+    cut = exchange("http://a.example/6", HTML, truncated="disconnect", failure=Failure("reset", "after 9 bytes"))
+    segment.write(cut, page_context())
     segment.sync()
     if seal:
         segment.seal()
@@ -70,6 +75,7 @@ def test_an_index_from_records_alone(directory):
     assert [one.file for one in done.repaired] == ["captures.parquet", directory.name()]
     for row, before in zip(rows(directory), map(asdict, known), strict=True):
         assert {name for name in row if row[name] != before[name]} <= NO_ROW_TELLS
+        assert bool(row["error"]) == bool(before["error"])
 
 
 def test_a_row_that_is_wrong_keeps_what_no_record_tells(directory):
@@ -91,7 +97,7 @@ def test_an_unreadable_index_is_kept_and_rebuilt(directory):
     (directory.out / "captures.parquet").write_bytes(b"PAR1 and no more")
     assert [fault.code for fault in check_directory(directory.out).faults] == ["index"]
     assert mended(directory).faults == ()
-    assert len(rows(directory)) == 5
+    assert len(rows(directory)) == 6
     assert (directory.out / "captures.parquet.damaged").read_bytes() == b"PAR1 and no more"
 
 
@@ -141,7 +147,7 @@ def test_damage_in_the_middle_costs_no_row(directory):
     assert done.repaired == ()
     assert {fault.code for fault in done.faults} >= {"gzip", "row"}
     assert done.records > 10
-    assert len(rows(directory)) == 5
+    assert len(rows(directory)) == 6
 
 
 def test_a_directory_of_other_files_gets_no_index(directory, tmp_path):

@@ -155,6 +155,14 @@ def test_the_time_that_heads_take_is_linear(data: bytes) -> None:
     assert time.process_time() - started < 3
 
 
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 ", b"HTTP/1.1 200 OK\r\nX: "], ids=["status line", "header line"])
+def test_the_time_that_a_head_in_small_pieces_takes_is_linear(start: bytes) -> None:
+    started = time.process_time()
+    kept = read([start, *[b"x" * 8] * (MAX_HEAD // 8)])
+    assert kept["failure"].startswith("too-large")
+    assert time.process_time() - started < 3
+
+
 def test_a_head_request_has_no_body() -> None:
     reader = ResponseReader(BodyBuilder(HERE, MemoryUse()), head_only=True)
     assert reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
