@@ -12,7 +12,9 @@ from muniment.model.failure import NO_NAME_SERVER, Failure, of_this_machine
 from muniment.testing.name_server import NameServer
 
 
-async def _ask(server: NameServer, *names: str, then: Callable[[], None], later: str) -> list[tuple[str, ...] | Failure]:
+async def _ask(
+    server: NameServer, *names: str, then: Callable[[], None], later: str
+) -> list[tuple[str, ...] | Failure]:
     resolver = Resolver(frozenset({"loopback"}), (f"{server.address}:{server.port}",), timeout=0.5)
     found = [await resolver.resolve(name) for name in names]
     then()
