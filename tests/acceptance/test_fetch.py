@@ -106,7 +106,7 @@ def test_standard_input_is_kept_and_resumed_without_it(muniment: Any, site: Ngin
     assert "another list" in complaint(muniment("fetch", "-", "-o", "out", stdin=text + "x"))
     fetched(muniment, "-", "-o", "out", stdin="")
     assert set(rows_of(tmp_path / "out")) == set(urls_of(site, 1, 2, 3))
-    assert "finished; nothing to do" in fetched(muniment, "-", "-o", "out", stdin=text).stdout
+    assert "finished; nothing to do" in fetched(muniment, "-", "-o", "out", stdin=text).stderr
     json_lines = json.dumps({"url": site.url + "4.html", "a": 1})
     fetched(muniment, "-", "--from", "jsonl", "-o", "more", stdin=json_lines)
     assert rows_of(tmp_path / "more")[site.url + "4.html"]["meta_json"] == '{"a":"1"}'
@@ -141,7 +141,7 @@ def test_duplicates_and_bad_lines_are_counted_and_told(muniment: Any, site: Ngin
     one = urls_of(site, 1)[0]
     (tmp_path / "list.txt").write_text("\n".join([one, "# comment", *bad, one, one + "#part", ""]))
     done = fetched(muniment, "list.txt", "-o", "out")
-    assert "3 lines, 2 duplicates, 15 bad" in done.stderr
+    assert "3 URLs, 2 duplicates, 15 bad lines" in done.stderr
     assert "line 3: 'bad line 0' is no URL" in done.stderr
     assert "line 12:" in done.stderr
     assert "line 13:" not in done.stderr
@@ -203,7 +203,7 @@ def test_failed_lines_are_tried_again_in_the_same_directory(muniment: Any, site:
     one, two = urls_of(site, 1, 2)
     write_list(tmp_path / "list.txt", [one, "ftp://x/", "http://127.0.0.1:1/gone"])
     fetched(muniment, "list.txt", "-o", "out", "--tries", 1)
-    assert "finished; nothing to do" in fetched(muniment, "list.txt", "-o", "out", "--tries", 1).stdout
+    assert "finished; nothing to do" in fetched(muniment, "list.txt", "-o", "out", "--tries", 1).stderr
     done = fetched(muniment, "list.txt", "-o", "out", "--tries", 1, "--retry-failed")
     assert "2 failed" in done.stderr
     assert len(site.requests()) == 1

@@ -44,4 +44,4 @@ def test_a_run_that_ends_before_its_index_is_joined_is_not_over(
         rows = pq.read_table(tmp_path / "out" / "captures.parquet").to_pylist()
         assert {row["url"] for row in rows} >= {site.url, site.url + "a"}
         assert not (tmp_path / "out" / "parts").exists()
-        assert "nothing to do" in muniment(*crawl[:-1]).stdout
+        assert "nothing to do" in muniment(*crawl[:-1]).stderr

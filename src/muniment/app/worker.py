@@ -66,8 +66,9 @@ async def _serve(sock: socket.socket) -> int:
     def lost() -> None:
         gone.set()
         if worker is None or not worker.ended:
-            # the orchestrator is gone: nobody would take a finish, so this process ends at once
-            os._exit(1)
+            # the orchestrator is gone: nobody would take a finish, so this process ends at once; one that was given
+            # nothing to do, as when the crawl had finished before, has not failed
+            os._exit(0 if worker is None else 1)
 
     asyncio.get_running_loop().set_exception_handler(_gone_wrong)
     channel = Channel(say.FromOrchestrator, received, lost)

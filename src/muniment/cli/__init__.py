@@ -58,6 +58,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _complain(error.format_message())
         sys.exit(2)
     except click.Abort:
+        _complain("interrupted; give the same command again")
         sys.exit(3)
     except MunimentError as error:
         _complain(str(error))

@@ -15,6 +15,7 @@ from muniment.app.request import Request, output_directory
 from muniment.cli.options import log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import start_urls
+from muniment.model.url import is_web
 from muniment.settings import redact
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
         summary = run(shown.show)
     if summary is None:
         if not (quiet or as_json):
-            click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}")
+            text = f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}"
+            click.echo(text, err=True)
         elif as_json:
             click.echo('{"reason":"finished before"}')
         return 0
@@ -71,7 +73,8 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     elif not quiet:
         from muniment.cli.display import tell_summary  # noqa: PLC0415  (loaded with what was shown)
 
-        tell_summary(summary, out, request.urls[0] if request.urls else "")
+        seed = request.settings.seed
+        tell_summary(summary, out, request.urls[0] if request.urls else seed if is_web(seed) else "")
     return summary.outcome.exit_code
 
 

@@ -60,7 +60,7 @@ class LineDisplay(SilentDisplay):
 
 
 def _line(now: Snapshot) -> str:
-    note = f" ({now.note})" if now.note else ""
+    note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
     return (
         f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
         f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{note}"
@@ -103,12 +103,12 @@ def _hosts(count: int) -> str:
 
 
 def tell_summary(summary: Summary, out: Path, start: str) -> None:
-    """The end of a run: what was captured, and what to do next."""
+    """The end of a run that began with `start`, a page or a sitemap: what was captured, and what to do next."""
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
         click.echo(f"Nothing could be captured. Why: {why}", err=True)
-        for line in _list_lines(summary):
+        for line in _list_lines(summary, start, place):
             click.echo(line, err=True)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
@@ -120,7 +120,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.warc_bytes)}, "
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]
-    lines += _list_lines(summary)
+    lines += _list_lines(summary, start, place)
     counts = [(str(status), count) for status, count in summary.statuses if status] + list(summary.errors)
     if counts:
         lines.append("Answers and errors of this run: " + ", ".join(f"{name} {count:,}" for name, count in counts))
@@ -128,18 +128,30 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     if summary.outcome.exit_code == 0:
         lines.append(f"Next: muniment inspect {place}   muniment check {place}")
     else:
-        lines.append("To resume, give the same command again.")
+        lines.append(_how_to_go_on(summary.outcome.reason))
     for line in lines:
         click.echo(line, err=True)
 
 
-def _list_lines(summary: Summary) -> list[str]:
+def _how_to_go_on(reason: str) -> str:
+    option = reason.removeprefix("limit: ")
+    if option in {"--max-pages", "--max-bytes"}:
+        return f"To go on, give the same command with a larger {option}."
+    return "To resume, give the same command again."
+
+
+def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
     """What a seed list held, its first bad lines with their numbers."""
     read = summary.list_read
     if read is None:
         return []
-    counts = f"{counted(read.lines, 'line')}, {counted(read.duplicates, 'duplicate')}, {read.bad:,} bad"
+    counts = f"{counted(read.lines, 'URL')}, {counted(read.duplicates, 'duplicate')}, {counted(read.bad, 'bad line')}"
     lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
+    pages = summary.pages + summary.requisites + summary.failed + summary.skipped + summary.queued
+    if start and pages <= read.lines:
+        lines.append(f"  no URL came of it: muniment why {shlex.quote(start)} -o {place}")
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)
-    return [*lines, f"  and {more:,} more bad ones; crawl.jsonl names them"] if more > 0 else lines
+    if more > 0:
+        lines.append(f"  {f'and {more:,} more; ' if summary.bad_lines else ''}crawl.jsonl names them")
+    return lines

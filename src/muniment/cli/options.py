@@ -14,6 +14,7 @@ from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.rules.given_headers import parse_agent, parse_header
+from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings import (
     Command,
     DelayRange,
@@ -31,7 +32,15 @@ __all__ = ["log_option", "out_option", "read_settings", "setting_options", "stat
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
-_TEXTS = {"--header": parse_header, "--proxy": parse_proxy, "--user-agent": parse_agent}
+_TEXTS = {
+    "--header": parse_header,
+    "--out": parse_place,
+    "--prefix": parse_name,
+    "--proxy": parse_proxy,
+    "--run-id": parse_name,
+    "--state": parse_place,
+    "--user-agent": parse_agent,
+}
 """Options whose text has a grammar."""
 
 

@@ -7,14 +7,16 @@ from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from muniment.cli.display import SilentDisplay, duration_text, size_text
 from muniment.cli.wording import counted
 from muniment.crawl.progress import Snapshot
 
-__all__ = ["LiveDisplay"]
+__all__ = ["LiveDisplay", "panel_of"]
+
+_RUNNING = "Ctrl-C stops cleanly; the same command resumes."
+_ENDING = "Ending: what is under way has up to 10 s, then files are closed. Ctrl-C once more ends at once."
 
 
 class LiveDisplay(SilentDisplay):
@@ -34,20 +36,23 @@ class LiveDisplay(SilentDisplay):
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw the crawl as it is now."""
-        self._live.update(_panel(snapshot), refresh=True)
+        self._live.update(panel_of(snapshot), refresh=True)
 
 
-def _panel(now: Snapshot) -> RenderableType:
-    head = Table.grid(padding=(0, 3))
-    head.add_row(
-        Text(f"{now.captured:,} done", style="bold green"),
-        Text(f"{now.queued:,} queued", style="bold"),
-        Text(f"{now.failed:,} failed", style="bold red" if now.failed else "dim"),
-        Text(f"{now.pages_per_s:,.0f} pages/s"),
-        Text(f"{size_text(now.bytes_per_s)}/s"),
-        Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
-        Text(counted(now.workers, "worker"), style="dim"),
-        Text(duration_text(now.elapsed_s), style="dim"),
+def panel_of(now: Snapshot) -> RenderableType:
+    """The crawl as it is now, to be drawn."""
+    # a text and no table: a narrow terminal gets more lines, and no figure is cut
+    head = Text("   ").join(
+        [
+            Text(f"{now.captured:,} done", style="bold green"),
+            Text(f"{now.queued:,} queued", style="bold"),
+            Text(f"{now.failed:,} failed", style="bold red" if now.failed else "dim"),
+            Text(f"{now.pages_per_s:,.0f} pages/s"),
+            Text(f"{size_text(now.bytes_per_s)}/s"),
+            Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
+            Text(counted(now.workers, "worker"), style="dim"),
+            Text(duration_text(now.elapsed_s), style="dim"),
+        ]
     )
     rows: list[RenderableType] = [head]
     if now.note:
@@ -58,5 +63,5 @@ def _panel(now: Snapshot) -> RenderableType:
     for status, url in now.last_urls:
         style = "green" if 200 <= status < 300 else "yellow" if 300 <= status < 400 else "red"
         rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
-    rows.append(Text("Ctrl-C stops cleanly; the same command resumes.", style="dim italic"))
+    rows.append(Text(_ENDING if now.ending else _RUNNING, style="dim italic"))
     return Group(*rows)

@@ -396,4 +396,5 @@ class Orchestrator:
             in_flight=sum(len(member.held) for member in members),
             workers=len(members),
             note=self._disk.note or self._hosts.note(),
+            ending=self._stopping,
         )

@@ -36,6 +36,8 @@ class Snapshot(Struct, frozen=True):
     """(status, URL), newest last."""
     note: str
     """Why nothing happens, when nothing does; empty otherwise."""
+    ending: bool
+    """Nothing new is begun: what is under way lands, and files are closed."""
 
 
 class Outcome(Struct, frozen=True):
@@ -112,7 +114,9 @@ class Progress:
         span = max(now - then, 0.001)
         return (self._pages - pages) / span, (self._bytes - size) / span
 
-    def snapshot(self, totals: Totals, *, queued: int, in_flight: int, workers: int, note: str) -> Snapshot:
+    def snapshot(
+        self, totals: Totals, *, queued: int, in_flight: int, workers: int, note: str, ending: bool
+    ) -> Snapshot:
         """The crawl now, by the sums of its job and what the orchestrator counts."""
         pages_per_s, bytes_per_s = self.rates()
         return Snapshot(
@@ -128,6 +132,7 @@ class Progress:
             slow_hosts=self.slow_hosts(),
             last_urls=tuple(self._last),
             note=note,
+            ending=ending,
         )
 
     def slow_hosts(self) -> tuple[tuple[str, int], ...]:

@@ -13,6 +13,8 @@ from muniment.model.trouble import Trouble
 __all__ = ["is_public_suffix", "registered_domain", "troubles_of"]
 
 _DEAD = frozenset({"dns", "refused", "unreachable", "timeout-connect", "dead-host"})
+_NO_HOST = "scheme"
+"""The code of a URL that no host is asked for."""
 _NAMES = 3
 """Hosts of a domain that are named."""
 
@@ -40,6 +42,8 @@ def troubles_of(failed: Iterable[tuple[str, str, int]]) -> tuple[Trouble, ...]:
     """Hosts that never answered, as (host, code, rows), by domain; those with most hosts first."""
     by_domain: dict[str, dict[str, Counter[str]]] = {}
     for host, code, rows in failed:
+        if code == _NO_HOST:
+            continue
         hosts = by_domain.setdefault(registered_domain(host), {})
         hosts.setdefault(host, Counter())[code] += rows
     troubles = [_trouble(domain, hosts) for domain, hosts in by_domain.items()]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from rich.console import Console
 
 from muniment.cli.display import LineDisplay, duration_text, size_text, tell_summary
+from muniment.cli.panel import panel_of
 from muniment.cli.wording import counted
 from muniment.crawl.progress import Outcome, Snapshot, Summary
+from muniment.model.seed import SeedPlace
+from muniment.tracker.seeds import ListRead
 
 
-def snapshot(elapsed_s: float, note: str = "") -> Snapshot:
+def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snapshot:
     return Snapshot(
         elapsed_s=elapsed_s,
         captured=1_234,
@@ -26,6 +31,7 @@ def snapshot(elapsed_s: float, note: str = "") -> Snapshot:
         slow_hosts=(("[::1]", 900),),
         last_urls=((200, "https://a/[b]"),),
         note=note,
+        ending=ending,
     )
 
 
@@ -79,6 +85,22 @@ def test_a_line_every_ten_seconds(capsys):
     assert "1,234 done, 67 queued, 5 failed, 91 pages/s, 2.5 MB/s" in lines[0]
 
 
+def test_that_it_is_ending_is_told(capsys):
+    LineDisplay().show(snapshot(10, ending=True))
+    assert "(ending)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [30, 80])
+def test_the_panel_cuts_no_figure_and_says_what_ctrl_c_does(width):
+    for ending, says in ((False, "Ctrl-C stops cleanly"), (True, "Ctrl-C once more ends at once")):
+        console = Console(width=width, record=True, file=StringIO())
+        console.print(panel_of(snapshot(10, ending=ending)))
+        told = " ".join(console.export_text().split())
+        assert says in told
+        for figure in ("1,234 done", "67 queued", "5 failed", "91 pages/s", "1.0 GB in all", "2 workers"):
+            assert figure in told
+
+
 def test_why_nothing_happens_is_told(capsys):
     LineDisplay().show(snapshot(10, note="paused: the disk is full"))
     assert "(paused: the disk is full)" in capsys.readouterr().err
@@ -94,6 +116,8 @@ def test_why_nothing_happens_is_told(capsys):
             "Next: muniment inspect 'my out'",
         ),
         (3, "interrupted", "Stopped (interrupted) after 0:10", "To resume, give the same command again."),
+        (3, "limit: --max-pages", "Stopped (limit: --max-pages)", "the same command with a larger --max-pages."),
+        (3, "limit: --max-time", "Stopped (limit: --max-time)", "To resume, give the same command again."),
         (4, "finished", "Nothing could be captured.", "muniment why 'https://a.example/?q' -o 'my out'"),
     ],
 )
@@ -103,6 +127,15 @@ def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
     assert said.out == ""
     assert said.err.startswith(begins)
     assert says in said.err
+
+
+def test_a_sitemap_that_named_nothing_is_told(capsys):
+    read = ListRead(SeedPlace(), lines=1, bad=0, duplicates=0, ended=True)
+    for pages, told in ((1, True), (2, False)):
+        one = structs.replace(summary(0, "finished"), pages=pages, requisites=0, failed=0, skipped=0, queued=0)
+        tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml")
+        said = "no URL came of it: muniment why https://a.example/sitemap.xml -o out"
+        assert (said in capsys.readouterr().err) is told
 
 
 def test_the_end_of_a_single_page(capsys):

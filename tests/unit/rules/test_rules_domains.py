@@ -44,3 +44,5 @@ def test_hosts_that_never_answered_are_put_together_by_domain():
         Trouble("127.0.0.9", 1, 0, 9, (("timeout-header", 9),), ("127.0.0.9",)),
     )
     assert troubles_of([]) == ()
+    # no host is asked for such a URL
+    assert troubles_of([("", "scheme", 1)]) == ()
