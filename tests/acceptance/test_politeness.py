@@ -74,7 +74,7 @@ def test_nothing_is_asked_before_retry_after_has_passed(tmp_path: Path, workers:
         assert not [at for at in late if at > refused + ON_THE_WIRE_S]
         assert len(late) <= HELD_FOR_EACH * 4
         assert refused + wait <= again
-        assert site.most_open <= 4
+        assert site.connections.most <= 4
     started = [e for e in events(tmp_path / "out", "worker") if e["state"] == "started"]
     assert len(started) >= min(workers, 2)
     [pause] = events(tmp_path / "out", "pause")
@@ -224,11 +224,11 @@ def test_a_robots_txt_elsewhere_takes_one_connection_and_leaves_it(
         crawl = muniment.start("crawl", *(site.url for site in sites), *QUIET, "--workers", 1)
         for site in sites:
             site.wait_for("/yes")
-        wait_until(lambda: central.open == 0, "the end of the connection", 2.0)
+        wait_until(lambda: central.connections.open == 0, "the end of the connection", 2.0)
         for site in sites:
             site.release()
         assert crawl.wait(30) == 0
-        assert central.most_open == 1
+        assert central.connections.most == 1
         assert central.requests == ["/robots.txt"] * 6
         assert all("/no" not in site.requests for site in sites)
 

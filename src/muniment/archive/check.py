@@ -18,7 +18,7 @@ from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, Id
 from muniment.archive.check_pool import Pool
 from muniment.archive.check_seam import OTHER_DATE, Seam
 from muniment.archive.damaged import half_aside
-from muniment.archive.journal import PARTS, journal_path, journalled_length
+from muniment.archive.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.segment import OPEN_SUFFIX
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ _BEYOND = 1 << 62
 _OF_RUN = ("captures.parquet", "crawl.jsonl", "tracker.sqlite", PARTS)
 """What tells a directory of Muniment from other WARC files."""
 _FIELDS = {CONCURRENT_TO: "warc-concurrent-to", REFERS_TO: "warc-refers-to", WARCINFO_ID: "warc-warcinfo-id"}
-_NO_JOURNAL = "still open, and its row journal is missing or gone: muniment check --repair keeps its whole records"
+_NO_JOURNAL = "still open, and its row journal is missing or damaged: muniment check --repair keeps its whole records"
+_TWICE = "open, though it is there sealed, too: muniment check --repair sets this one aside"
 
 
 class Torn(Struct, frozen=True):
@@ -96,13 +97,22 @@ def _files(out: Path) -> list[_File]:
     # open ones first: what is sealed meanwhile is then seen in one of the two ways
     for path in out.glob("*.warc.gz" + OPEN_SUFFIX):
         name = path.name.removesuffix(OPEN_SUFFIX)
+        journal = journal_path(out / PARTS, name)
         with suppress(FileNotFoundError):
-            found[name] = _File(name, str(path), journalled_length(journal_path(out / PARTS, name)), open=True)
+            found[name] = _File(name, str(path), journalled_length(journal) if read_header(journal) else -1, open=True)
         if name not in found and path.exists() and not half_aside(out, name):
             found[name] = _File(name, str(path), -1, open=True)
     for path in out.glob("*.warc.gz"):
-        found.setdefault(path.name, _File(path.name, str(path), path.stat().st_size, open=False))
+        if path.name not in found or (out / (path.name + OPEN_SUFFIX)).exists():
+            found[path.name] = _File(path.name, str(path), _size(path), open=False)
     return [found[name] for name in sorted(found)]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 1  # enough to be opened, and to say why that fails
 
 
 class _Faults:
@@ -240,6 +250,9 @@ class _Checking:
                 self.faults.add([Fault(file.name, -1, "journal", _NO_JOURNAL)])
             elif not file.limit and not file.open:
                 self.faults.add([Fault(file.name, 0, "warcinfo", "the file is empty")])
+                self.faults.add(self.index.compare(file.name, 0, _BEYOND, []) if self.index.exists else [])
+            if not file.open and (twice := self._out / (file.name + OPEN_SUFFIX)).exists():
+                self.faults.add([Fault(twice.name, -1, "journal", _TWICE)])
         if self._own and self._files and not self.index.exists and not self.index.faults:
             self.faults.add([Fault("captures.parquet", -1, "index", "the index is missing: no record has a row")])
         for name in sorted(self.index.files - {file.name for file in self._files} - {""}):

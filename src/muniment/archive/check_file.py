@@ -12,7 +12,7 @@ from muniment.archive.check_faults import Fault, FaultList
 from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
 from muniment.archive.check_seam import NEAR, OTHER_DATE, Early, Near, date_near
 from muniment.archive.digests import sha1_hex
-from muniment.archive.grammar import RecordHeader, parse_header, violations
+from muniment.archive.grammar import RecordHeader, is_length, parse_header, violations
 from muniment.archive.inflate import DamageError, MemberReader, next_record
 from muniment.archive.payload import HttpBlock, PlainBlock, RequestBlock
 from muniment.archive.usual import UsualHeader, usual_header
@@ -22,6 +22,7 @@ __all__ = ["Checker", "Found", "Read", "Stretch"]
 _HEADER_END = b"\r\n\r\n"
 _MOST_HEADER = 1 << 20
 _TRAILER = b"\r\n\r\n"
+_HTTP = frozenset({"response", "revisit"})
 _WHOLE = frozenset({"resource", "conversion"})
 """Records whose payload is their block (WARC 1.1 §6.4, §6.8), unless that is an HTTP message."""
 
@@ -56,6 +57,12 @@ class Found(Struct, frozen=True, array_like=True):
     """As read; of no meaning for a revisit."""
     record_type: str
     record_id: str
+    ip: str
+    truncated: str
+    """Empty for a revisit, whose block is cut in any case."""
+    content_type: str
+    etag: str
+    last_modified: str
 
 
 class Read(Struct, frozen=True):
@@ -99,7 +106,13 @@ class Checker:
         stretch = self._stretch
         path = Path(stretch.path)
         # an open file may have been sealed since it was listed
-        reader = MemberReader(path if path.exists() else path.with_name(stretch.name), stretch.limit, stretch.start)
+        path = path if path.exists() else path.with_name(stretch.name)
+        offset = stretch.start
+        try:
+            reader = MemberReader(path, stretch.limit, stretch.start)
+        except OSError as error:
+            self._cannot_read(offset, error)
+            return self._read(stretch.limit)
         try:
             while reader.position < stretch.end:
                 offset = reader.position
@@ -108,7 +121,7 @@ class Checker:
                 except DamageError as error:
                     reader.position = self._past_damage(offset, error)
         except OSError as error:
-            self._fault(offset, "gzip", f"cannot be read: {error.strerror}; the rest was not checked")
+            self._cannot_read(offset, error)
             reader.position = stretch.limit
         finally:
             reader.close()
@@ -137,6 +150,9 @@ class Checker:
         else:
             self._fault(offset, "gzip", f"{error}; {there - offset} bytes were passed over to the next record")
         return there
+
+    def _cannot_read(self, offset: int, error: OSError) -> None:
+        self._fault(offset, "gzip", f"cannot be read: {error.strerror}; the rest was not checked")
 
     def _fault(self, offset: int, code: str, text: str) -> None:
         self._faults.add(Fault(self._stretch.name, offset, code, text))
@@ -172,6 +188,8 @@ class Checker:
         block.feed(memoryview(data)[begin : -len(_TRAILER)])
         for _ in block.faults():
             return False
+        if isinstance(block, HttpBlock) and block.payload_length and not header.payload_digest:
+            return False
         self._records += 1
         others = (header.concurrent_to,) if header.concurrent_to else ()
         self._remember(offset, header.record_id, header.date, header.warcinfo)
@@ -179,8 +197,8 @@ class Checker:
         self._pass(header.record_id, header.date)
         if isinstance(block, HttpBlock):
             digest, name = sha1_hex(header.payload_digest), header.record_id[1:-1]
-            about = block.status, digest, block.payload_length, header.response, name
-            self._found.append(Found(offset, length, header.target, header.date, *about))
+            about = block.status, digest, block.payload_length, header.response, name, header.ip, header.truncated
+            self._found.append(Found(offset, length, header.target, header.date, *about, *block.told()))
         return True
 
     def _record(self, pieces: Iterator[bytes], offset: int) -> tuple[RecordHeader, PlainBlock]:
@@ -195,9 +213,11 @@ class Checker:
             self._fault(offset, code, text)
         self._remember_fields(header, offset)
         length = header.get("content-length")
-        if not length.isdecimal():
-            raise _SpoiltError("length", "no Content-Length, so the record's end is unknown")
+        if not is_length(length):
+            raise _SpoiltError("length", "no Content-Length that is one, so the record's end is unknown")
         block = self._block(header)
+        if self._stretch.own and header.get("warc-type") in _HTTP and not isinstance(block, HttpBlock):
+            self._fault(offset, "field", f"content-type has no valid value: {header.get('content-type')[:80]!r}")
         self._read_block(block, memoryview(first)[end + 4 :], pieces, int(length), offset)
         return header, block
 
@@ -233,8 +253,8 @@ class Checker:
         value = header.values.get
         kind, digest = value("warc-type", ""), value("warc-block-digest", "")
         payload = value("warc-payload-digest", "")
-        is_http = value("content-type", "").startswith("application/http")
-        if is_http and kind in {"response", "revisit"}:
+        is_http = value("content-type", "").lower().startswith("application/http")
+        if is_http and kind in _HTTP:
             return HttpBlock(
                 digest,
                 payload,
@@ -292,6 +312,9 @@ class Checker:
     def _note(self, header: RecordHeader, block: HttpBlock, offset: int, length: int) -> None:
         if header.get("warc-profile").endswith("/server-not-modified") and block.status != 304:
             self._fault(offset, "http", f"a {block.status} answer stands as one that says not modified")
+        digested = header.get("warc-payload-digest") or header.get("warc-type") == "revisit"
+        if self._stretch.own and block.payload_length and not digested:
+            self._fault(offset, "field", "response without warc-payload-digest")
         self._found.append(
             Found(
                 offset,
@@ -303,6 +326,9 @@ class Checker:
                 block.payload_length,
                 header.get("warc-type"),
                 header.get("warc-record-id").strip("<>"),
+                header.get("warc-ip-address"),
+                header.get("warc-truncated") if header.get("warc-type") != "revisit" else "",
+                *block.told(),
             )
         )
 

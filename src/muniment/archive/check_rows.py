@@ -15,27 +15,20 @@ from muniment.archive.check_faults import Fault
 from muniment.archive.check_file import Found
 from muniment.archive.index import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.read import Source, batches, sources
+from muniment.archive.rows import host_in
 from muniment.clock import iso_us
 from muniment.errors import ArchiveError
 
 __all__ = ["Index", "differences"]
 
 _COLUMNS = (
-    "warc_offset", "warc_length", "url", "started_at", "status", "digest", "body_length", "record_type", "record_id",
-    "unchanged",
+    "warc_offset", "warc_length", "url", "host", "started_at", "status", "digest", "body_length", "record_type",
+    "record_id", "unchanged", "ip", "truncated", "content_type", "etag", "last_modified", "error",
 )  # fmt: skip
-_NAMES = (
-    "warc_length",
-    "url",
-    "started_at",
-    "status",
-    "digest",
-    "body_length",
-    "record_type",
-    "record_id",
-    "unchanged",
-)
+_NAMES = _COLUMNS[1:]
+_SURVEYED = ["warc_file", "error", "url"]
 _STARTED_AT = _COLUMNS.index("started_at")
+_JUDGED_BY = tuple(_COLUMNS.index(name) for name in ("status", "body_length", "unchanged", "error"))
 _SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", *_COLUMNS)])
 
 Row = tuple[Any, ...]
@@ -64,8 +57,9 @@ class Index:
         for source in found:
             if not source.name:
                 self._joined = _Joined(source.path)
-            for batch in batches(source, ("warc_file", "error", "url")):
-                self._survey(batch)
+            # all columns, so that each page of the file is held to its checksum
+            for batch in batches(source):
+                self._survey(batch.select(_SURVEYED))
 
     def _survey(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
@@ -155,7 +149,8 @@ def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -
     near = table.slice(places[0], places[-1] - places[0] + 1)
     held, *columns = (column.to_pylist() for column in near.columns)
     times: list[Any] = columns[_STARTED_AT]
-    columns[_STARTED_AT] = [iso_us(time) for time in times]
+    # another program may have left it out
+    columns[_STARTED_AT] = [time if time is None else iso_us(time) for time in times]
     for file, row in zip(held, zip(*columns, strict=True), strict=True):
         if file == name and row[0] is not None and start <= row[0] < end:
             yield row
@@ -167,11 +162,13 @@ def _lonely(name: str, row: Row) -> Fault:
 
 def differences(row: Row, found: Found) -> list[str]:
     """What a row says and its record does not, as texts."""
-    _, _, _, _, status, _, body_length, _, _, unchanged = row
+    status, body_length, unchanged, error = (row[place] for place in _JUDGED_BY)
+    unchanged = bool(unchanged)
     is_revisit = found.record_type == "revisit"
     held = (
         found.length,
         found.url,
+        host_in(found.url),
         found.date,
         found.status,
         "" if status == 304 or not body_length else found.digest,
@@ -180,6 +177,13 @@ def differences(row: Row, found: Found) -> list[str]:
         found.record_id,
         # a 304 is a revisit when it was asked for, and a response otherwise
         is_revisit if status == 304 else unchanged,
+        found.ip,
+        found.truncated,
+        found.content_type,
+        found.etag,
+        found.last_modified,
+        # the record tells that it is not whole, and not why
+        (error or "cut") if found.truncated else "",
     )
     if row[1:] == held:
         return []

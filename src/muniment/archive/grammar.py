@@ -8,17 +8,20 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["RecordHeader", "parse_header", "violations"]
+__all__ = ["RecordHeader", "is_length", "parse_header", "violations"]
 
 _NAME = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z", re.ASCII)
 _ID = re.compile(r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]+>\Z")
 _DIGITS = re.compile(r"[0-9]{1,18}\Z")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]*\Z")
+_DIGEST = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+:\S+\Z")
 
 _ALWAYS = ("warc-type", "warc-record-id", "warc-date", "content-length")
 _CAPTURED = frozenset({"response", "resource", "request", "revisit", "conversion", "continuation"})
 _KNOWN = _CAPTURED | {"warcinfo", "metadata"}
+_WRITTEN = frozenset({"warcinfo", "response", "revisit", "request", "metadata"})
+"""By Muniment."""
 _VERSIONS = frozenset({"WARC/1.0", "WARC/1.1"})
 _REPEATABLE = frozenset({"warc-concurrent-to", "warc-protocol"})
 _TRUNCATED = re.compile(r"(?:length|time|disconnect|unspecified)\Z")
@@ -45,6 +48,8 @@ _SHAPES: dict[str, Callable[[str], object]] = {
     "warc-target-uri": _URI.match,
     "warc-refers-to-target-uri": _URI.match,
     "warc-truncated": _TRUNCATED.match,
+    "warc-block-digest": _DIGEST.match,
+    "warc-payload-digest": _DIGEST.match,
 }
 
 _ALWAYS_NEW = frozenset({"warc-record-id", "warc-block-digest", "warc-payload-digest", "content-length"})
@@ -52,6 +57,11 @@ _ALWAYS_NEW = frozenset({"warc-record-id", "warc-block-digest", "warc-payload-di
 _MOST_LINES = 4096
 _MOST_LINE = 256
 _lines: dict[bytes, tuple[str, str]] = {}
+
+
+def is_length(value: str) -> bool:
+    """Whether a Content-Length is a number of bytes that a block can have."""
+    return _DIGITS.match(value) is not None
 
 
 class RecordHeader(Struct, frozen=True):
@@ -140,7 +150,7 @@ def _lower(name: str) -> str:
 def violations(header: RecordHeader, *, own: bool = True) -> list[tuple[str, str]]:
     """What is wrong with a header, as (fault code, text).
 
-    `own` asks for what Muniment writes, too: WARC 1.1, and a Warcinfo-ID on every record.
+    `own` asks for what Muniment writes, too: WARC 1.1, no other types, a digest and a Warcinfo-ID on every record.
     """
     values = header.values
     kind = values.get("warc-type", "")
@@ -173,6 +183,8 @@ def _shape(names: tuple[str, ...], kind: str, identical: bool, empty: bool, own:
     faults = [("header", f"{name} is repeated") for name in sorted(set(names) - _REPEATABLE) if names.count(name) > 1]
     required = _required(kind, identical=identical, empty=empty, own=own)
     faults += [("field", f"{kind or 'record'} without {name}") for name in required if name not in names]
+    if own and kind and kind not in _WRITTEN:
+        faults.append(("field", f"warc-type has no valid value: {kind[:80]!r}"))
     for name in names:
         allowed = _ONLY_ON.get(name)
         if allowed is not None and kind in _KNOWN and kind not in allowed:
@@ -185,8 +197,10 @@ def _required(kind: str, *, identical: bool, empty: bool, own: bool) -> Iterator
     yield from _ALWAYS
     if kind in _CAPTURED:
         yield "warc-target-uri"
-    if own and kind in _KNOWN and kind != "warcinfo":
-        yield "warc-warcinfo-id"
+    if own and kind in _KNOWN:
+        yield "warc-block-digest"
+        if kind != "warcinfo":
+            yield "warc-warcinfo-id"
     if kind == "revisit":
         yield "warc-profile"
     if identical:

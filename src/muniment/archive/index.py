@@ -7,7 +7,6 @@ recognised and not taken in twice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -87,7 +86,7 @@ def join(out: Path, parts: Path) -> None:
             _remove_rows(parts, name)
         names = sorted(_names(parts))
         if names or not captures.exists():
-            _write(captures, _joined(out, parts, names), {_MERGED: json.dumps(names).encode()})
+            _write(captures, _joined(out, parts, names), {_MERGED: msgspec.json.encode(names)})
         for name in names:
             _remove_rows(parts, name)
         for aside in parts.glob("*.tmp"):
@@ -112,18 +111,26 @@ def merged_names(captures: Path) -> frozenset[str]:
     """The WARC names whose rows the last join took in."""
     with open_parquet(captures) as file:
         metadata = file.schema_arrow.metadata or {}
-    return frozenset(json.loads(metadata.get(_MERGED, b"[]")))
+    try:
+        return frozenset(msgspec.json.decode(metadata.get(_MERGED, b"[]"), type=list[str]))
+    except msgspec.MsgspecError as error:
+        raise ArchiveError(f"{captures.name}: its metadata is damaged") from error
 
 
 def open_parquet(path: Path) -> pq.ParquetFile:
     """A file of the index; raises `ArchiveError` when it is damaged or has other columns than this version's."""
     try:
-        file = pq.ParquetFile(path)
-    except pa.ArrowException as error:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
         raise ArchiveError(f"{path.name}: not a readable Parquet file") from error
     if not file.schema_arrow.equals(SCHEMA):
         file.close()
-        raise ArchiveError(f"{path.name}: its columns are not those of this version's index")
+        raise ArchiveError(
+            f"{path.name}: its columns are not those of this version's index; put the file back as it was, or move it "
+            "away and have its rows rebuilt by muniment check --repair"
+        )
     return file
 
 
@@ -170,7 +177,7 @@ def _see_sealed(out: Path, name: str) -> None:
 def _write(target: Path, batches: Iterable[pa.RecordBatch], metadata: dict[bytes, bytes]) -> None:
     aside = target.with_name(target.name + ".tmp")
     schema = SCHEMA.with_metadata({_VERSION: _FORMAT, **metadata})
-    with pq.ParquetWriter(aside, schema, compression="zstd", compression_level=3) as writer:
+    with pq.ParquetWriter(aside, schema, compression="zstd", compression_level=3, write_page_checksum=True) as writer:
         for table in _row_groups(batches):
             writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=ROW_GROUP)
     sync_path(aside)

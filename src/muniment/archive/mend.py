@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -18,17 +19,22 @@ from msgspec import Struct
 from muniment.archive.check import Checked, Torn
 from muniment.archive.check_file import Checker, Stretch
 from muniment.archive.durable import rename, sync_directory, sync_path
-from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, join, replace_index
+from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, SCHEMA, join, merged_names, replace_index
 from muniment.archive.journal import PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.read import Source, batches
 from muniment.archive.rebuild import merged, rows_of_records
 from muniment.archive.repair import repair_file
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 
 __all__ = ["Mended", "join_index", "mend_files", "mend_rows", "set_aside_unreadable"]
 
 _COPIED = 1 << 20
+_SAY_NOTHING_OF_RECORDS = frozenset({"row", "index", "id", "link", "tracker"})
+"""Faults in spite of which every record of their file can be read as it was written."""
+_EMPTY = {field.name: "" if field.type == pa.string() else 0 for field in SCHEMA} | {"unchanged": False}
+_MAY_BE_NULL = frozenset({"warc_offset", "warc_length"})
 
 
 class Mended(Struct, frozen=True):
@@ -50,10 +56,13 @@ def set_aside_unreadable(out: Path) -> list[Mended]:
 
 def _readable(path: Path) -> bool:
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for _ in file.iter_batches(ROW_GROUP):
                 pass
-    except (pa.ArrowException, OSError):
+            ours = file.schema_arrow.equals(SCHEMA)
+        if ours:
+            merged_names(path)
+    except (pa.ArrowException, OSError, ArchiveError):
         return False
     return True
 
@@ -76,6 +85,9 @@ def mend_files(out: Path, torn: Collection[Torn]) -> list[Mended]:
 
 def _mend_open(out: Path, warc: Path) -> Mended:
     name = warc.name.removesuffix(OPEN_SUFFIX)
+    if (out / name).exists():
+        aside = _move(warc, out / (name + ".second"))
+        return Mended(warc.name, f"is there sealed, too; kept as {aside.name}")
     journal = journal_path(out / PARTS, name)
     if journal.exists() and read_header(journal):
         done = repair_file(out, out / PARTS, name)
@@ -123,7 +135,7 @@ def join_index(out: Path) -> list[Mended]:
     parts = out / PARTS
     waiting = [*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX)]
     if not waiting and (out / CAPTURES).exists():
-        if parts.exists() and not any(parts.iterdir()):
+        if parts.is_dir() and not any(parts.iterdir()):
             parts.rmdir()
         return []
     join(out, parts)
@@ -134,10 +146,11 @@ def join_index(out: Path) -> list[Mended]:
 def mend_rows(out: Path, checked: Checked) -> list[Mended]:
     """Rebuild the rows of every file with rows that are wrong or missing; all other rows stay as they are.
 
-    A file that is damaged in its middle keeps the rows of the damaged records: they are all that is known of them.
+    A file that is damaged keeps the rows of records that cannot be found in it: they are all that is known of them. One
+    without rows whose records are those of another file gets none: it is a copy.
     """
-    damaged = {fault.file for fault in checked.faults if fault.code == "gzip"}
-    wrong = sorted({fault.file for fault in checked.faults if fault.code == "row"})
+    damaged = {fault.file for fault in checked.faults if fault.code not in _SAY_NOTHING_OF_RECORDS}
+    wrong = sorted(set(filter(_is_text, _files_of("row", checked))) - _copies(out, checked))
     counts = {name: _changes(out, name, damaged) for name in wrong if (out / name).exists()}
     names = [name for name, count in counts.items() if count is not None]
     if not names:
@@ -146,6 +159,19 @@ def mend_rows(out: Path, checked: Checked) -> list[Mended]:
     replace_index(out, _with_rebuilt(out, names, damaged))
     text = f"rows rebuilt from records; the index before is kept as {kept.name}"
     return [Mended(name, f"{counts[name]} {text}") for name in names]
+
+
+def _copies(out: Path, checked: Checked) -> set[str]:
+    return {name for name in filter(_is_text, _files_of("id", checked)) if not _old_rows(out, name)}
+
+
+def _files_of(code: str, checked: Checked) -> set[str]:
+    return {fault.file for fault in checked.faults if fault.code == code}
+
+
+def _is_text(name: str) -> bool:
+    """Whether an index can hold a file's name; others' may be any bytes."""
+    return name.isprintable() or not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _changes(out: Path, name: str, damaged: Collection[str]) -> int | None:
@@ -165,7 +191,13 @@ def _old_rows(out: Path, name: str) -> list[Capture]:
 
 
 def _captures(table: pa.Table | pa.RecordBatch) -> list[Capture]:
-    return [Capture(**row) for row in table.to_pylist()]
+    return [Capture(**_without_nulls(row)) for row in table.to_pylist()]
+
+
+def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of which another program may have left something out."""
+    gaps = [name for name, value in row.items() if value is None and name not in _MAY_BE_NULL]
+    return {**row, **{name: _EMPTY[name] for name in gaps}} if gaps else row
 
 
 def _new_rows(out: Path, name: str, old: list[Capture], *, keep: bool) -> list[Capture]:

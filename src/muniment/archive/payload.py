@@ -115,6 +115,17 @@ class HttpBlock(PlainBlock):
             self._read_head(self._head[: end.end()])
             self._feed_body(data[end.end() - before :])
 
+    def told(self) -> tuple[str, str, str]:
+        """Its content type, ETag and Last-Modified, as an index has them."""
+        return self.field("content-type"), self.field("etag"), self.field("last-modified")
+
+    def field(self, name: str) -> str:
+        """The first value of an HTTP header (name in lower case), or the empty string."""
+        for other, value in self.head.headers if self.head else ():
+            if other == name:
+                return value
+        return ""
+
     def faults(self) -> Iterator[tuple[str, str]]:
         """What is wrong with the block, as (fault code, text), once it is complete."""
         yield from self._block_faults()

@@ -64,7 +64,7 @@ def batches(source: Source, columns: Sequence[str] | None = None) -> Iterator[pa
             yield from file.iter_batches(batch_size=ROW_GROUP, columns=list(columns) if columns is not None else None)
     except FileNotFoundError as error:
         raise ArchiveError(f"{path.name}: the index was joined while it was read; read it again") from error
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise ArchiveError(f"{path.name}: damaged inside, so that not all rows can be read") from error
 
 

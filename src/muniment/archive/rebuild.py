@@ -11,16 +11,17 @@ from msgspec import structs
 
 from muniment.archive.check_file import Checker, Stretch
 from muniment.archive.digests import sha1_hex
-from muniment.archive.grammar import RecordHeader
+from muniment.archive.grammar import RecordHeader, is_length
 from muniment.archive.payload import HttpBlock, PlainBlock
 from muniment.archive.rows import host_in
+from muniment.extract.headers import redirect_reference
 from muniment.model.capture import Capture
 from muniment.model.url import resolve
+from muniment.rules.redirects import REDIRECTS
 
 __all__ = ["merged", "rows_of_records"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ERRORS = {"length": "too-large", "time": "timeout-body", "disconnect": "cut", "unspecified": "cut"}
 _NUMBER = re.compile(rb"^(hopsFromSeed|fetchTimeMs): (\d{1,9})\r?$", re.MULTILINE)
 _MOST_METADATA = 4096
@@ -52,6 +53,7 @@ def merged(row: Capture, old: Capture) -> Capture:
         fetched_at=row.started_at // 1000 + old.duration_ms,
         body_length=old.body_length if row.record_type == "revisit" else row.body_length,
         unchanged=old.unchanged if row.status != 304 else row.unchanged,
+        error=old.error if row.error and old.error else row.error,
     )
 
 
@@ -108,16 +110,16 @@ class _Metadata(PlainBlock):
 def _row(header: RecordHeader, block: HttpBlock, place: tuple[str, int, int]) -> Capture:
     url, kind, status = header.get("warc-target-uri"), header.get("warc-type"), block.status
     revisit = kind == "revisit"
-    fields = dict(block.head.headers) if block.head else {}
+    content_type, etag, last_modified = block.told()
     cut = "" if revisit else header.get("warc-truncated")
-    length = 0 if status == 304 else _stated_length(fields) if revisit else block.payload_length
+    length = 0 if status == 304 else _stated_length(block.field("content-length")) if revisit else block.payload_length
     started_at = _micros(header.get("warc-date"))
     return Capture(
         url=url,
         host=host_in(url),
         status=status,
         fetched_at=started_at // 1000,
-        content_type=fields.get("content-type", ""),
+        content_type=content_type,
         body_length=length,
         digest=sha1_hex(header.get("warc-payload-digest")) if length else "",
         unchanged=revisit and status == 304,
@@ -132,21 +134,25 @@ def _row(header: RecordHeader, block: HttpBlock, place: tuple[str, int, int]) ->
         started_at=started_at,
         duration_ms=0,
         ttfb_ms=0,
-        redirect_to=(resolve(url, fields.get("location", "")) or "") if status in _REDIRECTS else "",
+        redirect_to=_target(url, block.field("location")) if status in REDIRECTS else "",
         seed_url="",
         attempt=1,
         depth=-1,
         found_as="",
         truncated=cut,
-        etag=fields.get("etag", ""),
-        last_modified=fields.get("last-modified", ""),
+        etag=etag,
+        last_modified=last_modified,
     )
 
 
-def _stated_length(fields: dict[str, str]) -> int:
+def _target(url: str, location: str) -> str:
+    reference = redirect_reference(location)
+    return (resolve(url, reference) or "") if reference else ""
+
+
+def _stated_length(stated: str) -> int:
     """The payload's length of a revisit, as its headers state it; 0 when they do not, as for a chunked body."""
-    stated = fields.get("content-length", "")
-    return int(stated) if stated.isdecimal() and len(stated) < 19 else 0
+    return int(stated) if is_length(stated) else 0
 
 
 def _micros(date: str) -> int:

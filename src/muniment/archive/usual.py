@@ -21,7 +21,7 @@ _HEADER = re.compile(
     rf"WARC-Warcinfo-ID: ({_URN})\r\n"
     rf"(?:WARC-Concurrent-To: ({_URN})\r\n)?+"
     rf"(?(2)(?:WARC-Refers-To: ({_URN})\r\n)?+)"
-    r"(?:WARC-IP-Address: [0-9A-Fa-f.:]++\r\n)?+"
+    r"(?:WARC-IP-Address: ([0-9A-Fa-f.:]++)\r\n)?+"
     r"((?:WARC-Protocol: [!-~]++\r\n)*+)"
     r"(?:WARC-Cipher-Suite: [!-~]++\r\n)?+"
     rf"(?(1)(?:WARC-Truncated: (length|time|disconnect|unspecified)\r\n)?+(?:WARC-Payload-Digest: ({_SHA1})\r\n)?+)"
@@ -44,6 +44,7 @@ class UsualHeader(NamedTuple):
     warcinfo: str
     concurrent_to: str
     refers_to: str
+    ip: str
     protocols: str
     """The lines of that field."""
     truncated: str

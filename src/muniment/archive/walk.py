@@ -26,7 +26,7 @@ _ONE_IN = 128
 _PIECE = 1 << 20
 _HEADER_END = b"\r\n\r\n"
 _RECORD_END = 4
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*+(\d++)[ \t]*+\r\n", re.IGNORECASE)
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*+([0-9]{1,18}+)[ \t]*+\r\n", re.IGNORECASE)
 
 
 class Damage(Struct, frozen=True):

@@ -53,12 +53,14 @@ def fetch_again(out: Path) -> int:
         place = tracker_place(out)
         if not place.database and not place.file.exists():
             return 0
-        with tracker_at(place) as db:
+        # to open an empty file for writing would make it a tracker that knows nothing
+        with tracker_to_read(place) as db:
             job = jobs.find_job(db)
             missing = _missing(db, job.job_id, out) if job else []
-            if job and missing:
+        if job and missing:
+            with tracker_at(place) as db:
                 wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
-            return len(missing)
+        return len(missing)
     except (ArchiveError, TrackerError, UsageError):
         return 0
 

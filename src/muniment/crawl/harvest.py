@@ -12,7 +12,7 @@ from muniment.clock import now_ms
 from muniment.crawl.outlinks import NOTHING, Outlinks, Resolved
 from muniment.extract.coding import decode
 from muniment.extract.found import Found
-from muniment.extract.headers import header_links, header_wishes
+from muniment.extract.headers import header_links, header_wishes, redirect_reference
 from muniment.extract.links import MOST_SITEMAP, Extracted, extract
 from muniment.fetch.client import unreached
 from muniment.model.capture import Earlier, PageContext
@@ -198,18 +198,13 @@ def retry_wait(claim: Claim, tries: int) -> int:
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, Resolved]:
-    location = exchange.header("location") if exchange.status in REDIRECTS else ""
-    if not location:
+    reference = redirect_reference(exchange.header("location")) if exchange.status in REDIRECTS else ""
+    if not reference:
         return "", NOTHING
-    try:
-        # servers send UTF-8 where the grammar wants ASCII
-        location = location.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        pass
     # what is asked for in order to be read stays that where it moved to
     found_as = _WAYS[claim.found_as]
     found_as = found_as if found_as in _READ_WHEREVER else FoundAs.REDIRECT
-    return outlinks.redirect(claim.url, location, found_as)
+    return outlinks.redirect(claim.url, reference, found_as)
 
 
 def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:

@@ -75,10 +75,9 @@ class Outlinks:
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
-    def redirect(self, url: str, location: str, found_as: FoundAs) -> tuple[str, Resolved]:
+    def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, Resolved]:
         """Where a redirect leads, and that as outlinks; empty when it is no http or https URL."""
-        href = cleaned(location)
-        target = resolve(url, href) if href else None
+        target = resolve(url, reference) if reference else None
         if target is None:
             return "", NOTHING
         key = self._key(target)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 
 from muniment.extract.attributes import refresh_target, rel_found_as, srcset_urls
+from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs
 
-__all__ = ["header_links", "header_wishes"]
+__all__ = ["header_links", "header_wishes", "redirect_reference"]
 
 _MOST_BYTES = 64 << 10
 # A quoted value that is never closed runs to the end, so that nothing is read twice.
@@ -52,6 +53,11 @@ def header_wishes(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             for_one = named is not None and named[1].lower() not in _WORDS_WITH_VALUE
             wishes.append((named[1].lower(), named[2]) if named and for_one else ("robots", value))
     return wishes
+
+
+def redirect_reference(location: str) -> str:
+    """What a `Location` header refers to, unresolved; empty when it is nothing that anybody fetches."""
+    return cleaned(_as_utf8(location))
 
 
 def _as_utf8(value: str) -> str:

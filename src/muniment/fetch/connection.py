@@ -17,7 +17,7 @@ __all__ = ["Connection", "Owner"]
 _PATIENCE = 5
 """Silences for which an answer may come as slowly as it likes."""
 _SLOWEST = 100
-"""Bytes a second, on average, that a body must bring after that; a header block must be complete."""
+"""Bytes a second, on average, that a body must bring after that; before its header block is complete, it has none."""
 _READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
         asked_for = now - self.sent_at
         if reader is None or asked_for <= _PATIENCE * silence:
             return False
-        return reader.head is None or reader.body_length < asked_for * _SLOWEST
+        return reader.body_length < asked_for * _SLOWEST
 
     def expire(self) -> None:
         """The peer was silent for too long, or as good as silent."""

@@ -102,36 +102,42 @@ class Resolver:
         if self._channel is None:
             self._channel = self._open_channel()
         try:
-            async with asyncio.timeout(self._timeout):
-                found = await self._channel.getaddrinfo(name, type=1)
+            found = await self._ask(self._channel, name)
         except aiodns.error.DNSError as error:
-            down = await self._is_down(error.args[0])
+            down = await self._is_down(self._channel, error.args[0])
             return self._keep(name, NO_NAME_SERVER if down else Failure("dns", _text(error)), NEGATIVE_TTL)
-        except TimeoutError:
-            down = await self._is_down(aiodns.error.ARES_ETIMEOUT)
-            return self._keep(name, NO_NAME_SERVER if down else Failure("dns", "no answer in time"), NEGATIVE_TTL)
         except (UnicodeError, ValueError) as error:
             return self._keep(name, Failure("dns", f"not a host name: {error}"), MAX_TTL)
         addresses = tuple(dict.fromkeys(_address(node) for node in found.nodes))
         if not addresses:
             return self._keep(name, Failure("dns", "no address"), NEGATIVE_TTL)
-        self._good = name
+        if not _is_local_name(name):  # those need no server
+            self._good = name
         ttl = min((node.ttl for node in found.nodes), default=0)
         return self._keep(name, addresses, min(max(ttl, MIN_TTL), MAX_TTL))
 
-    async def _is_down(self, code: int) -> bool:
+    async def _ask(self, channel: aiodns.DNSResolver, name: str) -> Any:
+        """What the name servers say of a name; raises DNSError."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await channel.getaddrinfo(name, type=1)
+        except TimeoutError:
+            # c-ares gives every server its time, one after the other
+            raise aiodns.error.DNSError(_SILENT, "no answer in time") from None
+
+    async def _is_down(self, channel: aiodns.DNSResolver, code: int) -> bool:
         """Whether the name servers, and not those of one name, are out of reach, after an error of c-ares."""
-        if code == _SILENT and self._channel is not None and self._good:
+        if not self._good or code not in _DOWN:
+            return False
+        if code == _SILENT:
             # a name that nobody asked for: c-ares remembers answers
             probe = f"muniment-{int(monotonic() * 1000)}.{self._good}"
             try:
-                async with asyncio.timeout(self._timeout):
-                    await self._channel.getaddrinfo(probe, type=1)
+                await self._ask(channel, probe)
             except aiodns.error.DNSError as error:
-                code = error.args[0]
-            except TimeoutError:
-                return True
-        return bool(self._good) and code in _DOWN
+                return error.args[0] in _DOWN
+            return False
+        return True
 
     def _open_channel(self) -> aiodns.DNSResolver:
         options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": _NO_SEARCH}

@@ -1,4 +1,4 @@
-"""A small site whose pages can be held back, so that a test decides what happens first; standard library only."""
+"""A small site whose pages can be held back, so that a test decides what happens first."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
+
+from muniment.testing.connections import Connections
 
 __all__ = ["Answer", "GatedSite", "Page"]
 
@@ -52,8 +54,7 @@ class GatedSite:
         """The path of every request, in the order of arrival, those that are held back too."""
         self.times: list[float] = []
         """When each of them came (`time.monotonic`)."""
-        self.open = self.most_open = 0
-        """Connections now, and the most at one time."""
+        self.connections = Connections()
         self._gates = {path: threading.Event() for path in held}
         self._news = threading.Condition()
         self._server = _Server((address, port), _handler(self))
@@ -94,12 +95,6 @@ class GatedSite:
         with self._news:
             return Counter(self.requests)
 
-    def connected(self, change: int) -> None:
-        """Count a connection that came or went."""
-        with self._news:
-            self.open += change
-            self.most_open = max(self.most_open, self.open)
-
     def answer(self, path: str, headers: Message[str, str]) -> Answer:
         """Log a request, wait at its gate, and choose what to say."""
         with self._news:
@@ -132,11 +127,12 @@ def _handler(site: GatedSite) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def handle(self) -> None:
-            site.connected(1)
+            descriptor = self.connection.fileno()
+            site.connections.add(descriptor)
             try:
                 super().handle()
             finally:
-                site.connected(-1)
+                site.connections.remove(descriptor)
 
         def do_GET(self) -> None:
             answer = site.answer(self.path, self.headers)

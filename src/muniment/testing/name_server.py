@@ -1,4 +1,7 @@
-"""A name server that can be taken down, for tests: every name has the same address, unless it ends in `.none.test`."""
+"""A name server that can be taken down, for tests.
+
+Every name has the same address, unless it ends in `.none.test`, or in `.mute.test`, for which there is no answer.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ class NameServer:
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0, *, gives: str = "127.0.0.1") -> None:
         self.address, self.port = address, port
+        self.mute = False
+        """It answers nothing at all, as when a network loses every packet."""
         self._gives = socket.inet_aton(gives)
         self._over = threading.Event()
         self._thread = threading.Thread()
@@ -55,7 +60,8 @@ class NameServer:
                     asked, who = listener.recvfrom(4096)
                 except TimeoutError:
                     continue
-                listener.sendto(self._said(asked), who)
+                if not self.mute and b"\x04mute\x04test\x00" not in asked:
+                    listener.sendto(self._said(asked), who)
 
     def _said(self, asked: bytes) -> bytes:
         ends = asked.index(b"\0", 12) + 5

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from muniment.testing.connections import Connections
+
 __all__ = [
     "Certificate",
     "Close",
@@ -138,8 +140,7 @@ class RawServer:
     address: str = "127.0.0.1"
     """The loopback address it listens on."""
     accepted: int = 0
-    most_open: int = 0
-    """The most connections that were open at one time."""
+    connections: Connections = field(default_factory=Connections)
 
     def __post_init__(self) -> None:
         self._threads: list[threading.Thread] = []
@@ -196,11 +197,11 @@ class RawServer:
             with self._lock:
                 self.accepted += 1
                 self._open.add(sock)
-                self.most_open = max(self.most_open, len(self._open))
+                self.connections.add(sock.fileno())
             self._start(self._serve, sock, self.accepted)
 
     def _serve(self, raw: socket.socket, number: int) -> None:
-        sock = raw
+        sock, descriptor = raw, raw.fileno()
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context:
@@ -218,6 +219,7 @@ class RawServer:
         finally:
             with self._lock:
                 self._open -= {raw, sock}
+                self.connections.remove(descriptor)
             sock.close()
             raw.close()
 

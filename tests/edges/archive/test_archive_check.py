@@ -11,6 +11,7 @@ from muniment.archive.check import check
 from muniment.archive.index import join
 from muniment.archive.journal import entries, rewrite
 from muniment.model.capture import Earlier
+from muniment.model.failure import Failure
 from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
 HTML = b"<p>words</p>" * 50
@@ -59,11 +60,18 @@ CASES = {
     "header one short": (2, b"Content-Length: 65", b"Content-Length: 64", {"block-digest", "trailer"}),
     "header one long": (2, b"Content-Length: 65", b"Content-Length: 66", {"block-digest", "trailer"}),
     "header far too long": (2, b"Content-Length: 65", b"Content-Length: 999", {"length"}),
+    "more digits than a number has": (2, b"Content-Length: 65", b"Content-Length: " + b"9" * 5000, {"length", "field"}),
+    "digits of another script": (2, b"Content-Length: 65", "Content-Length: ٦٥".encode(), {"length", "field"}),
     "no date": (1, DATE, b"", {"field"}),
     "no target": (1, TARGET, b"", {"field"}),
     "target in brackets": (1, b"URI: http://a.example/1", b"URI: <http://a.example/1>", {"field"}),
     "warcinfo with target": (0, b"WARC-Filename", TARGET + b"WARC-Filename", {"field"}),
     "payload digest on metadata": (3, b"Content-Type", b"WARC-Payload-Digest: sha1:X\r\nContent-Type", {"field"}),
+    "no block digest": (2, b"WARC-Block-Digest", b"X-Block-Digest", {"field"}),
+    "empty block digest": (2, b"WARC-Block-Digest: sha1:", b"WARC-Block-Digest: ", {"field", "block-digest"}),
+    "no payload digest": (1, b"WARC-Payload-Digest", b"X-Payload-Digest", {"field"}),
+    "type that nobody writes": (1, b"WARC-Type: response", b"WARC-Type: respnse", {"field"}),
+    "content type of a response": (1, b"Type: application/http", b"Type: text/plain", {"field"}),
     "two block digests": (2, b"Content-Type", b"WARC-Block-Digest: sha1:A\r\nContent-Type", {"header"}),
     "dangling Concurrent-To": (2, b"Concurrent-To: <urn:uuid:", b"Concurrent-To: <urn:uuid:f", {"link"}),
     "dangling Warcinfo-ID": (2, b"Warcinfo-ID: <urn:uuid:", b"Warcinfo-ID: <urn:uuid:f", {"link"}),
@@ -207,7 +215,14 @@ CHANGES = {
     "record_id": "urn:uuid:0",
     "warc_offset": 5,
     "warc_file": "other.warc.gz",
-    "error": None,
+    "host": "other.example",
+    "ip": "192.0.2.1",
+    "truncated": "time",
+    "content_type": "text/other",
+    "etag": '"other"',
+    "last_modified": "Wed, 18 Nov 2026 11:06:40 GMT",
+    "error": "cut: it is not",
+    "no record": None,
 }
 
 
@@ -225,6 +240,19 @@ def test_rows_that_do_not_fit(sound, column, joined, check_every_way):
     if joined:
         join(sound.out, sound.parts)
     assert check_every_way(sound.out).faults
+
+
+def test_the_row_of_a_cut_capture_says_so(directory, check_every_way):
+    segment = directory.segment()
+    cut = exchange("http://a.example/1", HTML, truncated="disconnect", failure=Failure("reset", "after 9 bytes"))
+    segment.write(cut, page_context())
+    segment.seal()
+    assert check_every_way(directory.out).faults == ()
+    kept = list(entries(directory.journal()))
+    whole = msgspec.structs.replace(kept[1].capture, error="")
+    rewrite(directory.journal(), [kept[0], msgspec.structs.replace(kept[1], capture=whole)])
+    [fault] = check_every_way(directory.out).faults
+    assert fault.text == "error is '' in the row and 'cut' in the record"
 
 
 def test_a_row_that_points_behind_the_end(sound, check_every_way):

@@ -1,9 +1,12 @@
 """`--repair`: nothing is destroyed, twice is once, and a kill at any step leaves it to the next time."""
 
+import gzip
 import shutil
 
 import duckdb
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from muniment.archive.check import check
@@ -12,26 +15,31 @@ from muniment.archive.journal import entries, rewrite
 from muniment.control.check import check_directory, repair_directory
 from muniment.errors import BusyError
 from muniment.model.capture import Earlier
+from muniment.model.failure import Failure
 from muniment.procs.lock import lock_directory
 from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
 HTML = b"<p>words</p>" * 50
-NO_ROW_TELLS = {"meta_json", "seed_url", "attempt", "found_as", "ttfb_ms"}
+NO_ROW_TELLS = {"meta_json", "seed_url", "attempt", "found_as", "ttfb_ms", "error"}
+UTF_8 = "/é".encode().decode("latin-1")
 
 
 def written(directory, seal=True):
     """Records of every kind that has a row."""
     segment = directory.segment()
-    head = (("Content-Type", "text/html"), ("ETag", '"1"'), ("Last-Modified", "Wed, 18 Nov 2026 11:06:40 GMT"))
+    date = ("Last-Modified", "Wed, 18 Nov 2026 11:06:40 GMT")
+    head = (("Content-Type", "text/html"), ("ETag", '"1"'), date, ("ETag", '"2"'))
     segment.write(exchange("http://a.example/1", HTML, headers=head), page_context(depth=2, via="http://a.example/"))
     chunked = MemoryBody(chunk(HTML), HTML)
     segment.write(exchange("http://a.example/2", chunked, headers=(("Transfer-Encoding", "chunked"),)), page_context())
-    moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", "/1"),))
-    segment.write(moved, page_context(redirect_to="http://a.example/1"))
+    moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", UTF_8),))
+    segment.write(moved, page_context(redirect_to="http://a.example/%C3%A9"))
     earlier = Earlier("http://a.example/1", 1_795_000_000_123_456)
     segment.write(exchange("http://a.example/4", HTML), page_context(), earlier)
     not_modified = exchange("http://a.example/5", b"", status_line="HTTP/1.1 304 Not Modified")
     segment.write(not_modified, page_context(), earlier, unchanged=True)
+    cut = exchange("http://a.example/6", HTML, truncated="disconnect", failure=Failure("reset", "after 9 bytes"))
+    segment.write(cut, page_context())
     segment.sync()
     if seal:
         segment.seal()
@@ -70,6 +78,7 @@ def test_an_index_from_records_alone(directory):
     assert [one.file for one in done.repaired] == ["captures.parquet", directory.name()]
     for row, before in zip(rows(directory), map(asdict, known), strict=True):
         assert {name for name in row if row[name] != before[name]} <= NO_ROW_TELLS
+        assert bool(row["error"]) == bool(before["error"])
 
 
 def test_a_row_that_is_wrong_keeps_what_no_record_tells(directory):
@@ -91,7 +100,7 @@ def test_an_unreadable_index_is_kept_and_rebuilt(directory):
     (directory.out / "captures.parquet").write_bytes(b"PAR1 and no more")
     assert [fault.code for fault in check_directory(directory.out).faults] == ["index"]
     assert mended(directory).faults == ()
-    assert len(rows(directory)) == 5
+    assert len(rows(directory)) == 6
     assert (directory.out / "captures.parquet.damaged").read_bytes() == b"PAR1 and no more"
 
 
@@ -141,7 +150,105 @@ def test_damage_in_the_middle_costs_no_row(directory):
     assert done.repaired == ()
     assert {fault.code for fault in done.faults} >= {"gzip", "row"}
     assert done.records > 10
-    assert len(rows(directory)) == 5
+    assert len(rows(directory)) == 6
+
+
+def test_a_file_of_one_member_keeps_the_rows_of_all_its_records(directory):
+    """Somebody unpacked it and packed it again: every record is there, and other programs can read them."""
+    written(directory)
+    join(directory.out, directory.parts)
+    before = rows(directory)
+    directory.warc().write_bytes(gzip.compress(gzip.decompress(directory.warc().read_bytes())))
+    done = mended(directory)
+    assert done.repaired == ()
+    assert {fault.code for fault in done.faults} == {"member", "row"}
+    assert rows(directory) == before
+
+
+def test_an_open_file_beside_the_sealed_one_of_its_name_is_set_aside(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    whole = directory.warc().read_bytes()
+    directory.open_warc().write_bytes(whole[:900])
+    [fault] = check_directory(directory.out).faults
+    assert (fault.file, fault.code) == (directory.open_warc().name, "journal")
+    assert mended(directory).faults == ()
+    assert directory.warc().read_bytes() == whole
+    assert (directory.out / (directory.name() + ".second")).read_bytes() == whole[:900]
+
+
+def test_a_journal_that_cannot_be_read_is_told_and_kept(directory):
+    written(directory, seal=False)
+    directory.journal().write_bytes(b"no journal at all")
+    assert "journal" in {fault.code for fault in check_directory(directory.out).faults}
+    assert mended(directory).faults == ()
+    assert (directory.out / (directory.journal().name + ".damaged")).exists()
+    assert len(rows(directory)) == 6
+
+
+def test_the_rows_of_an_emptied_file_are_told_and_kept(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    directory.warc().write_bytes(b"")
+    done = mended(directory)
+    assert done.repaired == ()
+    assert sorted(fault.code for fault in done.faults) == [*["row"] * 6, "warcinfo"]
+    assert len(rows(directory)) == 6
+
+
+def test_a_copy_of_a_file_gets_no_rows(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    shutil.copy(directory.warc(), directory.warc(7))
+    done = mended(directory)
+    assert done.repaired == ()
+    assert {fault.code for fault in done.faults} == {"id", "row"}
+    directory.warc(7).unlink()
+    assert check_directory(directory.out).faults == ()
+
+
+@pytest.mark.parametrize("name", ["muniment-00009.warc.gz", "a\udcff.warc.gz"])
+def test_a_file_that_cannot_be_opened_is_told(directory, name):
+    written(directory)
+    join(directory.out, directory.parts)
+    (directory.out / name).symlink_to("nowhere")
+    done = mended(directory)
+    assert done.repaired == ()
+    [fault] = done.faults
+    assert (fault.file, fault.code) == (name, "gzip")
+    assert "cannot be read: No such file or directory" in fault.text
+
+
+def test_a_row_that_another_program_left_holes_in(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    before = rows(directory)
+    path = directory.out / "captures.parquet"
+    table = pq.read_table(path)
+    holed = table.to_pylist()
+    holed[2] = {name: holed[2][name] if name.startswith("warc_") else None for name in holed[2]}
+    pq.write_table(pa.Table.from_pylist(holed, schema=table.schema), path)
+    assert {fault.code for fault in check_directory(directory.out).faults} == {"row"}
+    assert mended(directory).faults == ()
+    after = rows(directory)
+    assert [row["record_id"] for row in after] == [row["record_id"] for row in before]
+    assert after[:2] + after[3:] == before[:2] + before[3:]
+
+
+def test_an_index_with_one_wrong_bit_is_never_taken_for_another_one(directory):
+    written(directory)
+    join(directory.out, directory.parts)
+    path = directory.out / "captures.parquet"
+    before, data = pq.read_table(path), path.read_bytes()
+    told = 0
+    for at in range(0, len(data), 41):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
+        # what is no row may be wrong: statistics that nobody uses, the names of who wrote it
+        if check_directory(directory.out).faults:
+            told += 1
+        else:
+            assert pq.read_table(path).equals(before), at
+    assert told > 100
 
 
 def test_a_directory_of_other_files_gets_no_index(directory, tmp_path):

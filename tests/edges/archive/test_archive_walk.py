@@ -90,6 +90,10 @@ def test_without_checksums_every_member_is_inflated(full):
         (lambda record: record + b"more", "does not fit its member"),
         (lambda record: record.replace(b"Content-Length", b"Content-Lentgh", 1), "header of a record"),
         (lambda record: b"junk" + record, "header of a record"),
+        (
+            lambda record: record.replace(b"Content-Length: ", b"Content-Length: " + b"9" * 5000, 1),
+            "header of a record",
+        ),
     ],
 )
 def test_a_record_that_does_not_fit_its_member_is_damage(full, change, text):

@@ -156,7 +156,7 @@ def test_what_is_unchanged_is_a_revisit_whatever_its_length(directory):
             exchange(body=b"x"),
             exchange(body=b"x" * 101),
             exchange(body=b"", status_line="HTTP/1.1 304 Not Modified"),
-            exchange(body=b"x", truncated="time"),
+            exchange(body=b"x", truncated="time", failure=Failure("timeout-body", "silence")),
         )
     ]
     segment.seal()

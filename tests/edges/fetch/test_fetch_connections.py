@@ -70,7 +70,7 @@ def test_a_host_never_has_more_connections_than_its_limit(run: Run) -> None:
 
     with RawServer(SCRIPTS) as server:
         run(work)
-        assert server.most_open == 3
+        assert server.connections.most == 3
         assert len(server.log) == 20
 
 
@@ -80,7 +80,7 @@ def test_the_default_limit_is_the_configurations(run: Run) -> None:
 
     with RawServer(SCRIPTS) as server:
         run(work, per_host=2)
-        assert server.most_open == 2
+        assert server.connections.most == 2
 
 
 def test_a_limit_can_be_lowered_and_raised_while_running(run: Run) -> None:
@@ -133,7 +133,7 @@ def test_an_idle_connection_makes_room_for_another_port_of_the_host(run: Run) ->
 
     with RawServer(SCRIPTS) as first, RawServer(SCRIPTS) as second:
         run(work)
-        assert first.most_open == second.most_open == 1
+        assert first.connections.most == second.connections.most == 1
 
 
 def test_idle_connections_are_closed(run: Run) -> None:

@@ -132,7 +132,9 @@ def test_names(run: Run) -> None:
 
 def test_a_name_server_that_does_not_answer(fetch: Fetch) -> None:
     with name_server({}, []) as address:
-        assert code(fetch("http://mute.test/", nameservers=(address,), dns_timeout=0.3)) == "dns"
+        exchange = fetch("http://mute.test/", nameservers=(address,), dns_timeout=0.3)
+    # by our own time-out: c-ares would take longer, and say it in other words
+    assert str(exchange.failure) == "dns: no answer in time"
 
 
 def test_a_cancelled_query(run: Run) -> None:
@@ -222,18 +224,18 @@ def test_a_silence_ends_at_its_time_out_and_not_as_late_as_a_drip(run: Run) -> N
 
 
 @pytest.mark.parametrize(
-    ("start", "expected"),
+    ("start", "end", "expected"),
     [
-        (b"HTTP/1.1 200 OK\r\nX: ", "timeout-header"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "timeout-body"),
+        (b"HTTP/1.1 200 OK\r\nX: ", b"\r\n\r\n", "timeout-header"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"", "timeout-body"),
     ],
 )
-def test_an_answer_that_drips_is_given_up(start: bytes, expected: str, fetch: Fetch) -> None:
-    with RawServer({"/": (Send(start), Flood(b"b", 0.1, 600))}) as server:
+def test_an_answer_that_drips_is_given_up(start: bytes, end: bytes, expected: str, fetch: Fetch) -> None:
+    # who waits long enough gets it whole
+    with RawServer({"/": (Send(start), Flood(b"b", 0.1, 200), Send(end), Close())}) as server:
         exchange = fetch(server.url("/"), timeout=0.5)
     assert exchange.failure is not None
     assert exchange.failure.code == expected
-    assert exchange.duration_ms < 30_000
 
 
 def test_a_certificate_file_that_cannot_be_read(fetch: Fetch) -> None:

@@ -12,6 +12,7 @@ LINES = [
     b"WARC-Warcinfo-ID: <urn:uuid:1>",
     b"Content-Type: application/http; msgtype=response",
     b"Content-Length: 5",
+    b"WARC-Block-Digest: sha1:A",
     b"X-Empty:",
 ]
 ODD = [

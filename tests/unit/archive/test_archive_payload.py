@@ -89,7 +89,7 @@ BOTH = b"WARC-Concurrent-To: <urn:a:b>\r\nWARC-Concurrent-To: <urn:a:c>\r\n"
 GOOD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
     b"WARC-Target-URI: http://a.example/\r\nWARC-Warcinfo-ID: <urn:uuid:0>\r\n"
-    b"Content-Type: application/http; msgtype=response\r\nContent-Length: 5"
+    b"WARC-Block-Digest: sha1:A\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: 5"
 )
 
 

@@ -37,6 +37,7 @@ def judged(block):
     assert header.get("warc-warcinfo-id") == usual.warcinfo
     assert header.all("warc-concurrent-to") == [usual.concurrent_to] * bool(usual.concurrent_to)
     assert header.get("warc-refers-to") == usual.refers_to
+    assert header.get("warc-ip-address") == usual.ip
     assert header.get("warc-truncated") == usual.truncated
     assert header.get("warc-payload-digest") == usual.payload_digest
     assert header.get("warc-block-digest") == usual.block_digest

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.fetch import wire
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
 from muniment.fetch.wire import MAX_HEAD, MAX_INTERIM, End, ResponseReader
 from muniment.rules.chunked import decode
@@ -152,6 +153,15 @@ def test_interim_responses_do_not_come_for_ever() -> None:
 def test_the_time_that_heads_take_is_linear(data: bytes) -> None:
     started = time.process_time()
     read([data])
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 ", b"HTTP/1.1 200 OK\r\nX: "], ids=["status line", "header line"])
+def test_the_time_that_a_head_in_small_pieces_takes_is_linear(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_HEAD", 16 * MAX_HEAD)
+    started = time.process_time()
+    kept = read([start, *[b"x" * 512] * (MAX_HEAD // 32)])
+    assert kept["failure"].startswith("too-large")
     assert time.process_time() - started < 3
 
 
