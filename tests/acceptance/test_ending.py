@@ -122,6 +122,21 @@ def test_a_second_ctrl_c_ends_at_once_and_the_same_command_resumes(
     assert muniment("check", out).code == 0
 
 
+def test_a_kill_before_the_first_page_loses_no_robots_txt(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    """Its rules are kept only with its record, or it would never be asked for again."""
+    out = tmp_path / "out"
+    with GatedSite({"/slow": "at last", "/robots.txt": "User-agent: *\nDisallow: /no\n"}, held=["/slow"]) as site:
+        command = ("crawl", site.url + "slow", "-o", out, "--no-sitemaps")
+        process = muniment.start(*command)
+        site.wait_for("/slow")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        site.release()
+        wait_until(lambda: muniment(*command).code == 0, "the end of the killed run")
+        assert {"/slow", "/robots.txt"} == set(paths(out))
+    assert muniment("check", out).code == 0
+
+
 # -- one run at a time
 
 

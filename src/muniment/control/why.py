@@ -189,7 +189,7 @@ def _verdict(  # noqa: PLR0911
 
 def _where(places: tuple[Place, ...], status: int) -> str:
     if not places:
-        return f"status {status}; its index row is not written yet"
+        return f"status {status}; no row of the index has it, though one may come while the crawl runs"
     place = places[-1]
     return (
         f"status {place.status} at {iso_ms(place.fetched_at)}, {place.record_type} record in {place.warc_file}, "

@@ -55,6 +55,7 @@ class Recorder:
         self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
         self._ready: list[Page] = []
         self._asides: list[Exchange] = []
+        self._words: list[Callable[[], None]] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._segment: Segment | None = None
@@ -64,12 +65,27 @@ class Recorder:
 
     def add_aside(self, exchange: Exchange) -> None:
         """Take in an exchange that belongs to no page (robots.txt); it is recorded with the next batch."""
+        self._wake_for_first()
         self._asides.append(exchange)
+
+    def when_recorded(self, say: Callable[[], None]) -> None:
+        """Call this once the asides taken in so far are synced: what they mean must not outlive their records."""
+        self._wake_for_first()
+        self._words.append(say)
 
     def add(self, page: Page) -> None:
         """Take in a page; it is recorded with the next batch."""
+        self._wake_for_first()
         self._ready.append(page)
-        if len(self._ready) == 1 or len(self._ready) >= min(self.enough, _MOST_PAGES):
+        if len(self._ready) >= min(self.enough, _MOST_PAGES):
+            self._wake.set()
+
+    @property
+    def _waits(self) -> bool:
+        return bool(self._ready or self._asides or self._words)
+
+    def _wake_for_first(self) -> None:
+        if not self._waits:
             self._wake.set()
 
     async def run(self) -> None:
@@ -88,7 +104,7 @@ class Recorder:
 
     async def _some(self) -> bool:
         """Wait for a batch; False when there is none and none will come."""
-        while not self._ready:
+        while not self._waits:
             if self._closing:
                 return False
             self._wake.clear()
@@ -106,7 +122,7 @@ class Recorder:
         digests = [page.exchange.body.payload_sha1 for page in fetched if _may_be_known(page)]
         earlier = await self._ask_known(digests) if digests else {}
         results = []
-        await self._record_asides()
+        words = await self._record_asides()
         for count, page in enumerate(batch, 1):
             if isinstance(page, Refused):
                 results.append(refused(page))
@@ -116,18 +132,23 @@ class Recorder:
                 await asyncio.sleep(0)
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
-        self._report(batch, results)
+        for say in words:
+            say()
+        if batch:
+            self._report(batch, results)
         self._tell()
         for page in fetched:
             for exchange in (*page.before, page.exchange):
                 exchange.body.close()
 
-    async def _record_asides(self) -> None:
-        asides, self._asides = self._asides, []
+    async def _record_asides(self) -> list[Callable[[], None]]:
+        """Record them; what is to be said when they are synced."""
+        asides, words, self._asides, self._words = self._asides, self._words, [], []
         for exchange in asides:
             if exchange.head:
                 (await self._open_segment()).write(exchange, _ROBOTS)
             exchange.body.close()
+        return words
 
     async def _open_segment(self) -> Segment:
         if self._segment is not None and self._segment.size >= self._warc_size:

@@ -370,7 +370,7 @@ class Worker:
         return await answer
 
     def _tell_robots(self, origin: str, answer: RobotsAnswer) -> None:
-        self._channel.send(say.RobotsTold(origin, answer))
+        self._recorder.when_recorded(lambda: self._channel.send(say.RobotsTold(origin, answer)))
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]

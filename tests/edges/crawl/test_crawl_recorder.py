@@ -11,6 +11,7 @@ import uvloop
 from msgspec import structs
 
 from muniment.archive.check import check
+from muniment.archive.journal import entries, journal_path
 from muniment.archive.records import WarcInfo
 from muniment.archive.walk import walk_and_seal
 from muniment.crawl.harvest import Manner, harvest
@@ -58,6 +59,35 @@ def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: 
     uvloop.run(record())
     assert walk_and_seal(tmp_path, tmp_path / "parts", NAME) is None
     assert check(tmp_path).faults == ()
+
+
+def test_what_belongs_to_no_page_is_recorded_before_it_is_told(tmp_path: Path) -> None:
+    """No page follows: what is told by then must have its row, and a close must leave nothing behind."""
+    journal = journal_path(tmp_path / "parts", NAME)
+    told: list[int] = []
+
+    async def record() -> None:
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known, _no_finish, lambda _: None)
+        recording, is_told = asyncio.create_task(recorder.run()), asyncio.Event()
+        recorder.add_aside(exchange(URL, b"User-agent: *"))
+        recorder.when_recorded(lambda: told.append(_rows(journal)))
+        recorder.when_recorded(is_told.set)
+        await is_told.wait()
+        recorder.add_aside(exchange(URL, b"User-agent: me"))
+        recorder.close()
+        await recording
+
+    uvloop.run(record())
+    assert told == [1]
+    assert _rows(journal) == 2
+
+
+def _rows(journal: Path) -> int:
+    return sum(entry.capture is not None for entry in entries(journal))
+
+
+def _no_finish(*_: object) -> None:
+    raise AssertionError("there is no page to finish")
 
 
 async def _file() -> str:
