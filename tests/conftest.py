@@ -61,6 +61,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # or what Python collects at its end would pass for leaked
     shutil.rmtree(os.environ["MUNIMENT_PROCESSES"])
 
 
