@@ -7,6 +7,7 @@ its own session, directory, environment and pipes, that runs `python -m muniment
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import json
@@ -16,6 +17,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +39,7 @@ class Forked(subprocess.Popen[str]):
     def _execute_child(self, args: Sequence[str], *more: Any) -> None:
         (_, _, _, _, cwd, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
         try:
-            self.pid, self._status = _stem().fork(args, str(cwd), env, (p2cread, c2pwrite, errwrite))
+            self.pid, self._status = _stem().fork(args, str(cwd or Path.cwd()), env, (p2cread, c2pwrite, errwrite))
             self._child_created = True
         finally:
             self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -160,9 +162,26 @@ def _become(wanted: list[Any], streams: Sequence[int]) -> list[str]:
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ.update(env)
+    tempfile.tempdir = None  # as TMPDIR has it now
     sys.path[0:0] = [cwd]
     sys.orig_argv[:] = command
     return list(command)
+
+
+def _run(command: list[str]) -> None:
+    """What Python does with such a command line: `-m muniment` or `-c CODE`, after `-X faulthandler` or without."""
+    rest = command[1:]
+    if rest[:2] == ["-X", "faulthandler"]:
+        faulthandler.enable()
+        del rest[:2]
+    how, what, *arguments = rest
+    sys.argv[1:] = arguments
+    if how == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        assert how == "-c", command
+        sys.argv[0] = how
+        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def main() -> None:
@@ -172,9 +191,7 @@ def main() -> None:
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with threads cannot be forked"
     gc.collect()
     gc.freeze()
-    _, _, _, *arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
-    sys.argv[1:] = arguments
-    runpy.run_module("muniment", run_name="__main__", alter_sys=True)
+    _run(_serve(socket.socket(fileno=int(sys.argv[1]))))
 
 
 if __name__ == "__main__":

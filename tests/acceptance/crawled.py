@@ -59,7 +59,7 @@ def run_muniment(cwd: Path, *arguments: object, eager: bool = False, code: int =
     """Run the command line to its end, which must be the one that is expected."""
     command = [*(EAGER if eager else (sys.executable, "-m", "muniment")), *map(str, arguments)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with (subprocess.Popen if eager else Forked)(command, cwd=cwd, text=True, **pipes) as process:
+    with Forked(command, cwd=cwd, text=True, **pipes) as process:
         try:
             _, stderr = process.communicate(timeout=120)
         finally:

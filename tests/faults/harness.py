@@ -13,6 +13,7 @@ import argparse
 import json
 import multiprocessing
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rounds import PAGES, Round, Site, Verdict, make_site
+from rounds import PAGES, Launch, Round, Site, Verdict, make_site
 from strikes import draw, undisturbed
 
 BESIDE_PAGES = 21
@@ -56,11 +57,11 @@ def round_seeds(seed: int, rounds: int) -> range:
     return range(seed * 1_000_000 + 1, seed * 1_000_000 + 1 + rounds)
 
 
-def run_round(seed: int, work: Path, log: Path) -> Verdict:
+def run_round(seed: int, work: Path, log: Path, launch: Launch = subprocess.Popen) -> Verdict:
     """One round in a directory of its own, which stays there when it failed; seed 0 disturbs nothing."""
     place = Path(tempfile.mkdtemp(prefix=f"round-{seed}-", dir=work))
     script = draw(seed, PAGES + BESIDE_PAGES) if seed else undisturbed()
-    verdict = Round(script, _site(), place, _writer(log)).run()
+    verdict = Round(script, _site(), place, _writer(log), launch=launch).run()
     if not verdict.complaints:
         shutil.rmtree(place)
     return verdict

@@ -47,6 +47,7 @@ main()
 """The command line, with less patience for workers that say nothing."""
 SHARED_MEMORY = Path("/dev/shm")
 Log = Callable[..., None]
+Launch = Callable[..., subprocess.Popen[Any]]
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,10 @@ def small_disk(place: Path) -> Iterator[Path]:
 class Round:
     """One round; `run` gives its verdict, and never raises for what the crawl does."""
 
-    def __init__(self, script: Script, site: Site, work: Path, log: Log, *, keep: bool = False) -> None:
-        self.script, self._site, self._work, self._keeps = script, site, work, keep
+    def __init__(
+        self, script: Script, site: Site, work: Path, log: Log, *, keep: bool = False, launch: Launch = subprocess.Popen
+    ) -> None:
+        self.script, self._site, self._work, self._keeps, self._launch = script, site, work, keep, launch
         self.verdict = Verdict(script.seed)
         self.evidence: Evidence | None = None
         self._mark = uuid.uuid4().hex
@@ -193,7 +196,7 @@ class Round:
             str(TRIES),
             "--quiet",
         ]
-        return subprocess.Popen(
+        return self._launch(
             [sys.executable, "-X", "faulthandler", "-c", IMPATIENT, *command, *self.script.options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -12,10 +12,17 @@ from typing import Any
 import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 
+from forked import Forked
 from muniment.crawl.events import EventLog
 from muniment.errors import DiskFullError
 from muniment.testing.disks import fill, small_disk
 from muniment.testing.gated_site import Answer
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """What befalls a crawl here has nothing to do with how Python starts."""
+    return Forked
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ import pytest
 from harness import round_seeds, run_round
 from strikes import KINDS, draw
 
+from forked import Forked
+
 ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "6"))
 SEED = int(os.environ.get("MUNIMENT_ROUNDS_SEED", "1"))
 
@@ -19,7 +21,7 @@ SEED = int(os.environ.get("MUNIMENT_ROUNDS_SEED", "1"))
 @pytest.mark.parametrize("seed", round_seeds(SEED, ROUNDS))
 def test_a_round_loses_nothing(tmp_path: Path, seed: int) -> None:
     log = tmp_path / "log.jsonl"
-    verdict = run_round(seed, tmp_path, log)
+    verdict = run_round(seed, tmp_path, log, Forked)
     told = log.read_text()
     again = f"python tests/faults/harness.py --round-seed {seed}"
     assert verdict.complaints == [], f"again with: {again}\n{told}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,15 @@ from typing import Any
 import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 
+from forked import Forked
 from muniment.testing.faulty_disk import FaultyDisk, faulty_disk
 from muniment.testing.gated_site import Answer
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """What befalls a crawl here has nothing to do with how Python starts."""
+    return Forked
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from forked import Forked
 from muniment.testing.maze import Maze
 
 ROUNDS = int(os.environ.get("MUNIMENT_KILLS", "20"))
@@ -24,6 +25,12 @@ PER_KILL = 24
 LINES = 4000
 BESIDE = {"robots", "sitemap"}
 """What is asked for beside the maze's own pages."""
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """What befalls a crawl here has nothing to do with how Python starts."""
+    return Forked
 
 
 def _victims(orchestrator: subprocess.Popen[str], who: str) -> list[psutil.Process]:
