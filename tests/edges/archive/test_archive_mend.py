@@ -1,6 +1,7 @@
 """`--repair`: nothing is destroyed, twice is once, and a kill at any step leaves it to the next time."""
 
 import gzip
+import re
 import shutil
 
 import duckdb
@@ -116,6 +117,19 @@ def test_a_torn_end_is_kept_beside(directory, cut):
     assert directory.warc().read_bytes() == whole[:offset]
     assert torn.read_bytes() == whole[offset:-cut]
     assert done.faults == ()
+
+
+def test_all_that_is_damaged_at_the_end_is_cut_at_once(directory):
+    """The records before the torn end begin as records do."""
+    written(directory)
+    join(directory.out, directory.parts)
+    data = bytearray(directory.warc().read_bytes()[:-9])
+    begins = [found.start() for found in re.finditer(rb"\x1f\x8b\x08\0\0\0\0\0", data)]
+    for begin in begins[-3:]:
+        data[begin - 6] ^= 0xFF  # a checksum
+    directory.warc().write_bytes(data)
+    assert mended(directory).faults == ()
+    assert directory.warc().stat().st_size == begins[-4]
 
 
 def test_parts_deleted_by_hand(directory):
