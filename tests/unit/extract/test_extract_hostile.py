@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.extract import found as found_module
 from muniment.extract import html as html_module
 from muniment.extract.found import MOST_LINKS, cleaned
 from muniment.extract.links import extract
@@ -195,6 +196,14 @@ def test_a_document_leads_to_so_many_others_and_no_more(content_type: str, marku
     found = extract(_numbered(MOST_LINKS + 10, markup), content_type, URL)
     hrefs = [*found.anchors, *[href for href, _ in found.links]]
     assert hrefs == [str(n) for n in range(MOST_LINKS)]
+
+
+def test_no_more_of_them_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_module, "MOST_LINKS", 3)
+    found = found_module.Found()
+    for n in range(9):
+        found.add(str(n), F.IMG)
+    assert [href for href, _ in found.links] == ["0", "1", "2"]
 
 
 def test_references_that_are_not_links_count_too() -> None:
