@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,37 @@ def test_a_worker_that_gets_no_more_memory_is_replaced(muniment: Callable[..., A
         assert process.returncode == 0, stderr
         assert stderr.splitlines() == ["WARNING muniment.crawl.crew: worker 0 got no more memory and is replaced"]
         assert [event["reason"] for event in events(out, "worker") if event["state"] == "lost"] == ["out of memory"]
+        assert site.counts()["/p7"] == 2
+        is_whole(muniment, out, site)
+    assert events(out, "fail") == []
+
+
+NO_MEMORY_ONCE = """
+import os
+from muniment.fetch.connection import Connection
+received = Connection.data_received
+def data_received(connection, data):
+    if b"too much" in data and not os.path.exists(os.environ["FAILED"]):
+        open(os.environ["FAILED"], "w").close()
+        raise MemoryError
+    received(connection, data)
+Connection.data_received = data_received
+"""
+
+
+def test_nor_is_memory_missed_in_silence_by_what_the_event_loop_calls(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What it calls has nobody to raise to: the page would fail, as if the server had closed the connection."""
+    (tmp_path / "little").mkdir()
+    (tmp_path / "little" / "sitecustomize.py").write_text(NO_MEMORY_ONCE)
+    little = {"PYTHONPATH": f"{tmp_path / 'little'}:{os.environ.get('PYTHONPATH', '')}", "FAILED": f"{tmp_path}/failed"}
+    out = tmp_path / "out"
+    with a_site() as site:
+        site.pages["/p7"] = "too much"
+        done = muniment("crawl", site.url, "-o", out, *PACE, "--tries", 1, "--quiet", **little)
+        assert done.code == 0, done.stderr
+        assert done.stderr.splitlines() == ["WARNING muniment.crawl.crew: worker 0 got no more memory and is replaced"]
         assert site.counts()["/p7"] == 2
         is_whole(muniment, out, site)
     assert events(out, "fail") == []

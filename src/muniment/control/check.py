@@ -49,13 +49,15 @@ def repair_directory(out: Path) -> Verdict:
     try:
         done = mend.set_aside_unreadable(out)
         checked = check(out)
-        mended = mend.mend_files(out, checked.torn)
-        if own:
-            mended += mend.join_index(out)
-            checked = check(out) if mended or done else checked
-            mended += mend.mend_rows(out, checked)
-        done += mended
-        if done:
+        while mended := mend.mend_files(out, checked.torn):
+            # what is damaged before a torn end is the end now
+            done += mended
+            checked = check(out)
+        if own and (joined := mend.join_index(out)):
+            done += joined
+            checked = check(out)
+        if own and (mended := mend.mend_rows(out, checked)):
+            done += mended
             checked = check(out)
         repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)

@@ -6,7 +6,10 @@ import re
 
 from muniment.model.link import FoundAs
 
-__all__ = ["Found", "cleaned"]
+__all__ = ["MOST_LINKS", "Found", "cleaned"]
+
+MOST_LINKS = 100_000
+"""References of one document that are followed: twice what a sitemap may list, and little enough to hold in memory."""
 
 # The URL standard strips C0 controls and the space from both ends, and tabs and newlines from anywhere.
 _EDGES = "".join(map(chr, range(0x21)))
@@ -32,7 +35,7 @@ class Found:
         if found_as is FoundAs.A:
             if raw:
                 self.anchors.append(raw)
-        elif href := cleaned(raw):
+        elif len(self.links) < MOST_LINKS and (href := cleaned(raw)):
             self.links[href, found_as] = None
 
 

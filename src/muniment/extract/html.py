@@ -11,7 +11,7 @@ from turbohtml import Document, Element, TokenType, parse, tokenize
 from muniment.extract.attributes import LAZY, lazy_links, refresh_target, rel_found_as, srcset_urls
 from muniment.extract.charset import decode
 from muniment.extract.css import css_links
-from muniment.extract.found import Found
+from muniment.extract.found import MOST_LINKS, Found
 from muniment.extract.queries import encode_queries
 from muniment.extract.structured import json_ld_links
 from muniment.model.link import FoundAs
@@ -89,6 +89,8 @@ _MOST_OPEN = 512
 # script or a comment is cut, some of its text may be taken for markup. NULs take twice that, and are left out.
 _MOST_AT_ONCE = 4 << 20
 _MOST_WITH_NULS = 1 << 20
+# Anchors, of which some are there twice, after which no further slice is looked at.
+_ENOUGH = 4 * MOST_LINKS
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 # The labels of UTF-16 in the Encoding standard, and their codecs here.
 _LITTLE = ("utf-16", "utf-16le", "unicode", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicodefeff")
@@ -107,6 +109,8 @@ def html_links(payload: bytes, charset: str | None, found: Found, *, xhtml: bool
     encoding = None
     most = _MOST_TOKENS // (len(payload) // _MOST_AT_ONCE + 1)
     for part in _slices(payload):
+        if len(found.anchors) > _ENOUGH:
+            break
         encoding = _visit_slice(part, charset or encoding, found, most) or encoding
     encode_queries(found, encoding)
 

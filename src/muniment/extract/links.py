@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 import ada_url
 from msgspec import Struct
@@ -11,7 +12,7 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found import Found
+from muniment.extract.found import MOST_LINKS, Found
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
@@ -37,6 +38,8 @@ _LOOKS_LIKE_HTML = re.compile(
     rb"|table|a|style|title|b|body|br|p)[\s>])",
     re.IGNORECASE,
 ).match
+_MOST_TEXT = 16 << 20
+"""Characters that the bases of all references of a document may have together."""
 _SITEMAP = FoundAs.SITEMAP
 _GZIP = b"\x1f\x8b"
 
@@ -69,7 +72,12 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
         css_links(decode(payload, label(content_type)), found.add)
     else:
         _read_other(payload, media_type, label(content_type), found_as, found)
-    return Extracted(_base(found.base, url), list(found.links), list(dict.fromkeys(found.anchors)), found.wishes)
+    base = _base(found.base, url)
+    # each may be as long as the base that it is seen from
+    most = min(MOST_LINKS, _MOST_TEXT // len(base)) if base else MOST_LINKS
+    links = list(islice(found.links, most))
+    anchors = list(islice(dict.fromkeys(found.anchors), most - len(links)))
+    return Extracted(base, links, anchors, found.wishes)
 
 
 def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: Found) -> None:

@@ -1,6 +1,7 @@
 """`--repair`: nothing is destroyed, twice is once, and a kill at any step leaves it to the next time."""
 
 import gzip
+import re
 import shutil
 
 import duckdb
@@ -118,6 +119,19 @@ def test_a_torn_end_is_kept_beside(directory, cut):
     assert done.faults == ()
 
 
+def test_all_that_is_damaged_at_the_end_is_cut_at_once(directory):
+    """The records before the torn end begin as records do."""
+    written(directory)
+    join(directory.out, directory.parts)
+    data = bytearray(directory.warc().read_bytes()[:-9])
+    begins = [found.start() for found in re.finditer(rb"\x1f\x8b\x08\0\0\0\0\0", data)]
+    for begin in begins[-3:]:
+        data[begin - 6] ^= 0xFF  # a checksum
+    directory.warc().write_bytes(data)
+    assert mended(directory).faults == ()
+    assert directory.warc().stat().st_size == begins[-4]
+
+
 def test_parts_deleted_by_hand(directory):
     known = written(directory, seal=False)
     with directory.open_warc().open("ab") as file:
@@ -226,7 +240,8 @@ def test_a_row_that_another_program_left_holes_in(directory):
     path = directory.out / "captures.parquet"
     table = pq.read_table(path)
     holed = table.to_pylist()
-    holed[2] = {name: holed[2][name] if name.startswith("warc_") else None for name in holed[2]}
+    kept = ("warc_file", "warc_offset", "warc_length", "record_id")
+    holed[2] = {name: value if name in kept else None for name, value in holed[2].items()}
     pq.write_table(pa.Table.from_pylist(holed, schema=table.schema), path)
     assert {fault.code for fault in check_directory(directory.out).faults} == {"row"}
     assert mended(directory).faults == ()

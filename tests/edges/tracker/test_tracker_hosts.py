@@ -75,6 +75,16 @@ def test_waits_are_kept_over_a_resume(new_place):
         assert "a.example (429 with Retry-After)" in again.desk.note()
 
 
+def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):
+    """The clock was set back by an hour since."""
+    place = new_place()
+    with closing(Desk(place)) as first:
+        first.hosts.keep_waits(1, HostWaits(0, now_ms() + 3_600_000, "503", 1))
+    with closing(Desk(place, resumed=True)) as again:
+        assert sorted(dict(again.schedule.pick(0, 100, now_ms()))) == [2, 3]
+        assert 1 in dict(again.schedule.pick(0, 100, now_ms() + 301_000))
+
+
 def test_retry_after_is_saved_and_told_at_once(desk):
     desk.schedule.claimed(0, 1, 1, 1, 0)
     desk.desk.told(0, "a.example", Sign("throttled", "503", "https://a.example", now_ms(), 5_000))
@@ -127,6 +137,16 @@ def test_a_refusal_or_one_host_alone_is_no_lost_network(desk):
     assert not desk.desk.lost
     desk.answers("b.example")
     desk.fails("b.example", "refused: by the host itself")
+    assert not desk.desk.lost
+
+
+def test_nor_is_one_beside_another_that_has_no_pages_any_more(desk):
+    desk.answers("a.example")
+    desk.answers("b.example")
+    desk.schedule.add_pending(desk.schedule.known("b.example"), "b.example", -1)
+    desk.schedule.add_pending(desk.schedule.known("c.example"), "c.example", -1)
+    desk.fails("b.example")
+    desk.fails("a.example")
     assert not desk.desk.lost
 
 

@@ -65,3 +65,30 @@ def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> No
 
     asyncio.run(run())
     assert asked == [""]
+
+
+class _Dead(_Index):
+    """Killed by somebody, before it said a word."""
+
+    async def walked(self) -> bytes:
+        return b""
+
+
+def test_a_last_walk_that_says_nothing_is_no_walk(tmp_path: Path) -> None:
+    async def index(name: str) -> Indexing:
+        return _Dead(name)
+
+    with pytest.raises(ArchiveError, match="could not be walked; give the same command again"):
+        asyncio.run(Shelf(tmp_path, "muniment", WarcInfo(software="test"), index).walk_rest())
+
+
+def test_the_number_of_a_file_that_is_set_aside_is_given_out_again(tmp_path: Path) -> None:
+    async def index(name: str) -> Indexing:
+        return _Index(name)
+
+    (tmp_path / "parts").mkdir()
+    shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
+    names = [shelf.next_name() for _ in range(2)]
+    (tmp_path / (names[0] + ".open")).touch()
+    shelf.set_aside(names[0])
+    assert shelf.next_name() == names[0]

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.extract import found as found_module
 from muniment.extract import html as html_module
-from muniment.extract.found import cleaned
+from muniment.extract.found import MOST_LINKS, cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 
@@ -181,6 +182,47 @@ def test_nuls_do_not_take_fifty_times_their_memory() -> None:
     )
     done = subprocess.run([sys.executable, "-c", measure], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 60_000, "in KB"
+
+
+def _numbered(count: int, markup: str, first: int = 0) -> bytes:
+    return "".join(markup.format(n) for n in range(first, first + count)).encode()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "markup"),
+    [("text/html", "<a href={}>"), ("text/html", "<img src={}>"), ("text/css", "a{{b:url({})}}")],
+)
+def test_a_document_leads_to_so_many_others_and_no_more(content_type: str, markup: str) -> None:
+    found = extract(_numbered(MOST_LINKS + 10, markup), content_type, URL)
+    hrefs = [*found.anchors, *[href for href, _ in found.links]]
+    assert hrefs == [str(n) for n in range(MOST_LINKS)]
+
+
+def test_no_more_of_them_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_module, "MOST_LINKS", 3)
+    found = found_module.Found()
+    for n in range(9):
+        found.add(str(n), F.IMG)
+    assert [href for href, _ in found.links] == ["0", "1", "2"]
+
+
+def test_references_that_are_not_links_count_too() -> None:
+    found = extract(b"<img src=x>" + _numbered(MOST_LINKS, "<a href={}>"), "text/html", URL)
+    assert (len(found.links), len(found.anchors)) == (1, MOST_LINKS - 1)
+
+
+def test_a_document_with_more_links_than_enough_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html_module, "_MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(html_module, "_ENOUGH", 200)
+    found = extract(b"<a href=same>" * 1000 + b"<a href=other>", "text/html", URL)
+    assert found.anchors == ["same"]
+
+
+def test_a_long_base_bounds_the_number_of_links_that_are_seen_from_it() -> None:
+    base = "http://a.example/" + "x" * 7000 + "/"
+    found = extract(f"<base href={base}>".encode() + _numbered(5_000, "<a href={}>"), "text/html", URL)
+    assert found.base == base
+    assert 2_000 < len(found.anchors) < 2_500
 
 
 def test_a_line_without_a_tag_is_passed_over() -> None:
