@@ -339,6 +339,16 @@ def test_decisions_have_all_parts() -> None:
         assert headings == ["Context", "Options", "Decision", "Consequences", "What would change our mind"], page.name
 
 
+def test_what_documents_name_as_a_test_is_one() -> None:
+    named = {name for page in PAGES for name in re.findall(r"`(test_[a-z0-9_]+)`", page.read_text())}
+    assert len(named) > 50
+    tests = {
+        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    modules = {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    assert named - tests - modules == set()
+
+
 def test_architecture_names_every_module() -> None:
     text = (DOCS / "architecture.md").read_text()
     rows = {match[1]: match[2] for match in re.finditer(r"^\| \[([\w/]+)/\].*\|(.*)\|$", text, re.MULTILINE)}

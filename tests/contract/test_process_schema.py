@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -77,9 +78,9 @@ def test_every_column_says_what_it_holds(table):
 
 
 def test_values_have_the_fields_of_the_rows():
-    assert tuple(column.name for column in processes.columns) == COLUMNS
+    assert {column.name for column in processes.columns} == set(COLUMNS)
     assert {field for field in Process.__struct_fields__ if field not in {"stdout", "stderr"}} <= set(COLUMNS)
-    assert {*Machine.__struct_fields__, "pruned_at"} == {column.name for column in machines.columns}
+    assert set(Machine.__struct_fields__) == {column.name for column in machines.columns}
 
 
 def test_what_the_seed_asks_to_be_indexed_is():
@@ -91,6 +92,22 @@ def test_a_store_that_migrations_made_is_opened_as_it_is(migrated, tmp_path):
     (tmp_path / "migrated.sqlite").rename(tmp_path / PROCESSES_FILE)
     store = open_processes(tmp_path)
     assert store.newest(1) == []
+    store.close()
+
+
+def test_rows_of_the_first_version_belong_to_the_owner_of_the_file(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path / PROCESSES_FILE}")
+    migrate_processes(engine, "0001")
+    with engine.begin() as connection:
+        values = "'a', 'a', 0, 1, 'cli', '', 'running', 'm', 'b', 1, '[]', '', '[]', '', 1, 1"
+        names = (
+            "id, root_id, depth, attempt, process_type, label, status, machine_id, boot_id, pid_namespace, cmd, pwd,"
+            " env, directory, queued_at, beat_at"
+        )
+        connection.execute(text(f"INSERT INTO processes ({names}) VALUES ({values})"))
+    engine.dispose()
+    store = open_processes(tmp_path)
+    assert [(row.id, row.uid) for row in store.newest(1)] == [("a", os.geteuid())]
     store.close()
 
 

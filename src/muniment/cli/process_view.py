@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -25,6 +25,7 @@ _MOST_BROTHERS = 100
 _DEEPEST = 40
 _LONGEST = 80
 """Characters of a command in a line."""
+_WIDEST = 1_000
 _COLOURS = {"running": "green", "queued": "cyan", "silent": "yellow", "exited": "dim"}
 
 
@@ -32,6 +33,8 @@ _COLOURS = {"running": "green", "queued": "cyan", "silent": "yellow", "exited": 
 def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[Shown]], None]]:
     """Yields what shows processes: once, or in place of what it showed before."""
     console = Console(highlight=False, soft_wrap=not watch)
+    if not console.is_terminal:
+        console.width = _WIDEST  # nothing is cut for who reads on
     draw = _tree if tree else _table
     if not (watch and console.is_terminal):
         yield lambda rows: console.print(draw(rows))
@@ -107,12 +110,20 @@ def _use(shown: Shown) -> str:
 
 
 def _command(row: Process) -> str:
-    text = shlex.join(row.cmd)
+    text = _printable(shlex.join(row.cmd))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
+def _printable(text: str) -> str:
+    """Text in one line that changes nothing of a terminal."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def _table(rows: Sequence[Shown]) -> RenderableType:
-    table = Table("id", "type", "status", "pid", "age", "cpu s", "rss", "command", box=None, header_style="bold")
+    if not rows:
+        return Text("no such processes are known here; --state and --database name other stores")
+    names = ("id", "type", "status", "pid", "age", "cpu s", "rss")
+    table = Table(*(Column(name, no_wrap=True) for name in names), "command", box=None, header_style="bold")
     for shown in rows:
         row = shown.process
         table.add_row(
@@ -123,7 +134,8 @@ def _table(rows: Sequence[Shown]) -> RenderableType:
             duration_text(shown.age_s),
             "-" if shown.cpu_s is None else f"{shown.cpu_s:.1f}",
             "-" if shown.rss is None else size_text(shown.rss),
-            Text(_command(row)),
+            # a line for each: what does not fit is cut
+            Text(_command(row), no_wrap=True, overflow="ellipsis"),
         )
     return table
 
@@ -135,16 +147,16 @@ def show_detail(shown: Shown, ancestors: Sequence[Process]) -> None:
         ("id", row.id),
         ("type", f"{row.process_type} {row.label}".strip()),
         ("status", _state(shown)),
-        ("command", shlex.join(row.cmd)),
+        ("command", _printable(shlex.join(row.cmd))),
         ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "nobody of ours"),
         ("pid", f"{row.pid or '-'}, start ticks {row.start_ticks}, namespace {row.pid_namespace}"),
-        ("machine", f"{row.machine_id[:8]}, boot {row.boot_id[:8]}"),
+        ("machine", f"{row.machine_id[:8]}, boot {row.boot_id[:8]}, user {'-' if row.uid is None else row.uid}"),
         ("directory", row.pwd),
         ("files", row.directory or "none"),
         ("attempt", str(row.attempt)),
         *((word, iso_ms(at)) for word, at in _moments(row) if at is not None),
         ("use", _use(shown)),
-        *(("environment", f"{name}={value}") for name, value in row.env),
+        *(("environment", _printable(f"{name}={value}")) for name, value in row.env),
     ]
     console = Console(highlight=False, soft_wrap=True)
     for word, value in lines:

@@ -1,13 +1,14 @@
-"""`muniment sweep`: what the keeper of a command becomes when its launcher was killed; not for hands."""
+"""`muniment sweep`: the last will of a process that launched others and was killed; not for hands."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from muniment.app.processes import processes_home
-from muniment.control.processes import open_store
+from muniment.control.processes import made_true_below, open_store
 
 __all__ = ["sweep"]
 
@@ -15,7 +16,8 @@ __all__ = ["sweep"]
 @click.command(hidden=True)
 @click.option("--state", type=click.Path(path_type=Path))
 @click.option("--database", default="")
-def sweep(state: Path | None, database: str) -> int:
-    """Make the rows of processes true, and end what dead ones left behind."""
-    open_store(processes_home(state), database).close()
-    return 0
+@click.option("--below", default="")
+def sweep(state: Path | None, database: str, below: str) -> int:
+    """Make the rows of processes true, and end what dead ones left behind; go on until nothing runs `below` one."""
+    with closing(open_store(processes_home(state), database)) as store:
+        return 0 if made_true_below(store, below) else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -11,20 +12,36 @@ from typing import IO
 
 from msgspec import Struct
 
-from muniment.clock import now_ms
-from muniment.errors import UsageError
+from muniment.clock import monotonic, now_ms
+from muniment.errors import TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
-from muniment.procs.identity import here, look
+from muniment.procs.identity import here, is_own, look, within_reach
 from muniment.procs.own_files import STREAMS, OwnFiles
 from muniment.procs.stop import is_alive
 from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order
 from muniment.tracker.process_line import processes_of
 from muniment.tracker.process_store import ProcessStore
 
-__all__ = ["Shown", "detail", "ended", "find", "follow", "make_true", "newest", "open_store", "pruned", "tail", "trees"]
+__all__ = [
+    "Shown",
+    "detail",
+    "ended",
+    "find",
+    "follow",
+    "made_true_below",
+    "make_true",
+    "newest",
+    "open_store",
+    "pruned",
+    "tail",
+    "trees",
+]
+
+_log = logging.getLogger(__name__)
 
 _FOLLOW_S = 0.2
+_PATIENCE_S = 30.0
 
 
 class Shown(Struct, frozen=True):
@@ -32,7 +49,7 @@ class Shown(Struct, frozen=True):
 
     process: Process
     state: str
-    """`queued`, `running`, `exited`, or `silent`: of another machine or container, and not heard of for a while."""
+    """`queued`, `running`, `exited`, or `silent`: of another machine, container or user, and not heard of."""
     level: int
     """Of the rows shown: 0 for one whose parent is not among them."""
     age_s: float
@@ -42,18 +59,34 @@ class Shown(Struct, frozen=True):
 
 
 def open_store(home: Path, database: str = "", *, must_be_there: bool = False) -> ProcessStore:
-    """The store in a directory or a database, its rows made true first.
+    """The store in a directory or a database, its rows made true first, as far as they can be written.
 
     Raises UsageError, TrackerError, ProcessError.
     """
     store = processes_of(home, database, must_be_there=must_be_there)
-    make_true(store)
+    try:
+        make_true(store)
+    except TrackerError as error:
+        store.living("")  # fails as well when it cannot be read either
+        # on a full disk, too, an operator wants to see what runs
+        _log.warning("rows may be out of date, for they cannot be written: %s", error)
     return store
 
 
 def make_true(store: ProcessStore) -> None:
     """Make the rows true again, for who looks for longer."""
     sweep.cleanup_stale_running(store)
+
+
+def made_true_below(store: ProcessStore, process_id: str) -> bool:
+    """Sweep until no row below a process that was killed runs: its keepers need a moment. Whether it came to that."""
+    over_at = monotonic() + _PATIENCE_S
+    while any(row.status != "exited" and within_reach(row) for row in store.below(process_id)):
+        if monotonic() > over_at:
+            return False
+        time.sleep(_FOLLOW_S)
+        make_true(store)
+    return True
 
 
 def find(store: ProcessStore, text: str) -> Process:
@@ -96,7 +129,7 @@ def detail(store: ProcessStore, text: str) -> tuple[Shown, list[Process]]:
 def _shown(row: Process, level: int, now: int) -> Shown:
     ours = row.status == "running" and row.pid is not None and is_alive(row)
     seen = look(row.pid) if ours and row.pid is not None else None
-    silent = row.status != "exited" and row.place != here() and now - row.beat_at > LEASE_MS
+    silent = row.status != "exited" and not within_reach(row) and now - row.beat_at > LEASE_MS
     begun = row.started_at or row.queued_at
     cpu_ms = seen.cpu_ms if seen else row.cpu_ms
     return Shown(
@@ -139,6 +172,8 @@ def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
 def _files_of(row: Process) -> OwnFiles:
     if row.machine_id != here().machine_id:
         raise UsageError(f"the output of process {row.id[:8]} lies on another machine")
+    if not is_own(row):
+        raise UsageError(f"the output of process {row.id[:8]} is for its user alone: number {row.uid}, or root")
     if not row.directory:
         raise UsageError(f"process {row.id[:8]} writes to no file: it was begun by hand")
     return OwnFiles(Path(row.directory))

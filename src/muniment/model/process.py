@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Ending", "Machine", "Output", "Place", "Process", "ProcessType", "Seen", "Status"]
+__all__ = ["Ending", "Machine", "Output", "Place", "Process", "ProcessType", "Seen", "Status", "Whose"]
 
 ProcessType = Literal["cli", "supervisord", "orchestrator", "worker", "hook", "binary"]
 Status = Literal["queued", "running", "exited"]
@@ -32,6 +32,14 @@ class Place(Struct, frozen=True):
     machine_id: str
     boot_id: str
     pid_namespace: int
+
+
+class Whose(Struct, frozen=True):
+    """The processes of a user of a machine, and perhaps all those of other machines."""
+
+    machine_id: str
+    uid: int
+    elsewhere_too: bool = False
 
 
 class Seen(Struct, frozen=True):
@@ -90,6 +98,8 @@ class Process(Struct, frozen=True, kw_only=True):
     machine_id: str
     boot_id: str
     pid_namespace: int
+    uid: int | None = None
+    """The user it runs as; None in rows of an older Muniment."""
     pid: int | None = None
     start_ticks: int | None = None
     """Of the kernel; None where it does not tell."""

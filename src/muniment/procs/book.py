@@ -19,6 +19,7 @@ from muniment.clock import now_ms
 from muniment.errors import MunimentError, ProcessError
 from muniment.model.process import Ending, Output, Process, ProcessType
 from muniment.procs.identity import here, look, started_at, this_machine
+from muniment.procs.last_will import LastWill
 from muniment.procs.own_files import STREAMS, OwnFiles, summary
 from muniment.procs.store import Store
 from muniment.rules.process_tree import same_process
@@ -124,6 +125,9 @@ class Book:
         self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
+        self._last_will: LastWill | None = None
+        self.prune_at = 0.0
+        """By `clock.monotonic`: when what is old goes by itself."""
 
     # -- this process
 
@@ -176,17 +180,23 @@ class Book:
         """Note how this process ends, as the last thing it does."""
         if self._current is None or self._current.pid != os.getpid():
             return
-        used = os.times()
-        ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
-        self.ended(self._current.id, ending, Output(), Output())
+        if not self._current.directory:  # else its launcher notes it, with what was written
+            used = os.times()
+            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
+            self.ended(self._current.id, ending, Output(), Output())
+        if self._last_will is not None:
+            self._last_will.revoke()
+            self._last_will = None
 
     # -- others
 
-    def where(self) -> tuple[str, ...]:
-        """Options of a command line that name the store; empty without one."""
-        if self.store is None:
-            return ()
-        return ("--database", self._database) if self._database else ("--state", str(self._home.absolute()))
+    def _make_will(self, mine: Process) -> None:
+        """If this process is killed, a sweep is to make its rows true at once, for nobody else may be left to."""
+        where = ("--database", self._database) if self._database else ("--state", str(self._home.absolute()))
+        command = (sys.executable, "-P", "-m", "muniment", "sweep", "--below", mine.id, *where)
+        # it belongs to none of those that it looks for
+        environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
+        self._last_will = LastWill(command, environ)
 
     def enter(self, plan: Plan) -> Entry:
         """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant."""
@@ -212,6 +222,9 @@ class Book:
     def started(self, process_id: str, pid: int, start_ticks: int | None) -> None:
         """Note that a process runs."""
         self._guarded(lambda store: store.started(process_id, pid, start_ticks, now_ms()))
+        mine = self.current()
+        if mine is not None and self._last_will is None:
+            self._make_will(mine)  # beside the first that is launched: it costs no time
 
     def ended(self, process_id: str, ending: Ending, stdout: Output, stderr: Output) -> None:
         """Note that a process has ended."""
@@ -277,6 +290,7 @@ def _row(plan: Plan, parent: Process | None, environment: Mapping[str, str]) -> 
         machine_id=place.machine_id,
         boot_id=place.boot_id,
         pid_namespace=place.pid_namespace,
+        uid=os.geteuid(),
         cmd=told_command(plan.command),
         pwd=plan.pwd or _cwd(),
         env=told_environment(environment),

@@ -16,9 +16,20 @@ from functools import cache
 from pathlib import Path
 
 from muniment.clock import now_ms
-from muniment.model.process import Machine, Place, Seen
+from muniment.model.process import Machine, Place, Process, Seen
 
-__all__ = ["booted_at", "everyone", "here", "look", "mark_of", "send", "started_at", "this_machine"]
+__all__ = [
+    "booted_at",
+    "everyone",
+    "here",
+    "is_own",
+    "look",
+    "mark_of",
+    "send",
+    "started_at",
+    "this_machine",
+    "within_reach",
+]
 
 _PROC = Path("/proc")
 _TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
@@ -57,6 +68,16 @@ def this_machine() -> Machine:
         boot_id=here().boot_id,
         seen_at=now_ms(),
     )
+
+
+def is_own(row: Process) -> bool:
+    """Whether a row is of this user, or this is root: processes of others may be hidden, and their files are closed."""
+    return os.geteuid() in (0, row.uid)
+
+
+def within_reach(row: Process) -> bool:
+    """Whether the process of a row, if there is one, can be seen and signalled from here."""
+    return row.place == here() and is_own(row)
 
 
 def booted_at() -> int:

@@ -2,11 +2,10 @@
 
 A program of its own (`python -I -S keeper.py …`), which loads nothing of the package. It adopts what the command's
 descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
-that happens, the lifeline is cut and it ends them all.
+that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
+and ends what is left if the second is killed.
 
-Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S LAST_WILL COMMAND...      (a timeout of 0: none)
-
-The last will is a JSON list: the command that this process becomes in the end when its launcher was killed.
+Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import signal
 import sys
 import time
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_AGAIN_S = 0.05
@@ -63,8 +63,8 @@ class _Keeper:
         return self._conclude(_CANNOT_RUN if self._status is None else os.waitstatus_to_exitcode(self._status))
 
     def _tell(self) -> None:
-        numbers = (self._command, _ticks(self._command), os.getpid(), _ticks(os.getpid()))
-        line = " ".join(map(str, numbers)) + "\n"
+        numbers = (self._command, os.getpid(), os.getppid())
+        line = " ".join(f"{pid} {_ticks(pid)}" for pid in numbers) + "\n"
         self._write("process.pid", line)
         os.write(self._lifeline, line.encode())
 
@@ -107,20 +107,16 @@ class _Keeper:
             time.sleep(_LOOK_AGAIN_S)
 
     def _is_orphan(self) -> bool:
-        return str(os.getppid()) != self._launcher
+        first = _fields(os.getppid())
+        return not first or first[1] != self._launcher
 
-    def carry_out(self, last_will: list[str]) -> None:
-        """Become this command if the launcher was killed; return if not."""
-        if not last_will or not self._is_orphan():
-            return
-        for name in ("MUNIMENT_PROCESS", "MUNIMENT_PARENT"):
-            os.environ.pop(name, None)  # it belongs to none of those that it looks for
-        try:
-            os.execv(last_will[0], last_will)  # noqa: S606
-        except OSError as error:
-            print(f"{last_will[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
+    def take_over(self) -> int:
+        """End at once what a keeper left that was killed, and write down how its command ended."""
+        self._command = int((self._read("process.pid").split() or ["0"])[0])
+        self._end_all()
+        return self._conclude(None if self._status is None else os.waitstatus_to_exitcode(self._status))
 
-    def _conclude(self, code: int) -> int:
+    def _conclude(self, code: int | None) -> int:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         ending = {
             "exit_code": code,
@@ -129,7 +125,14 @@ class _Keeper:
             "max_rss": used.ru_maxrss * 1024,
         }
         self._write("exit.json", json.dumps(ending))
-        return code if code >= 0 else 128 - code
+        return _CANNOT_RUN if code is None else code if code >= 0 else 128 - code
+
+    def _read(self, name: str) -> str:
+        try:
+            with open(os.path.join(self._directory, name)) as file:  # noqa: PTH118, PTH123
+                return file.read()
+        except OSError:
+            return ""
 
     def _write(self, name: str, text: str) -> None:
         path = os.path.join(self._directory, name)  # noqa: PTH118  (pathlib would be most of what this loads)
@@ -185,13 +188,32 @@ def _signal(pid: int, ticks: int, number: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
-    directory, lifeline, grace_s, timeout_s, last_will, *command = arguments
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    directory, lifeline, grace_s, timeout_s, *command = arguments
+    _adopt()
     os.set_inheritable(int(lifeline), False)
-    keeper = _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s))
-    code = keeper.keep(command)
-    keeper.carry_out(json.loads(last_will))
-    return code
+    second = os.fork()
+    if second:
+        os.close(int(lifeline))
+        return _stand_by(directory, second)
+    _adopt()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # without the one that stands by, its launcher cannot wait for it
+    return _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s)).keep(command)
+
+
+def _adopt() -> None:
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _stand_by(directory: str, second: int) -> int:
+    """Wait for the keeper, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
+    for number in _ENDING:
+        signal.signal(number, lambda number, _: os.kill(second, number))
+    status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
+    return status if status >= 0 else _Keeper(directory, -1, 0.0, 0.0).take_over()
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ class Kept(Struct, frozen=True):
 
     pid: int
     start_ticks: int
-    keeper_pid: int
-    keeper_ticks: int
+    keepers: tuple[tuple[int, int], ...]
+    """Number and start ticks of the one that keeps it, and of the one that stands by."""
 
 
 class OwnFiles:
@@ -60,10 +60,11 @@ class OwnFiles:
 
     def kept(self) -> Kept | None:
         """What a keeper wrote when its command ran; None without one."""
-        numbers = self._read("process.pid").split()
-        if len(numbers) != 4 or not all(map(bytes.isdigit, numbers)):
+        words = self._read("process.pid").split()
+        if len(words) != 6 or not all(map(bytes.isdigit, words)):
             return None
-        return Kept(*map(int, numbers))
+        pid, ticks, *keepers = map(int, words)
+        return Kept(pid, ticks, tuple(zip(keepers[::2], keepers[1::2], strict=True)))
 
     def ending(self) -> Ending | None:
         """What a keeper wrote when its command had ended."""

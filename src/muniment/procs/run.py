@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import socket
@@ -120,7 +119,7 @@ def launch(
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
     ours, theirs = socket.socketpair()
     with theirs:
-        kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0), _last_will(book)]
+        kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
         # nothing of site-packages: it is there in a few milliseconds
         spawned = spawn([sys.executable, "-I", "-S", keeper.__file__, *kept, *command], plan, entry, [theirs.fileno()])
     ours.recv(256)  # what it is, or nothing when it could not be run
@@ -130,9 +129,3 @@ def launch(
     if not background:
         run.wait()
     return run
-
-
-def _last_will(book: Book) -> str:
-    """What a keeper becomes whose launcher was killed: it makes the rows true, for nobody else is left to."""
-    where = book.where()
-    return json.dumps([sys.executable, "-P", "-m", "muniment", "sweep", *where] if where else [])

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from muniment.clock import monotonic, now_ms
-from muniment.errors import ProcessError
+from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import Ending, Output, Process, Seen
 from muniment.procs.book import MARK
-from muniment.procs.identity import everyone, here, look, mark_of, send, started_at
+from muniment.procs.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.own_files import OwnFiles
 from muniment.procs.store import Store
 from muniment.rules.process_tree import same_process
@@ -30,7 +30,7 @@ _GRACEFUL = frozenset({"cli", "supervisord", "orchestrator"})
 
 def is_alive(row: Process) -> bool:
     """Whether the process of a row that belongs here runs now."""
-    seen = look(row.pid) if row.pid is not None and row.place == here() else None
+    seen = look(row.pid) if row.pid is not None and within_reach(row) else None
     return seen is not None and same_process(row, seen, seen_started_at=started_at(seen), now=now_ms())
 
 
@@ -39,7 +39,7 @@ def members(rows: Iterable[Process]) -> dict[int, Seen]:
 
     Whoever leaves its parent and its session behind still has the mark of the process that it descends from.
     """
-    rows = [row for row in rows if row.place == here()]
+    rows = [row for row in rows if within_reach(row)]
     ids = {row.id for row in rows}
     living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid != os.getpid()}
     found = {row.pid for row in rows if row.pid in living and is_alive(row)}
@@ -56,16 +56,32 @@ def members(rows: Iterable[Process]) -> dict[int, Seen]:
 def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[Process]:
     """End a process and all its descendants; their rows as they are then. No grace: at once, by force.
 
-    Raises ProcessError when the process is of another machine or namespace, or when something will not end.
+    Raises ProcessError when the process or some below it are of another machine, namespace or user, or when something
+    will not end.
     """
     if row.place != here():
         raise ProcessError(f"process {row.id[:8]} is of another machine or container; stop it there")
-    rows = [one for one in store.below(row.id) if one.status != "exited" and one.place == here()]
+    if not is_own(row):
+        raise ProcessError(f"process {row.id[:8]} is of {_user(row)}; stop it as that user, or as root")
+    unended = [one for one in store.below(row.id) if one.status != "exited"]
+    rows = [one for one in unended if within_reach(one)]
     if grace_s > 0:
         _ask(row, rows)
         _wait(rows, grace_s)
     killed = _force(rows)
-    return [_record(store, one, killed=killed) for one in rows]
+    try:
+        ended = [_record(store, one, killed=killed) for one in rows]
+    except TrackerError as error:
+        raise ProcessError(f"it has ended, and this cannot be noted: {error}") from None
+    if left := [one.id[:8] for one in unended if not within_reach(one)]:
+        raise ProcessError(
+            f"below it, of another machine, container or user, and left alone: {', '.join(sorted(left))}"
+        )
+    return ended
+
+
+def _user(row: Process) -> str:
+    return "a user who is not known" if row.uid is None else f"the user with the number {row.uid}"
 
 
 def _ask(row: Process, rows: Collection[Process]) -> None:

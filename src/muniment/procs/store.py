@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from muniment.model.process import Ending, Machine, Output, Place, Process
+from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
 
 __all__ = ["Store"]
 
@@ -47,9 +47,15 @@ class Store(Protocol):
         """All ancestors of a process, in no order."""
 
     def prune(
-        self, before: int, *, keep_failed: bool = False, dry_run: bool = False, machine_id: str = ""
+        self,
+        before: int,
+        whose: Whose | None = None,
+        *,
+        silent_before: int,
+        keep_failed: bool = False,
+        dry_run: bool = False,
     ) -> list[Process]:
-        """Remove trees that ended before a moment, of all machines or of one, each whole; what was removed."""
+        """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-    def may_prune(self, machine_id: str, now: int, every_ms: int) -> bool:
-        """Whether an automatic pruning is due; it counts as done then."""
+        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
+        """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Iterable
@@ -10,15 +11,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.clock import now_ms
+from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
-from muniment.model.process import Ending, Process, Seen
+from muniment.model.process import Ending, Process, Seen, Whose
 from muniment.procs.book import Book
-from muniment.procs.identity import booted_at, here, look, started_at
+from muniment.procs.identity import booted_at, here, is_own, look, started_at, within_reach
 from muniment.procs.own_files import Kept, OwnFiles
 from muniment.procs.stop import conclude, is_alive, kill_strays
 from muniment.procs.store import Store
-from muniment.rules.process_tree import judge
+from muniment.rules.process_tree import LEASE_MS, judge
 
 __all__ = ["KEEP_MS", "SWEEP_S", "Swept", "cleanup_stale_running", "prune", "tend"]
 
@@ -26,7 +27,7 @@ SWEEP_S = 5.0
 """How often whoever launches processes sweeps."""
 KEEP_MS = 30 * 24 * 3600 * 1000
 """How long trees that have ended are kept by themselves."""
-_DAY_MS = 24 * 3600 * 1000
+_DAY_S = 24 * 3600
 _LAUNCH_MS = 60_000
 """How long a launch may take while its launcher lives."""
 
@@ -43,9 +44,9 @@ class Swept(Struct, frozen=True):
 def cleanup_stale_running(store: Store) -> Swept:
     """Retire the rows of this machine whose processes are dead, and kill what these left behind; beat for the living.
 
-    Rows of other machines and namespaces are not touched: nobody here can judge them.
+    Rows of other machines, namespaces and users are not touched: nobody here can judge them.
     """
-    rows = store.unended(here().machine_id)
+    rows = [row for row in store.unended(here().machine_id) if is_own(row)]
     dead = [row for row in rows if not _is_living(store, row)]
     gone = {row.id for row in dead}
     store.beat([row.id for row in rows if row.id not in gone and row.place == here()], now_ms())
@@ -62,7 +63,7 @@ def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
     below = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
     kept = [row for row in below.values() if _is_keeping(store, row, _kept(row))]
     left = {one.id for row in kept for one in store.below(row.id)}
-    return [one for one in below.values() if one.id not in left and one.status != "exited" and one.place == here()]
+    return [one for one in below.values() if one.id not in left and one.status != "exited" and within_reach(one)]
 
 
 def _is_living(store: Store, row: Process) -> bool:
@@ -84,9 +85,10 @@ def _kept(row: Process) -> Kept | None:
 
 
 def _is_keeping(store: Store, row: Process, kept: Kept | None) -> bool:
-    seen = look(kept.keeper_pid) if kept else None
+    seen = [(look(pid), ticks) for pid, ticks in (kept.keepers if kept else ())]
+    living = [one for one, ticks in seen if one is not None and one.start_ticks == ticks and not one.ended]
     # one that is stopped keeps nothing
-    if kept is None or seen is None or seen.state in "ZXTt" or seen.start_ticks != kept.keeper_ticks:
+    if not living or any(one.state in "Tt" for one in living):
         return False
     # one that has written how its command ended is done; a launcher that lives is told by it
     return OwnFiles(Path(row.directory)).ending() is None or _has_launcher(store, row)
@@ -115,21 +117,30 @@ def _is_unreaped(store: Store, row: Process, seen: Seen | None) -> bool:
 
 
 def tend(book: Book) -> None:
-    """A sweep for a process that launches others, every `SWEEP_S`; once a day, what is old goes."""
+    """A sweep for a process that launches others, every `SWEEP_S`; at first and once a day, what is old goes."""
     store = book.store
     if store is None:
         return
     try:
         cleanup_stale_running(store)
-        if store.may_prune(here().machine_id, now_ms(), _DAY_MS):
-            _remove_files(store.prune(now_ms() - KEEP_MS, machine_id=here().machine_id))
+        if book.prune_at <= monotonic():
+            book.prune_at = monotonic() + _DAY_S
+            before = now_ms() - KEEP_MS
+            _remove_files(store.prune(before, Whose(here().machine_id, os.geteuid()), silent_before=before))
     except (MunimentError, OSError) as error:
         book.lose(error)
 
 
 def prune(store: Store, before: int, *, keep_failed: bool = False, dry_run: bool = False) -> list[Process]:
-    """Remove trees that ended before a moment, with their files; what was removed."""
-    gone = store.prune(before, keep_failed=keep_failed, dry_run=dry_run)
+    """Remove trees that ended before a moment, with their files; what was removed.
+
+    Those of other users of this machine are left to these, whose files nobody else can remove, or to root.
+    """
+    uid = os.geteuid()
+    whose = Whose(here().machine_id, uid, elsewhere_too=True) if uid else None
+    # what lives here beat a moment ago, and is not to go for being older than that
+    silent = min(before, now_ms() - LEASE_MS)
+    gone = store.prune(before, whose, silent_before=silent, keep_failed=keep_failed, dry_run=dry_run)
     if not dry_run:
         _remove_files(gone)
     return gone

@@ -90,7 +90,7 @@ def processes_on(engine: Engine) -> ProcessStore:
     return ProcessStore(EngineLine(engine))
 
 
-def migrate_processes(engine: Engine) -> None:
+def migrate_processes(engine: Engine, revision: str = "head") -> None:
     """Run every migration that the tables have not had; raises TrackerError when they are newer than this program."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "process_migrations"))
@@ -99,7 +99,7 @@ def migrate_processes(engine: Engine) -> None:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            command.upgrade(config, revision)
             connection.commit()
     except CommandError:
         raise TrackerError("the store of processes was made by a newer Muniment; use that one") from None

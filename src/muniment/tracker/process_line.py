@@ -19,6 +19,7 @@ from muniment.tracker.process_store import PROCESSES_REVISION, ProcessStore
 __all__ = ["PROCESSES_FILE", "SqliteLine", "open_processes", "processes_of"]
 
 PROCESSES_FILE = "processes.sqlite"
+_MOVE_AWAY = "; move it away, and a new one is made: only what was known of processes is lost"
 _PATIENCE_S = 2.0
 """How long another writer is waited for; each of them takes a millisecond."""
 
@@ -98,6 +99,8 @@ def open_processes(directory: Path) -> ProcessStore:
         if not path.exists():
             path.touch(0o600)
         return ProcessStore(SqliteLine(path))
+    except FileExistsError:
+        raise TrackerError(f"the store of processes {path} cannot be used: {directory} is no directory") from None
     except (OSError, sqlite3.Error) as error:
         raise _fault(path, error) from None
 
@@ -117,6 +120,21 @@ def processes_of(home: Path, database: str = "", *, must_be_there: bool = False)
     return open_processes(home)
 
 
+_ADVICE = {
+    "SQLITE_NOTADB": _MOVE_AWAY,
+    "SQLITE_CORRUPT": _MOVE_AWAY,
+    "SQLITE_ERROR": _MOVE_AWAY,
+    "SQLITE_BUSY": "; another program holds it",
+    "SQLITE_FULL": "; make room there",
+    "SQLITE_CANTOPEN": "; it and its directory must be writable",
+    "SQLITE_READONLY": "; it and its directory must be writable",
+}
+
+
 def _fault(path: Path, error: Exception) -> TrackerError:
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return TrackerError(f"the store of processes {path} cannot be used: {said.partition(chr(10))[0]}")
+    # the names of finer codes begin with that of the coarse one
+    name = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    return TrackerError(
+        f"the store of processes {path} cannot be used: {said.partition(chr(10))[0]}{_ADVICE.get(name, '')}"
+    )

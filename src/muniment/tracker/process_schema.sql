@@ -7,7 +7,6 @@ CREATE TABLE machines (
     cpus INTEGER NOT NULL,
     boot_id TEXT NOT NULL,
     seen_at BIGINT NOT NULL,
-    pruned_at BIGINT DEFAULT '0' NOT NULL,
     CONSTRAINT pk_machines PRIMARY KEY (id)
 );
 
@@ -46,6 +45,7 @@ CREATE TABLE processes (
     stderr_tail TEXT DEFAULT '' NOT NULL,
     stderr_size BIGINT DEFAULT '0' NOT NULL,
     stderr_sha256 TEXT DEFAULT '' NOT NULL,
+    uid BIGINT,
     CONSTRAINT pk_processes PRIMARY KEY (id)
 );
 

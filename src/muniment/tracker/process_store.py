@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from muniment.model.process import Ending, Machine, Output, Place, Process
+from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
 
 __all__ = ["COLUMNS", "PROCESSES_REVISION", "Line", "ProcessStore"]
 
-PROCESSES_REVISION = "0001"
+PROCESSES_REVISION = "0002"
 """The migration that `process_tables.py` and `process_schema.sql` equal; a contract test holds them together."""
 
 _PLAIN = tuple(name for name in Process.__struct_fields__ if name not in {"stdout", "stderr"})
@@ -54,8 +54,10 @@ _ABOVE = (
 )
 _OVER = (
     "NOT EXISTS (SELECT 1 FROM processes o WHERE o.root_id = r.id AND ((o.status = 'exited' AND o.ended_at >= :before)"
-    " OR (o.status <> 'exited' AND o.beat_at >= :before)))"
+    " OR (o.status <> 'exited' AND o.beat_at >= :silent)))"
 )
+_WHOSE = " AND ((r.machine_id = :machine AND (r.uid IS NULL OR r.uid = :uid))"
+_OR_ELSEWHERE = " OR r.machine_id <> :machine"
 _FAILED = "EXISTS (SELECT 1 FROM processes f WHERE f.root_id = r.id AND (f.exit_code IS NULL OR f.exit_code <> 0))"
 
 
@@ -169,31 +171,30 @@ class ProcessStore:
         ]
 
     def prune(
-        self, before: int, *, keep_failed: bool = False, dry_run: bool = False, machine_id: str = ""
+        self,
+        before: int,
+        whose: Whose | None = None,
+        *,
+        silent_before: int,
+        keep_failed: bool = False,
+        dry_run: bool = False,
     ) -> list[Process]:
-        """Remove trees that ended before a moment, of all machines or of one, each whole; what was removed.
+        """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-        A row whose heartbeat is older than that counts as ended: those that live here beat with every sweep.
+        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
         """
-        roots = [
-            str(row[0])
-            for row in self._line.read(
-                f"SELECT r.id FROM processes r WHERE r.root_id = r.id AND r.queued_at < :before AND {_OVER}"
-                + (f" AND NOT {_FAILED}" if keep_failed else "")
-                + (" AND r.machine_id = :machine" if machine_id else "")
-                + " ORDER BY r.id",
-                {"before": before, **({"machine": machine_id} if machine_id else {})},
-            )
-        ]
+        sql = f"SELECT r.id FROM processes r WHERE r.root_id = r.id AND r.queued_at < :before AND {_OVER}"
+        values: dict[str, Any] = {"before": before, "silent": silent_before}
+        if keep_failed:
+            sql += f" AND NOT {_FAILED}"
+        if whose is not None:
+            sql += _WHOSE + (_OR_ELSEWHERE if whose.elsewhere_too else "") + ")"
+            values |= {"machine": whose.machine_id, "uid": whose.uid}
+        roots = [str(row[0]) for row in self._line.read(f"{sql} ORDER BY r.id", values)]
         gone = [row for root in roots for row in self._select("WHERE p.root_id = :root", root=root)]
         if not dry_run and roots:
             self._line.write("DELETE FROM processes WHERE root_id = :root", [{"root": root} for root in roots])
         return gone
-
-    def may_prune(self, machine_id: str, now: int, every_ms: int) -> bool:
-        """Whether an automatic pruning is due; it counts as done then."""
-        sql = "UPDATE machines SET pruned_at = :now WHERE id = :id AND pruned_at < :due"
-        return self._line.write(sql, [{"id": machine_id, "now": now, "due": now - every_ms}]) > 0
 
     def close(self) -> None:
         """Give the connection back."""

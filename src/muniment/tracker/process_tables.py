@@ -32,9 +32,6 @@ machines = Table(
     Column("cpus", Integer, nullable=False, comment="cores"),
     Column("boot_id", Text, nullable=False, comment="of its last start"),
     Column("seen_at", BigInteger, nullable=False, comment="Unix ms of the last process begun there"),
-    Column(
-        "pruned_at", BigInteger, nullable=False, server_default="0", comment="Unix ms of the last automatic pruning"
-    ),
 )
 
 processes = Table(
@@ -79,6 +76,7 @@ processes = Table(
         for stream in ("stdout", "stderr")
         for name, kind, words in _OUTPUT
     ),
+    Column("uid", BigInteger, comment="the user of its machine that it runs as, who alone judges it; NULL not known"),
     Index(None, "parent_id", "status"),
     Index(None, "root_id", "status"),
     Index(None, "status", "machine_id"),

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from process_harness import everyone_of, opened
 
 from muniment.procs.book import Book
 from muniment.procs.identity import send
 from muniment.tracker.process_line import open_processes
+from process_harness import everyone_of, opened
 
 
 @pytest.fixture
@@ -19,6 +19,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
     home = tmp_path / "home"
     made = Book(open_processes(home), home, "cli", "test")
     yield made
+    made.leave(0)
     with opened(home) as store:
         for seen in everyone_of(store):
             send(seen.pid, seen.start_ticks, 9)  # type: ignore[arg-type]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from process_harness import DOUBLE_FORK, everyone_of, soon
 
 from muniment.errors import ProcessError
 from muniment.procs.book import MARK
 from muniment.procs.run import launch
+from process_harness import DOUBLE_FORK, everyone_of, soon, with_argument
 
 IS_QUEUED = """
 import os, sqlite3, sys
@@ -53,6 +53,9 @@ def test_a_child_that_exits_3_is_recorded_as_3(book):
 def test_a_command_that_a_signal_ended_has_its_number(book):
     run = launch(book, ["sleep", "600"], background=True)
     assert run.is_alive()
+    assert run.poll() is None
+    with pytest.raises(TimeoutError, match=r"did not end within 0.01 s"):
+        run.wait(0.01)
     assert run.kill(signal.SIGUSR1)
     assert run.wait(20).exit_code == run.process.exit_code == -signal.SIGUSR1
     assert not run.kill()
@@ -124,14 +127,7 @@ def test_what_a_command_leaves_behind_is_ended_with_it(book, how):
     mine = uuid.uuid4().hex
     run = launch(book, [sys.executable, "-c", DOUBLE_FORK, how, mine])
     assert (run.process.exit_code, run.process.stdout.head) == (0, "forked\n")
-    assert [pid for pid in psutil.pids() if mine in _arguments(pid)] == []
-
-
-def _arguments(pid: int) -> list[str]:
-    try:
-        return psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return []
+    assert with_argument(mine) == []
 
 
 def test_what_will_not_end_is_killed(book):

@@ -8,12 +8,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import psutil
 import pytest
 from msgspec import structs
-from process_harness import DOUBLE_FORK, a_launcher, everyone_of, opened, soon
 
 from muniment.clock import now_ms
 from muniment.errors import ProcessError
@@ -23,6 +23,7 @@ from muniment.procs.identity import here
 from muniment.procs.run import launch
 from muniment.procs.stop import is_alive, members, stop_tree
 from muniment.procs.sweep import KEEP_MS, Swept, cleanup_stale_running, prune, tend
+from process_harness import DOUBLE_FORK, a_launcher, everyone_of, opened, soon, with_argument
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -52,7 +53,8 @@ def test_a_clock_that_is_set_retires_nothing(book, tmp_path, hours):
     moved = f"import time; r = time.time_ns; time.time_ns = lambda: r() + {hours} * 3_600_000_000_000\n"
     (tmp_path / "clock").mkdir()
     (tmp_path / "clock" / "sitecustomize.py").write_text(moved)
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "clock"), "MUNIMENT_PROCESSES": str(tmp_path / "home")}
+    first = os.pathsep.join([str(tmp_path / "clock"), os.environ.get("PYTHONPATH", "")])
+    environ = {**os.environ, "PYTHONPATH": first, "MUNIMENT_PROCESSES": str(tmp_path / "home")}
     command = [sys.executable, "-m", "muniment", "process", "list", "--json"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True)
     assert {row["id"]: row["state"] for row in json.loads(done.stdout)} == {
@@ -142,6 +144,9 @@ def test_two_namespaces_never_judge_each_others_rows(book, tmp_path):
         assert get_by_pid(book.store, theirs.pid) is None
         with pytest.raises(ProcessError, match="of another machine or container"):
             stop_tree(book.store, theirs)
+        same_number = structs.replace(ours.process, pid_namespace=theirs.pid_namespace)
+        assert not is_alive(same_number)
+        assert members([same_number]) == {}
         said, _ = inside.communicate("", timeout=30)
     assert said == "running\n"
     ours.terminate()
@@ -158,48 +163,84 @@ def test_rows_of_another_machine_are_left_alone(book, tmp_path):
     assert book.store.get("f" * 32) == elsewhere
 
 
-@pytest.mark.parametrize("killed", ["launcher", "keeper", "command", "launcher and keeper", "all three"])
-def test_after_a_kill_at_any_level_nothing_is_left_and_every_row_is_true(tmp_path, killed):
-    home = tmp_path / "home"
-    command = ("sh", "-c", f'{sys.executable} -c "$1" hide; {sys.executable} -c "$1"; sleep 600', "sh", DOUBLE_FORK)
-    with a_launcher(home, *command) as (launcher, row), opened(home) as store:
+@pytest.mark.parametrize(
+    ("killed", "codes"),
+    [
+        ("launcher", {-15}),
+        ("keeper", {-9}),
+        ("stand-by", {-15}),
+        ("command", {-9}),
+        ("launcher, keeper", {-9}),
+        ("launcher, stand-by", {-15}),
+        # with nobody to wait for it, the shell may go by itself when its child is killed: then nobody knows how
+        ("launcher, keeper, stand-by", {-9, None}),
+    ],
+)
+def test_after_a_kill_at_any_level_nothing_is_left_and_every_row_is_true(tmp_path, killed, codes):
+    mine = uuid.uuid4().hex
+    # what left its parent, its session and its environment is found by a keeper alone
+    hidden = ["hide", mine] if killed != "launcher, keeper, stand-by" else [mine]
+    script = f'{sys.executable} -c "$@"; {sys.executable} -c "$1" {mine}; sleep 600'
+    with a_launcher(tmp_path / "home", "sh", "-c", script, "sh", DOUBLE_FORK, *hidden) as (launcher, row):
         soon(lambda: (Path(row.directory) / "stdout.log").read_text().count("forked") == 2, "all are there")
-        assert len(everyone_of(store)) >= 3
-        keeper = psutil.Process(row.pid).parent().pid
-        by_name = {"launcher": [launcher.pid], "keeper": [keeper], "command": [row.pid]}
-        all_three = [launcher.pid, keeper, row.pid]
-        for pid in by_name.get(killed, all_three if killed == "all three" else all_three[:2]):
-            os.kill(pid, signal.SIGKILL)
-        if "launcher" in killed or killed == "all three":
+        keeper = psutil.Process(row.pid).parent()
+        pids = {"launcher": launcher.pid, "keeper": keeper.pid, "stand-by": keeper.ppid(), "command": row.pid}
+        for name in killed.split(", "):
+            os.kill(pids[name], signal.SIGKILL)
+        if "launcher" in killed:
             launcher.wait(10)
-
-        def swept() -> bool:
-            cleanup_stale_running(store)
-            return not everyone_of(store) and store.get(row.id).status == "exited"
-
-        soon(swept, "nothing is left", seconds=20)
-        # with nobody left to wait for it, the shell may go by itself when the sweep kills its child: nobody knows how
-        expected = {"launcher": {-15}, "command": {-9}, "keeper": {-9}, "launcher and keeper": {-9, None}}
-        assert store.get(row.id).exit_code in expected.get(killed, {None})
-        assert (store.get(row.parent_id).status == "exited") == (launcher.poll() is not None)
+        with opened(tmp_path / "home") as store:
+            # nothing here sweeps; five seconds are enough where no other tests run beside this one
+            soon(lambda: not everyone_of(store) and store.get(row.id).status == "exited", "the row is true")
+            assert with_argument(mine) == []
+            assert store.get(row.id).exit_code in codes
+            expected = "exited" if "launcher" in killed else "running"
+            soon(lambda: store.get(row.parent_id).status == expected, "so is that of its launcher")
+            assert store.get(row.parent_id).exit_code is None
 
 
-@pytest.mark.parametrize("killed", ["launcher", "keeper", "command"])
-def test_after_a_kill_rows_come_true_by_who_is_left(tmp_path, killed):
+def test_when_nobody_is_left_the_next_sweep_ends_what_is(tmp_path):
     home = tmp_path / "home"
-    stubborn = ("sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done")
-    with a_launcher(home, *stubborn) as (launcher, row), opened(home) as store:
-        soon((Path(row.directory) / "stdout.log").read_text, "it is there")
-        keeper = psutil.Process(row.pid).parent().pid
-        os.kill({"launcher": launcher.pid, "keeper": keeper, "command": row.pid}[killed], signal.SIGKILL)
-        if killed == "launcher":
-            launcher.wait(10)
-        # nothing here sweeps; five seconds are enough where no other tests run beside this one
-        soon(lambda: not everyone_of(store) and store.get(row.id).status == "exited", "the row is true", seconds=10)
-        assert store.get(row.id).exit_code == -signal.SIGKILL
-        expected = "exited" if killed == "launcher" else "running"
-        soon(lambda: store.get(row.parent_id).status == expected, "so is that of its launcher", seconds=5)
-        assert store.get(row.parent_id).exit_code is None
+    with a_launcher(home, "sh", "-c", "sleep 600 & sleep 600") as (launcher, row), opened(home) as store:
+        keeper = psutil.Process(row.pid).parent()
+        for pid in (*waiting_shells(home), launcher.pid, keeper.ppid(), keeper.pid):
+            os.kill(pid, signal.SIGKILL)
+        launcher.wait(10)
+        assert store.get(row.id).status == "running"
+
+        def over() -> bool:
+            cleanup_stale_running(store)  # what was killed may be there for a moment yet
+            return {one.status for one in store.newest(9)} == {"exited"}
+
+        soon(over, "both rows are true")
+        assert everyone_of(store) == []
+
+
+def waiting_shells(home: Path) -> list[int]:
+    """The shells that wait for the end of who launches processes of this store."""
+    return [pid for pid in with_argument(str(home)) if psutil.Process(pid).cmdline()[0].endswith("/sh")]
+
+
+def test_who_ends_well_leaves_no_will(tmp_path):
+    home = tmp_path / "home"
+    with a_launcher(home, "sleep", "600") as (launcher, row):
+        assert len(waiting_shells(home)) == 1
+        launcher.terminate()
+        launcher.wait(20)
+        soon(lambda: not with_argument(str(home)), "the shell has gone")
+    with opened(home) as store:
+        assert (store.get(row.parent_id).exit_code, store.get(row.id).exit_code) == (0, -15)
+
+
+@pytest.mark.parametrize("stopped", ["keeper", "stand-by"])
+def test_a_keeper_that_is_stopped_keeps_nothing_when_its_launcher_is_killed(tmp_path, stopped):
+    with a_launcher(tmp_path / "home", "sleep", "600") as (launcher, row):
+        keeper = psutil.Process(row.pid).parent()
+        os.kill(keeper.pid if stopped == "keeper" else keeper.ppid(), signal.SIGSTOP)
+        launcher.kill()
+        launcher.wait(10)
+        with opened(tmp_path / "home") as store:
+            soon(lambda: not everyone_of(store) and store.get(row.id).status == "exited", "the row is true")
 
 
 def test_a_row_whose_launcher_died_before_it_spawned_is_retired(book):
@@ -262,7 +303,8 @@ def test_old_trees_go_whole_with_their_files_and_failed_ones_can_be_kept(book, t
 
 def test_a_tree_in_which_something_runs_is_kept(book):
     run = launch(book, ["sleep", "600"], background=True)
-    assert prune(book.store, now_ms() - 1) == []
+    assert prune(book.store, now_ms() + 1_000) == []
+    assert run.directory.exists()
     run.terminate()
 
 

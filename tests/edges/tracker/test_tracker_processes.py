@@ -14,7 +14,7 @@ from msgspec import structs
 from sqlalchemy import create_engine
 
 from muniment.errors import TrackerError
-from muniment.model.process import Ending, Machine, Output, Place, Process
+from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
 from muniment.rules.process_tree import in_tree_order
 from muniment.tracker.process_engine import processes_at, processes_on
 from muniment.tracker.process_line import SqliteLine, open_processes
@@ -83,14 +83,12 @@ def test_a_circle_of_parents_ends(store: ProcessStore) -> None:
     assert len(list(in_tree_order(store.below("c1")))) == 3
 
 
-def test_machines_are_met_again_and_pruned_once_a_day(store: ProcessStore) -> None:
+def test_machines_are_met_again(store: ProcessStore) -> None:
     machine = Machine(id="m", hostname="h", system="s", cpus=2, boot_id="b", seen_at=NOW)
     store.meet(machine)
     later = structs.replace(machine, boot_id="c", seen_at=NOW + 1)
     store.meet(later)
     assert store.machines() == [later]
-    day = 24 * 3600 * 1000
-    assert [store.may_prune("m", at, day) for at in (NOW, NOW + day, NOW + day + 1)] == [True, False, True]
 
 
 def test_trees_are_pruned_whole_and_only_when_all_of_it_is_old(store: ProcessStore) -> None:
@@ -100,13 +98,22 @@ def test_trees_are_pruned_whole_and_only_when_all_of_it_is_old(store: ProcessSto
         row("e1", **over), row("e2", "e1", **{**over, "root_id": "e1", "status": "running", "exit_code": None}),
         row("f1", **over), row("f2", "f1", **{**over, "root_id": "f1", "exit_code": None}),
     ])  # fmt: skip
-    assert ids(store.prune(NOW - 9, keep_failed=True, dry_run=True)) == {"d1", "d2"}
-    assert ids(store.prune(NOW - 10, keep_failed=False)) == set()
-    assert ids(store.prune(NOW - 9, keep_failed=False)) == {"d1", "d2", "e1", "e2", "f1", "f2"}
+    assert ids(store.prune(NOW - 9, silent_before=NOW - 9, keep_failed=True, dry_run=True)) == {"d1", "d2"}
+    assert ids(store.prune(NOW - 10, silent_before=NOW - 10, keep_failed=False)) == set()
+    assert ids(store.prune(NOW - 9, silent_before=NOW - 9, keep_failed=False)) == {"d1", "d2", "e1", "e2", "f1", "f2"}
     assert store.get("d2") is None
     # one that beats lives, wherever it is
     store.queue([row("e1", **over), row("e2", "e1", **{**over, "root_id": "e1", "status": "running", "beat_at": NOW})])
-    assert store.prune(NOW - 9, keep_failed=False) == []
+    assert store.prune(NOW - 9, silent_before=NOW - 9, keep_failed=False) == []
+
+
+def test_trees_of_a_user_are_pruned_alone(store: ProcessStore) -> None:
+    over = {"status": "exited", "ended_at": NOW - 10, "queued_at": NOW - 20, "beat_at": NOW - 10}
+    given = {"aa": ("m", 5), "ab": ("m", 6), "ac": ("m", None), "ad": ("other", 5)}
+    store.queue([row(name, **over, machine_id=machine, uid=uid) for name, (machine, uid) in given.items()])
+    assert ids(store.prune(NOW, Whose("m", 5), silent_before=NOW, dry_run=True)) == {"aa", "ac"}
+    assert ids(store.prune(NOW, Whose("m", 5, elsewhere_too=True), silent_before=NOW)) == {"aa", "ac", "ad"}
+    assert ids(store.prune(NOW, silent_before=NOW)) == {"ab"}
 
 
 def test_many_processes_write_at_once(tmp_path: Path) -> None:

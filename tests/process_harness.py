@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 from muniment.model.process import Process, Seen
 from muniment.procs.identity import here
@@ -17,7 +19,7 @@ from muniment.tracker.process_line import open_processes
 from muniment.tracker.process_store import ProcessStore
 
 LAUNCHER = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from muniment.procs.book import Book
 from muniment.procs.run import launch
@@ -26,6 +28,11 @@ from muniment.tracker.process_line import open_processes
 home = Path(sys.argv[1])
 book = Book(open_processes(home), home, "supervisord", "launcher")
 run = launch(book, json.loads(sys.argv[2]), background=True)
+def end(*_):
+    run.terminate()
+    book.leave(0)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
 print(run.process.id, flush=True)
 while True:
     time.sleep(0.5)
@@ -60,6 +67,16 @@ def everyone_of(store: ProcessStore) -> list[Seen]:
     return list(members([row for row in store.newest(1_000) if row.directory]).values())
 
 
+def with_argument(word: str) -> list[int]:
+    """Every living process that has a word among its arguments."""
+    found = []
+    for pid in psutil.pids():
+        with suppress(psutil.Error):
+            if word in psutil.Process(pid).cmdline():
+                found.append(pid)
+    return found
+
+
 def soon(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not condition():
@@ -80,6 +97,7 @@ def a_launcher(home: Path, *command: str) -> Iterator[tuple[subprocess.Popen[str
             assert row is not None
             yield launcher, row
         finally:
-            launcher.kill()
+            launcher.terminate()
+            launcher.wait(20)
             with opened(home) as store:
                 kill_strays(store.unended(here().machine_id))

@@ -1,0 +1,45 @@
+"""The last will of a process that launches others: what is run when it ends without having revoked it, by SIGKILL too.
+
+A shell waits at the end of a pipe that only this process writes to: the smallest program that every machine has. It is
+no child of this process, so that nobody who ends that with its children ends it as well.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+__all__ = ["LastWill"]
+
+# a shell gives what it runs beside itself nothing to read, unless that has another number meanwhile
+_WAIT = 'exec 3<&0; { read -r over <&3 || exec "$@" 3<&-; } &'
+
+
+class LastWill:
+    """A command that is run if this process ends before it revokes it; not run where there is no shell."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        end, self._writer = os.pipe()
+        try:
+            subprocess.run(
+                ["/bin/sh", "-c", _WAIT, "sh", *command],
+                cwd="/",
+                env=environment,
+                stdin=end,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                check=False,
+            )
+        except OSError:
+            pass  # the next command of ours does its work
+        finally:
+            os.close(end)
+
+    def revoke(self) -> None:
+        """Have nothing run: the process ends well."""
+        with suppress(OSError):
+            os.write(self._writer, b"over\n")
+        os.close(self._writer)
