@@ -55,13 +55,16 @@ class Index:
         self.exists = bool(found)
         self._parts = {source.name: source for source in found if source.name}
         for source in found:
-            if not source.name:
-                self._joined = _Joined(source.path)
             # all columns, so that each page of the file is held to its checksum
-            for batch in batches(source):
-                self._survey(batch.select(_SURVEYED))
+            if source.name:
+                for batch in batches(source):
+                    self._survey(batch.select(_SURVEYED))
+                continue
+            self._joined = _Joined(source.path)
+            for table in self._joined.whole():
+                self._survey(table.select(_SURVEYED))
 
-    def _survey(self, batch: pa.RecordBatch) -> None:
+    def _survey(self, batch: pa.RecordBatch | pa.Table) -> None:
         self.rows += batch.num_rows
         held, errors, urls = ([str(value) for value in column.to_pylist()] for column in batch.columns)
         self.files.update(held)
@@ -112,6 +115,14 @@ class _Joined:
         columns = [SCHEMA.names.index(name) for name in ("warc_file", "warc_offset")]
         self._bounds = [[_bounds(group.column(column)) for column in columns] for group in groups]
         self._held: tuple[int, pa.Table] | None = None
+
+    def whole(self) -> Iterator[pa.Table]:
+        """All row groups with all columns; raises ArchiveError when one cannot be read."""
+        for number in range(len(self._bounds)):
+            try:
+                yield self._file.read_row_group(number)
+            except (pa.ArrowException, OSError) as error:
+                raise ArchiveError(f"{CAPTURES}: damaged inside, so that not all rows can be read") from error
 
     def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
         """The row groups that may hold rows of a stretch, by their statistics, one by one."""

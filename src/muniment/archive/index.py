@@ -113,7 +113,7 @@ def merged_names(captures: Path) -> frozenset[str]:
         metadata = file.schema_arrow.metadata or {}
     try:
         return frozenset(msgspec.json.decode(metadata.get(_MERGED, b"[]"), type=list[str]))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{captures.name}: its metadata is damaged") from error
 
 
