@@ -101,6 +101,13 @@ class Prepared:
         return Compiled(statement, _server_dialect(), self._names)
 
     @cached_property
+    def packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
+        """What makes an array of the values of each name, for a batch of rows; PostgreSQL's."""
+        assert isinstance(self._statement, Insert | Update | Delete)
+        kinds = _kinds(self._statement)
+        return tuple(_packer(kinds[name]) for name in self._names)
+
+    @cached_property
     def copy(self) -> tuple[str, list[str]] | None:
         """COPY and the types of its columns, for an insert that can meet no row with the same key; PostgreSQL's."""
         statement = self._statement
@@ -146,12 +153,23 @@ class Lookup:
         statement = self._statement.where(self._job == bindparam("job"), among)
         return Compiled(statement, _server_dialect(), ("job", "keys"))
 
+    @cached_property
+    def packed(self) -> Callable[[Sequence[Any]], bytes]:
+        """Makes an array of keys; PostgreSQL's."""
+        return _packer(self._key.type)
+
 
 def _server_dialect() -> Dialect:
     from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg  # noqa: PLC0415  (not for SQLite)
 
     dialect: Dialect = PGDialect_psycopg(paramstyle="format")  # type: ignore[no-untyped-call]
     return dialect
+
+
+def _packer(kind: TypeEngine[Any]) -> Callable[[Sequence[Any]], bytes]:
+    from muniment.tracker.arrays import array_of  # noqa: PLC0415  (its driver is not for SQLite)
+
+    return array_of(kind)
 
 
 def _batched(statement: Insert | Update | Delete, names: Sequence[str]) -> ClauseElement:

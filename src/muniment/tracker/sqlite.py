@@ -126,7 +126,11 @@ class SqliteDatabase(Database):
         """Run it once: with one writer nothing is undone."""
         return work()
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement once for each row."""
+        self.changed(prepared, rows)
+
+    def changed(self, prepared: Prepared, rows: Sequence[Row]) -> int:
         """Run a prepared statement once for each row; how many rows it changed."""
         if not rows:
             return 0
