@@ -3,11 +3,11 @@
 admission   links a second, 95 % of them known, relations kept, 220 ignore patterns
 claims      pages claimed and finished a second in batches of 100: by one caller on SQLite, on PostgreSQL by processes
             that share one job, each with a pipeline of its own
-latency     milliseconds of a claim of 100 while ever more pages wait, and how the database finds them
-inserts     new pages a second while a tracker on SQLite grows
+growth      milliseconds of a claim of 100 while ever more pages wait, how the database finds them, and the rate of new
+            pages
 
-Usage: python benchmarks/tracker.py [admission|claims|latency|inserts ...] [--on SQLite,PostgreSQL] [--pages N]
-                                    [--callers 8] [--sizes 10000,10000000] [--rows 5000000]
+Usage: python benchmarks/tracker.py [admission|claims|growth ...] [--on SQLite,PostgreSQL] [--pages N] [--callers 8]
+                                    [--sizes 10000,10000000]
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ from muniment.tracker.tables import pages as pages_table
 BATCH, LINKS, KNOWN = 100, 70, 0.95
 HOSTS = 40
 """Over which the pages are spread that several callers take."""
-EACH = 500_000
-"""Rows after which `inserts` tells a rate."""
 IGNORES = tuple(rf"/never-{number}/[0-9]+\.php\?" for number in range(220))
 SETTINGS = Settings(ignore=IGNORES, robots=False, sitemaps=False)
 
@@ -92,37 +90,46 @@ class Web:
         return finish_batch(done, [(url, FoundAs.A) for url in told])
 
 
-def admission(place: TrackerPlace, pages: int) -> float:
-    """Links a second of finishes with 70 links a page; the first batch, which compiles statements, is left out."""
+class Clock:
+    """Sums what it is held around, in seconds of the machine and of this process's CPU."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._began[0]
+        self.cpu += time.process_time() - self._began[1]
+
+    def rate(self, count: int, what: str) -> str:
+        """So many a second, and in a second of CPU, which other work on the machine changes less."""
+        return f"{count / self.seconds:,.0f} {what} a second, {count / self.cpu:,.0f} a second of its CPU"
+
+
+def admission(place: TrackerPlace, pages: int) -> str:
+    """Rate of finishes with 70 links a page; the first batch, which compiles statements, is left out."""
     starts = site(2_000)
     web = Web(starts, KNOWN)
-    spent = 0.0
+    spent = Clock()
     with job(place, starts) as (_, frontier):
         frontier.finish(web.batch(claimed(frontier)), 0, 1)
         for _ in range(pages // BATCH):
             message = web.batch(claimed(frontier))
-            began = time.perf_counter()
-            frontier.finish(message, 0, 1)
-            spent += time.perf_counter() - began
-    return pages * LINKS / spent
+            with spent:
+                frontier.finish(message, 0, 1)
+    return spent.rate(pages * LINKS, "links admitted")
 
 
-def inserts(place: TrackerPlace, rows: int) -> None:
-    """Prints new pages a second, as the tracker grows by finishes of which every link is new."""
-    starts = site(2_000)
-    web = Web(starts, 0)
-    with job(place, starts) as (_, frontier):
-        inserted, mark, spent = 0, 100_000, 0.0
-        since = 0
-        while inserted < rows:
-            message = web.batch(claimed(frontier))
-            began = time.perf_counter()
+def inserts(frontier: Frontier, batches: int) -> str:
+    """Rate of new pages by finishes of which every link is new."""
+    web, spent = Web(site(1), 0), Clock()
+    for _ in range(batches):
+        message = web.batch(claimed(frontier))
+        with spent:
             frontier.finish(message, 0, 1)
-            spent += time.perf_counter() - began
-            inserted += BATCH * LINKS
-            if inserted >= mark:
-                print(f"SQLite: {(inserted - since) / spent:,.0f} new pages/s up to {inserted:,}", flush=True)
-                since, spent, mark = inserted, 0.0, (inserted // EACH + 1) * EACH
+    return spent.rate(batches * BATCH * LINKS, "new pages")
 
 
 # -- claims
@@ -138,21 +145,18 @@ class Took:
     cpu: float
 
 
-def alone(place: TrackerPlace, pages: int) -> float:
-    """Pages a second that one caller claims and finishes."""
-    spent = 0.0
+def alone(place: TrackerPlace, pages: int) -> str:
+    """Rate of pages that one caller claims and finishes; the first batch is left out."""
+    spent = Clock()
     with job(place, site(pages)) as (_, frontier):
         frontier.finish(finish_batch([finished(claim) for claim in claimed(frontier)]), 0, 1)
-        while True:
-            began = time.perf_counter()
-            batch = claimed(frontier)
-            spent += time.perf_counter() - began
-            if not batch:
-                return (pages - BATCH) / spent
+        for _ in range(pages // BATCH - 1):
+            with spent:
+                batch = claimed(frontier)
             message = finish_batch([finished(claim) for claim in batch])
-            began = time.perf_counter()
-            frontier.finish(message, 0, 1)
-            spent += time.perf_counter() - began
+            with spent:
+                frontier.finish(message, 0, 1)
+    return spent.rate(pages - BATCH, "pages claimed and finished")
 
 
 _ready: Any = None
@@ -229,49 +233,56 @@ def fill(db: Database, pages: int) -> None:
 def plan(db: Database) -> list[str]:
     """How the database finds the pages of a claim."""
     values = (1, 1, 0, 1, BATCH)
+    found = claims_module._FOUND
     if db.engine.dialect.name == "sqlite":
-        found = db.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {claims_module._FOUND.sql}", values)
-        return [str(row[3]) for row in found]
-    sql = claims_module._FOUND.postgresql.sql.replace("%b", "%s")
-    return [str(row[0]) for row in db.connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {sql}", values)]
+        rows = db.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {found.sql}", found.complete(values))
+        return [str(row[3]) for row in rows]
+    server = found.postgresql
+    rows = db.connection.exec_driver_sql(
+        f"EXPLAIN (COSTS OFF) {server.sql.replace('%b', '%s')}", server.complete(values)
+    )
+    return [str(row[0]) for row in rows]
 
 
-def latency(place: TrackerPlace, pages: int) -> tuple[float, float, list[str]]:
-    """Milliseconds of a claim of 100 while so many pages wait, median and most of 50, and the plan of it."""
-    times = []
+def growth(place: TrackerPlace, pages: int) -> Iterator[str]:
+    """What a claim and new pages cost while so many pages wait."""
     with job(place, site(1)) as (db, _):
         fill(db, pages)
         frontier = load_frontier(db, 1)
         claimed(frontier)
+        times, cpu = [], []
         for _ in range(50):
-            began = time.perf_counter()
-            batch = claimed(frontier)
-            times.append((time.perf_counter() - began) * 1000)
+            clock = Clock()
+            with clock:
+                batch = claimed(frontier)
             assert len(batch) == BATCH
-        return statistics.median(times), max(times), plan(db)
+            times.append(clock.seconds * 1000)
+            cpu.append(clock.cpu * 1000)
+        median = statistics.median(times)
+        yield f"{median:.2f} ms (CPU {statistics.median(cpu):.2f}) for a claim of 100 of {pages:,}, by this plan:"
+        yield from plan(db)
+        yield f"{inserts(frontier, 10)}, beside {pages:,}"
 
 
 def measured(name: str, place: TrackerPlace, given: argparse.Namespace) -> Iterator[str]:
     """Lines of what was asked for, on one kind of database; `place` says of each where its tracker lies."""
     if "admission" in given.what:
-        yield f"{admission(place(), given.pages // 20):,.0f} links/s admitted"
+        yield admission(place(), given.pages // 20)
     if "claims" in given.what and name == "SQLite":
-        yield f"{alone(place(), given.pages):,.0f} pages/s claimed and finished, one caller"
+        yield f"{alone(place(), given.pages)}, one caller"
     if "claims" in given.what and name == "PostgreSQL":
         yield together(place(shared=True), given.pages, given.callers)
-    for size in map(int, given.sizes.split(",")) if "latency" in given.what else ():
-        median, most, steps = latency(place(), size)
-        yield "\n".join([f"{median:.2f} ms (at most {most:.2f}) for a claim of 100 of {size:,}", *steps])
+    for size in map(int, given.sizes.split(",")) if "growth" in given.what else ():
+        yield from growth(place(), size)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="the tracker by itself")
-    parser.add_argument("what", nargs="*", default=["admission", "claims", "latency", "inserts"])
+    parser.add_argument("what", nargs="*", default=["admission", "claims", "growth"])
     parser.add_argument("--on", default="SQLite,PostgreSQL")
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--callers", type=int, default=8)
-    parser.add_argument("--sizes", default="10000,100000,1000000,10000000")
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--sizes", default="10000,100000,1000000,5000000,10000000")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
 
@@ -281,8 +292,6 @@ def main() -> None:
         if "SQLite" in given.on:
             for line in measured("SQLite", in_a_file, given):
                 print(f"SQLite: {line}", flush=True)
-            if "inserts" in given.what:
-                inserts(in_a_file(), given.rows)
         if "PostgreSQL" in given.on:
             with Postgres(["shared_buffers=512MB"], safe=True) as server:
 

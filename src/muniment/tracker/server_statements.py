@@ -94,7 +94,7 @@ class Statements:
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order."""
         compiled = lookup.postgresql
-        return self.run(compiled.sql, compiled.complete((job_id, lookup.packed(keys)))).fetchall()
+        return self.run(compiled.sql, compiled.complete(lookup.packed(job_id, keys))).fetchall()
 
 
 def _batch(prepared: Prepared, rows: Sequence[Row]) -> tuple[str, Row]:
