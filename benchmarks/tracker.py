@@ -1,10 +1,13 @@
-"""The tracker by itself, on SQLite and on a PostgreSQL that this script starts: admission, claims and finishes.
+"""The tracker by itself, on SQLite and on a PostgreSQL that this script starts.
 
 admission   links a second, 95 % of them known, relations kept, 220 ignore patterns
-claims      pages claimed and finished a second in batches of 100; on PostgreSQL by several processes, each with its job
-latency     milliseconds of a claim of 100 at growing numbers of pages that wait
+claims      pages claimed and finished a second in batches of 100: by one caller on SQLite, on PostgreSQL by processes
+            that share one job, each with a pipeline of its own
+growth      milliseconds of a claim of 100 while ever more pages wait, how the database finds them, and the rate of new
+            pages
 
-Usage: python benchmarks/tracker.py [admission|claims|latency ...] [--pages N] [--callers 8] [--sizes 10000,100000]
+Usage: python benchmarks/tracker.py [admission|claims|growth ...] [--on SQLite,PostgreSQL] [--pages N] [--callers 8]
+                                    [--sizes 10000,10000000]
 """
 
 from __future__ import annotations
@@ -15,121 +18,289 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from sqlalchemy import select, text
+
+from muniment.clock import now_ms
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
+from muniment.model.pipeline import Greeting, Pipeline
 from muniment.model.place import TrackerPlace
+from muniment.model.url import url_key
 from muniment.settings import Settings
-from muniment.testing.pages import Links, finish_batch, finished
+from muniment.testing.pages import finish_batch, finished
 from muniment.testing.postgres import Postgres
+from muniment.tracker import claims as claims_module
 from muniment.tracker.connect import opened
+from muniment.tracker.dispatch import Dispatch
+from muniment.tracker.engine import Database
 from muniment.tracker.frontier import Frontier
-from muniment.tracker.opening import Starts, open_job
+from muniment.tracker.opening import Starts, load_frontier, open_job, submit_job
+from muniment.tracker.pipelines import add_pipeline
+from muniment.tracker.tables import jobs
+from muniment.tracker.tables import pages as pages_table
 
-BATCH, LINKS, NEW = 100, 70, 0.05
-HOST = "https://site.example"
+BATCH, LINKS, KNOWN = 100, 70, 0.95
+HOSTS = 40
+"""Over which the pages are spread that several callers take."""
 IGNORES = tuple(rf"/never-{number}/[0-9]+\.php\?" for number in range(220))
+SETTINGS = Settings(ignore=IGNORES, robots=False, sitemaps=False)
+
+
+def site(count: int, hosts: int = 1) -> list[str]:
+    return [f"https://site{number % hosts}.example/{number}" for number in range(count)]
 
 
 @contextmanager
-def job(place: TrackerPlace, urls: list[str]) -> Iterator[Frontier]:
+def job(place: TrackerPlace, urls: Sequence[str]) -> Iterator[tuple[Database, Frontier]]:
     """A new job with its start pages."""
-    settings = Settings(ignore=IGNORES, robots=False, sitemaps=False)
     with closing(opened(place)) as db:
-        yield open_job(db, "benchmark", settings, Starts(urls), 1).frontier
+        yield db, open_job(db, "benchmark", SETTINGS, Starts(urls), 1).frontier
 
 
-def claimed(frontier: Frontier, most: int = BATCH) -> list[Claim]:
-    return frontier.claim([(host, most) for host in frontier.hosts.names()], 0)
+def claimed(frontier: Frontier) -> list[Claim]:
+    return frontier.claim([(host, BATCH) for host in frontier.hosts.names()], 0)
 
 
-def admission(place: TrackerPlace, pages: int) -> float:
-    """Links a second of finishes with 70 links a page."""
-    told = 0
-    seen = [f"{HOST}/{number}" for number in range(2_000)]
-    with job(place, seen) as frontier:
-        batches = []
-        fresh = len(seen)
+# -- admission
+
+
+class Web:
+    """Pages with 70 links each, most of which lead to the first pages."""
+
+    def __init__(self, known: Sequence[str], share: float) -> None:
+        self._known = [(url, url_key(url)) for url in known]
+        self._links = round(LINKS * share)
+        self._made = 0
+
+    def batch(self, claims: Sequence[Claim]) -> Any:
+        """What a worker says of these pages: like a worker, it tells the text of a URL once."""
+        told, done = [], []
+        for number, claim in enumerate(claims):
+            at = [(number * 31 + step * 17 + self._made) % len(self._known) for step in range(self._links)]
+            new = [f"https://site0.example/new/{self._made + step}" for step in range(LINKS - self._links)]
+            self._made += len(new)
+            told += new
+            done.append(finished(claim, [(url, FoundAs.A) for url in (*(self._known[i][0] for i in at), *new)]))
+        return finish_batch(done, [(url, FoundAs.A) for url in told])
+
+
+class Clock:
+    """Sums what it is held around, in seconds of the machine and of this process's CPU."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._began[0]
+        self.cpu += time.process_time() - self._began[1]
+
+    def rate(self, count: int, what: str) -> str:
+        """So many a second, and in a second of CPU, which other work on the machine changes less."""
+        return f"{count / self.seconds:,.0f} {what} a second, {count / self.cpu:,.0f} a second of its CPU"
+
+
+def admission(place: TrackerPlace, pages: int) -> str:
+    """Rate of finishes with 70 links a page; the first batch, which compiles statements, is left out."""
+    starts = site(2_000)
+    web = Web(starts, KNOWN)
+    spent = Clock()
+    with job(place, starts) as (_, frontier):
+        frontier.finish(web.batch(claimed(frontier)), 0, 1)
         for _ in range(pages // BATCH):
-            batch: list[Links] = []
-            for page in range(BATCH):
-                known = [seen[(page * 31 + step * 17) % len(seen)] for step in range(int(LINKS * (1 - NEW)))]
-                new = [f"{HOST}/{fresh + step}" for step in range(LINKS - len(known))]
-                fresh += len(new)
-                batch.append([(url, FoundAs.A) for url in (*known, *new)])
-            batches.append(batch)
-        spent = 0.0
-        for batch in batches:
-            claims = claimed(frontier)
-            done = [finished(claim, links) for claim, links in zip(claims, batch, strict=True)]
-            message = finish_batch(done, [link for links in batch for link in links])
-            began = time.perf_counter()
+            message = web.batch(claimed(frontier))
+            with spent:
+                frontier.finish(message, 0, 1)
+    return spent.rate(pages * LINKS, "links admitted")
+
+
+def inserts(frontier: Frontier, batches: int) -> str:
+    """Rate of new pages by finishes of which every link is new."""
+    web, spent = Web(site(1), 0), Clock()
+    for _ in range(batches):
+        message = web.batch(claimed(frontier))
+        with spent:
             frontier.finish(message, 0, 1)
-            spent += time.perf_counter() - began
-            told += sum(map(len, batch))
-    return told / spent
+    return spent.rate(batches * BATCH * LINKS, "new pages")
 
 
-def claims(place: TrackerPlace, pages: int) -> tuple[int, float, float]:
-    """Pages, and the times at which claiming and finishing them began and ended."""
-    with job(place, [f"{HOST}/{number}" for number in range(pages)]) as frontier:
-        began = time.time()
-        done = 0
-        while batch := claimed(frontier):
-            frontier.finish(finish_batch([finished(claim) for claim in batch], []), 0, 1)
-            done += len(batch)
-        return done, began, time.time()
+# -- claims
 
 
-def _caller(arguments: tuple[TrackerPlace, int]) -> tuple[int, float, float]:
-    return claims(*arguments)
+@dataclass(frozen=True)
+class Took:
+    """What one caller did, and when (seconds of the machine's clock)."""
+
+    pages: int
+    began: float
+    ended: float
+    cpu: float
 
 
-def latency(place: TrackerPlace, pages: int) -> float:
-    """Median milliseconds of a claim of 100 while many pages wait."""
-    times = []
-    with job(place, [f"{HOST}/{number}" for number in range(pages)]) as frontier:
-        for _ in range(30):
-            began = time.perf_counter()
-            batch = claimed(frontier)
-            times.append(time.perf_counter() - began)
+def alone(place: TrackerPlace, pages: int) -> str:
+    """Rate of pages that one caller claims and finishes; the first batch is left out."""
+    spent = Clock()
+    with job(place, site(pages)) as (_, frontier):
+        frontier.finish(finish_batch([finished(claim) for claim in claimed(frontier)]), 0, 1)
+        for _ in range(pages // BATCH - 1):
+            with spent:
+                batch = claimed(frontier)
+            message = finish_batch([finished(claim) for claim in batch])
+            with spent:
+                frontier.finish(message, 0, 1)
+    return spent.rate(pages - BATCH, "pages claimed and finished")
+
+
+_ready: Any = None
+
+
+def _let_in(ready: Any) -> None:
+    global _ready  # noqa: PLW0603  (how a pool hands its processes a barrier)
+    _ready = ready
+
+
+def over(db: Database) -> bool:
+    """Whether every job is finished."""
+    return set(db.connection.execute(select(jobs.c.state)).scalars()) == {"FINISHED"}
+
+
+def _caller(arguments: tuple[TrackerPlace, str]) -> Took:
+    place, name = arguments
+    with closing(opened(place)) as db:
+        dispatch = Dispatch(db)
+        epoch = dispatch.greet(name, Greeting(secrets.token_hex(8), 1, "1"), now_ms()).epoch
+        dispatch.sweep(now_ms())
+        _ready.wait()
+        began, cpu = time.time(), time.process_time()
+        done, ended = 0, began
+        while (handed := dispatch.claim(epoch, BATCH, now_ms())) or not over(db):
+            if not handed:
+                time.sleep(0.01)
+            for one in handed or ():
+                message = finish_batch([finished(claim) for claim in one.claims])
+                dispatch.finish(one.job_id, message, 0, now_ms())
+                done, ended = done + len(one.claims), time.time()
+        return Took(done, began, ended, time.process_time() - cpu)
+
+
+def together(place: TrackerPlace, pages: int, callers: int) -> str:
+    """Pages a second that processes claim and finish which share one job."""
+    names = [f"p{number}" for number in range(callers)]
+    with closing(opened(place)) as db:
+        submit_job(db, "benchmark", SETTINGS, Starts(site(pages, HOSTS)), 1)
+        for name in names:
+            add_pipeline(db, Pipeline(name), 1)
+    ready = multiprocessing.Barrier(callers)
+    with multiprocessing.Pool(callers, _let_in, (ready,)) as pool:
+        took = pool.map(_caller, [(place, name) for name in names], chunksize=1)
+    done = sum(one.pages for one in took)
+    spent = max(one.ended for one in took) - min(one.began for one in took)
+    cpu = sum(one.cpu for one in took) / done * 1e6
+    lost = f"; {pages - done} were not theirs" if done != pages else ""
+    return f"{done / spent:,.0f} pages/s claimed and finished, {callers} callers, {cpu:.0f} µs CPU a page in them{lost}"
+
+
+# -- latency
+
+_KEYS = {"sqlite": "randomblob(16)", "postgresql": "decode(md5(n::text), 'hex')"}
+_FILL = """
+    INSERT INTO pages (job_id, id, key, url, host_id, state, attempts_remaining, link_hops, requisite_hops,
+                       found_as, via_id, on_site, included, in_scope, ruleset)
+    WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < {last})
+    SELECT 1, n, {key}, 'https://site0.example/' || n, 1, 'READY', 3, 1, 65535, 1, 1, true, true, true, 1 FROM numbers
+"""
+
+
+def fill(db: Database, pages: int) -> None:
+    """Make so many pages wait, indexes last."""
+    name = db.engine.dialect.name
+    with db.transaction() as connection:
+        for index in pages_table.indexes:
+            index.drop(connection)
+        connection.execute(text(_FILL.format(last=pages, key=_KEYS[name]).replace(":", r"\:")))
+        for index in pages_table.indexes:
+            index.create(connection)
+
+
+def plan(db: Database) -> list[str]:
+    """How the database finds the pages of a claim."""
+    values = (1, 1, 0, 1, BATCH)
+    found = claims_module._FOUND
+    if db.engine.dialect.name == "sqlite":
+        rows = db.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {found.sql}", found.complete(values))
+        return [str(row[3]) for row in rows]
+    server = found.postgresql
+    rows = db.connection.exec_driver_sql(
+        f"EXPLAIN (COSTS OFF) {server.sql.replace('%b', '%s')}", server.complete(values)
+    )
+    return [str(row[0]) for row in rows]
+
+
+def growth(place: TrackerPlace, pages: int) -> Iterator[str]:
+    """What a claim and new pages cost while so many pages wait."""
+    with job(place, site(1)) as (db, _):
+        fill(db, pages)
+        frontier = load_frontier(db, 1)
+        claimed(frontier)
+        times, cpu = [], []
+        for _ in range(50):
+            clock = Clock()
+            with clock:
+                batch = claimed(frontier)
             assert len(batch) == BATCH
-    return statistics.median(times) * 1000
+            times.append(clock.seconds * 1000)
+            cpu.append(clock.cpu * 1000)
+        median = statistics.median(times)
+        yield f"{median:.2f} ms (CPU {statistics.median(cpu):.2f}) for a claim of 100 of {pages:,}, by this plan:"
+        yield from plan(db)
+        yield f"{inserts(frontier, 10)}, beside {pages:,}"
+
+
+def measured(name: str, place: TrackerPlace, given: argparse.Namespace) -> Iterator[str]:
+    """Lines of what was asked for, on one kind of database; `place` says of each where its tracker lies."""
+    if "admission" in given.what:
+        yield admission(place(), given.pages // 20)
+    if "claims" in given.what and name == "SQLite":
+        yield f"{alone(place(), given.pages)}, one caller"
+    if "claims" in given.what and name == "PostgreSQL":
+        yield together(place(shared=True), given.pages, given.callers)
+    for size in map(int, given.sizes.split(",")) if "growth" in given.what else ():
+        yield from growth(place(), size)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="the tracker by itself")
-    parser.add_argument("what", nargs="*", default=["admission", "claims", "latency"])
-    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("what", nargs="*", default=["admission", "claims", "growth"])
+    parser.add_argument("--on", default="SQLite,PostgreSQL")
+    parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--callers", type=int, default=8)
-    parser.add_argument("--sizes", default="10000,100000,1000000")
+    parser.add_argument("--sizes", default="10000,100000,1000000,5000000,10000000")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, Postgres(["shared_buffers=512MB"], safe=True) as server:
+    with tempfile.TemporaryDirectory() as directory:
 
-        def in_a_file() -> TrackerPlace:
+        def in_a_file(**_how: bool) -> TrackerPlace:
             return TrackerPlace(Path(tempfile.mkdtemp(dir=directory)))
 
-        def on_the_server() -> TrackerPlace:
-            return TrackerPlace(Path(directory), server.url(), secrets.token_hex(16))
+        if "SQLite" in given.on:
+            for line in measured("SQLite", in_a_file, given):
+                print(f"SQLite: {line}", flush=True)
+        if "PostgreSQL" in given.on:
+            with Postgres(["shared_buffers=512MB"], safe=True) as server:
 
-        kinds = {"SQLite": in_a_file, "PostgreSQL": on_the_server}
-        for name, place in kinds.items():
-            if "admission" in given.what:
-                print(f"{name}: {admission(place(), given.pages // 10):,.0f} links/s admitted", flush=True)
-            for size in map(int, given.sizes.split(",")) if "latency" in given.what else ():
-                print(f"{name}: {latency(place(), size):.2f} ms for a claim of 100 of {size:,}", flush=True)
-        if "claims" in given.what:
-            done, began, ended = claims(in_a_file(), given.pages)
-            print(f"SQLite: {done / (ended - began):,.0f} pages/s claimed and finished, one caller", flush=True)
-            each = [(on_the_server(), given.pages) for _ in range(given.callers)]
-            with multiprocessing.Pool(given.callers) as pool:
-                runs = pool.map(_caller, each, chunksize=1)
-            spent = max(end for _, _, end in runs) - min(begin for _, begin, _ in runs)
-            total = sum(done for done, _, _ in runs)
-            print(f"PostgreSQL: {total / spent:,.0f} pages/s claimed and finished, {given.callers} callers", flush=True)
+                def on_the_server(*, shared: bool = False) -> TrackerPlace:
+                    database = server.create(f"bench{secrets.token_hex(4)}")
+                    return TrackerPlace(Path(directory), database, "" if shared else secrets.token_hex(16))
+
+                for line in measured("PostgreSQL", on_the_server, given):
+                    print(f"PostgreSQL: {line}", flush=True)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,8 @@ def catalogue(engine: Engine) -> dict[str, Any]:
         )
         for name in tables
     }
-    return {"columns": columns, "indexes": indexes, "storage": options}
+    keys = {name: sorted(str(key["name"]) for key in looked.get_foreign_keys(name)) for name in tables}
+    return {"columns": columns, "indexes": indexes, "storage": options, "foreign keys": keys}
 
 
 def columns_in_any_order(sql: str) -> tuple[str, list[str]]:
@@ -140,8 +141,14 @@ def test_migrations_make_the_tables_of_the_code_on_postgresql(migrated: Engine, 
 
 
 def test_alembic_finds_no_difference(migrated: Engine) -> None:
+    def made_here(one: Any, _name: object, kind: str, reflected: bool, _other: object) -> bool:
+        """Leaves out the foreign keys that this database is not to have; those it has are compared above."""
+        rule = getattr(one, "_ddl_if", None)
+        return kind != "foreign_key_constraint" or reflected or rule is None or rule.dialect == migrated.dialect.name
+
     with migrated.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        context = MigrationContext.configure(connection, opts={"include_object": made_here})
+        assert compare_metadata(context, metadata) == []
 
 
 def test_the_revision_of_the_code_is_the_head() -> None:

@@ -22,7 +22,6 @@ from muniment.rules.rulesets import Rules, rule_named
 from muniment.rules.scope import FAR
 from muniment.settings import Settings
 from muniment.tracker import jobs
-from muniment.tracker.amendments import ruleset_of
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lookup import PageKnown, find_page
@@ -124,7 +123,7 @@ def _left_out(db: Database, job: jobs.Job, page: PageKnown) -> tuple[str, RuleTo
         return "", None
     hops = FAR if page.link_hops is None else page.link_hops
     found_as = FoundAs[page.found_as.upper().replace("-", "_")]
-    reason = ruleset_of(db, job.job_id, version, rules).verdict(page.url, hops, found_as).skipped
+    reason = jobs.ruleset_of(db, job.job_id, version, rules).verdict(page.url, hops, found_as).skipped
     return reason, _rule_told(version, rules, reason)
 
 

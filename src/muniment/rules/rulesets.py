@@ -49,6 +49,12 @@ class Rules(Struct, frozen=True):
         yield from (("", pattern) for pattern in self.ignore)
         yield from ((one.name, pattern) for one in self.sets for pattern in one.patterns)
 
+    @property
+    def by_start_urls(self) -> bool:
+        """Whether some pattern stands for one for each start URL."""
+        patterns = [*self.include, *(pattern for _, pattern in self.all_ignores()), *(r.regex for r in self.in_order)]
+        return any("{primary_" in pattern for pattern in patterns)
+
 
 def compile_include(rules: Rules, start_urls: Sequence[str]) -> Patterns:
     """The include patterns, ready to be searched."""

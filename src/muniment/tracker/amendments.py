@@ -13,7 +13,6 @@ from muniment.rules.rulesets import (
     Rules,
     add_ignore,
     add_set,
-    compile_ruleset,
     remove_ignore,
     remove_set,
     replace_rules,
@@ -24,7 +23,7 @@ from muniment.tracker import jobs
 from muniment.tracker.audit import note
 from muniment.tracker.engine import Database, one_transaction
 
-__all__ = ["Amended", "amend", "ruleset_of"]
+__all__ = ["Amended", "amend"]
 
 
 class Amended(Struct, frozen=True):
@@ -37,11 +36,6 @@ class Amended(Struct, frozen=True):
     """The patterns in force now; None when they are as before. Pages that wait are still to be judged by them."""
 
 
-def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset:
-    """A version of the patterns, compiled for the start URLs of its job; raises UsageError when one is none."""
-    return compile_ruleset(version, rules, jobs.start_urls(db, job_id))
-
-
 @one_transaction
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
@@ -52,7 +46,7 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
         db.take_turns(job.job_id, alone=True)
         version, known = jobs.latest_rules(db, job.job_id)
         rules, changed = _changed_rules(known, change)
-        ruleset = ruleset_of(db, job.job_id, version + 1, rules)
+        ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
         jobs.save_rules(db, job.job_id, rules, now)
         note(db, job.job_id, change.who, (changed,), now)
     return Amended((changed,), ruleset=ruleset)

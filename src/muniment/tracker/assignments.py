@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import bindparam, func, or_, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.pipeline import Lock, Pipeline, Session
 from muniment.rules.assignment import JobOffer, Slot, assign
-from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.pipeline_tables import assignments, sessions
 from muniment.tracker.pipelines import tags_of
 from muniment.tracker.tables import jobs
 
 __all__ = ["clear_finished", "lock_slot", "settle_slots", "slots_of"]
+
+_SLOTS = Prepared(
+    select(assignments.c.slot, assignments.c.job_id, assignments.c.lock).where(
+        assignments.c.pipeline_id == bindparam("pipeline")
+    ),
+    "pipeline",
+)
+_OFFERED = (
+    select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency)
+    .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
+    .where(jobs.c.place_id == "")
+    .order_by(jobs.c.id)
+)
+_OFFERS = Prepared(_OFFERED)
+# slots of pipelines that are away take no room
+_TAKEN = Prepared(
+    select(assignments.c.job_id, func.count())
+    .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
+    .where(sessions.c.ended_at.is_(None), assignments.c.pipeline_id != bindparam("pipeline"))
+    .group_by(assignments.c.job_id),
+    "pipeline",
+)
 
 
 def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -> list[int | None]:
@@ -42,26 +64,15 @@ def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -
 
 def slots_of(db: Database, pipeline: str, count: int) -> list[Slot]:
     """The first slots of a pipeline as they are."""
-    columns = assignments.c.slot, assignments.c.job_id, assignments.c.lock
-    found = db.connection.execute(select(*columns).where(assignments.c.pipeline_id == pipeline))
-    held = {int(number): Slot(int(job_id), Lock(lock)) for number, job_id, lock in found}
+    held = {number: Slot(job_id, Lock(lock)) for number, job_id, lock in db.rows(_SLOTS, (pipeline,))}
     return [held.get(number, Slot()) for number in range(count)]
 
 
 def _offers(db: Database, pipeline: str, *, lock: bool) -> list[JobOffer]:
     """The jobs that have pages, those apart that an output directory names: they run without pipelines."""
-    wanted = (jobs.c.state == JobState.ACTIVE.value) & or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0)
-    columns = jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency
-    found = select(*columns).where(wanted, jobs.c.place_id == "").order_by(jobs.c.id)
-    rows = db.connection.execute(found.with_for_update() if lock else found).all()
-    # slots of pipelines that are away take no room
-    taken = (
-        select(assignments.c.job_id, func.count())
-        .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
-        .where(sessions.c.ended_at.is_(None), assignments.c.pipeline_id != pipeline)
-        .group_by(assignments.c.job_id)
-    )
-    others = {int(job_id): int(count) for job_id, count in db.connection.execute(taken)}
+    rows = db.connection.execute(_OFFERED.with_for_update()).all() if lock else db.rows(_OFFERS)
+    limited = any(most is not None for *_, most in rows)
+    others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,))) if limited else {}
     return [
         JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0))
         for job_id, nice, tags, most in rows

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from muniment.model.change import Changed
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.tables import job_changes, jobs
 
 __all__ = ["Noted", "changes_of", "note", "settings_age"]
+
+_AGE = Prepared(select(jobs.c.settings_age).where(jobs.c.id == bindparam("job")), "job")
 
 
 class Noted(Struct, frozen=True):
@@ -42,7 +44,7 @@ def note(db: Database, job_id: int, who: str, changes: Sequence[Changed], now: i
 
 def settings_age(db: Database, job_id: int) -> int:
     """How often a job was changed: who knows of fewer changes has old settings."""
-    return int(db.connection.execute(select(jobs.c.settings_age).where(jobs.c.id == job_id)).scalar_one())
+    return int(db.rows(_AGE, (job_id,))[0][0])
 
 
 def changes_of(db: Database, job_id: int, since: int = 0) -> list[Noted]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ARRAY, Column, Dialect, Select, any_, bindparam, column, func, select
+from sqlalchemy import ARRAY, Column, Dialect, Select, bindparam, column, func, literal_column, select, true
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.sql import ClauseElement, ColumnElement, visitors
@@ -101,6 +101,13 @@ class Prepared:
         return Compiled(statement, _server_dialect(), self._names)
 
     @cached_property
+    def packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
+        """What makes an array of the values of each name, for a batch of rows; PostgreSQL's."""
+        assert isinstance(self._statement, Insert | Update | Delete)
+        kinds = _kinds(self._statement)
+        return tuple(_packer(kinds[name]) for name in self._names)
+
+    @cached_property
     def copy(self) -> tuple[str, list[str]] | None:
         """COPY and the types of its columns, for an insert that can meet no row with the same key; PostgreSQL's."""
         statement = self._statement
@@ -141,10 +148,29 @@ class Lookup:
 
     @cached_property
     def postgresql(self) -> Compiled:
-        """PostgreSQL's statement; its values are the job and a list of keys."""
-        among = self._key == any_(bindparam("keys", type_=ARRAY(self._key.type)))
-        statement = self._statement.where(self._job == bindparam("job"), among)
-        return Compiled(statement, _server_dialect(), ("job", "keys"))
+        """PostgreSQL's statement; its values are an array of keys, each once, and one that repeats the job (`packed`).
+
+        Each key is sought by itself. A planner takes a job for a few rows until its tables are analysed, and would
+        rather read all of them and compare each with the keys; OFFSET 0 keeps it from that.
+        """
+        arrays = [bindparam("jobs", type_=ARRAY(self._job.type)), bindparam("keys", type_=ARRAY(self._key.type))]
+        columns = column("job", self._job.type), column("key", self._key.type)
+        told = func.unnest(*arrays).table_valued(*columns, name="told").render_derived()
+        sought = self._statement.where(self._job == told.c.job, self._key == told.c.key).offset(literal_column("0"))
+        if sought._for_update_arg is not None:
+            sought = sought.with_for_update(of=self._key.table)
+        found = sought.lateral("found")
+        return Compiled(select(found).select_from(told.join(found, true())), _server_dialect(), ("jobs", "keys"))
+
+    def packed(self, job_id: int, keys: Sequence[Any]) -> Row:
+        """The values of PostgreSQL's statement."""
+        each = list(dict.fromkeys(keys))
+        jobs, packed = self._packers
+        return jobs([job_id] * len(each)), packed(each)
+
+    @cached_property
+    def _packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
+        return _packer(self._job.type), _packer(self._key.type)
 
 
 def _server_dialect() -> Dialect:
@@ -152,6 +178,12 @@ def _server_dialect() -> Dialect:
 
     dialect: Dialect = PGDialect_psycopg(paramstyle="format")  # type: ignore[no-untyped-call]
     return dialect
+
+
+def _packer(kind: TypeEngine[Any]) -> Callable[[Sequence[Any]], bytes]:
+    from muniment.tracker.arrays import array_of  # noqa: PLC0415  (its driver is not for SQLite)
+
+    return array_of(kind)
 
 
 def _batched(statement: Insert | Update | Delete, names: Sequence[str]) -> ClauseElement:

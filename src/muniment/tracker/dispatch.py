@@ -6,8 +6,9 @@ is built anew by a process that begins.
 
 from __future__ import annotations
 
+import random
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 from sqlalchemy import select
@@ -51,7 +52,11 @@ class _Work:
         self.state = job.state
         self.judging = self._unfinished()
         self.pending: Counter[int] = Counter(self.frontier.pending())
-        self._line = deque(sorted(self.pending))
+        hosts = sorted(self.pending)
+        if self._shared:
+            # processes that take the hosts in the same order would be at the same host all the time
+            random.shuffle(hosts)
+        self._line = deque(hosts)
 
     def _unfinished(self) -> Judging | None:
         """A walk that a killed process left unfinished begins again."""
@@ -68,8 +73,13 @@ class _Work:
 
     def claim(self, most: int, now: int, after: int) -> _Drawn:
         """Claim pages of the hosts that are due, in turn, within the caller's transaction."""
-        picked = self._pick(most, now)
-        return _Drawn(picked, self.frontier.claim_within(picked, now, after) if picked else [])
+        drawn = _Drawn([], [])
+        while picked := self._pick(most - len(drawn.claims), now, {host for host, _ in drawn.picked}):
+            drawn.picked.extend(picked)
+            drawn.claims.extend(self.frontier.claim_within(picked, now, after + len(drawn.claims)))
+            if not self._shared:
+                break  # beside others, a host may give less than is known of it
+        return drawn
 
     def note(self, drawn: _Drawn) -> None:
         """Note that claims were made, and that their transaction took place."""
@@ -80,15 +90,17 @@ class _Work:
             # beside others, what is known of a host may be too much
             self.pending[host] = 0 if self._shared and taken < asked else self.pending[host] - taken
 
-    def _pick(self, most: int, now: int) -> list[tuple[int, int]]:
+    def _pick(self, most: int, now: int, asked: Collection[int]) -> list[tuple[int, int]]:
         picked: list[tuple[int, int]] = []
         for _ in range(len(self._line)):
+            if most <= 0:
+                break
             host = self._line.popleft()
             if self.pending[host] <= 0:
                 del self.pending[host]
                 continue
             self._line.append(host)
-            if self.frontier.hosts.waits_of(host).until <= now and most > 0:
+            if host not in asked and self.frontier.hosts.waits_of(host).until <= now:
                 picked.append((host, min(self.pending[host], most, _OF_A_HOST)))
                 most -= picked[-1][1]
         return picked
@@ -156,16 +168,16 @@ class Dispatch:
     def _draw(self, epoch: int, most: int, now: int) -> dict[int, _Drawn] | None:
         """Claim pages of each job that the slots are at; the session cannot end while this goes on."""
         with self._db.transaction():
-            if not sessions.renew(self._db, epoch, now):
+            taken = sessions.take(self._db, epoch, most, now)
+            if taken is None:
                 return None
-            session = sessions.live_session(self._db, epoch)
-            pipeline = find_pipeline(self._db, session.pipeline) if session else None
-            if session is None or pipeline is None:
+            session, after = taken
+            pipeline = find_pipeline(self._db, session.pipeline)
+            if pipeline is None:
                 return None
             shares = _shares(settle_slots(self._db, pipeline, session, now), most)
             if not shares or sessions.holds_suspect(self._db, epoch):
                 return {}
-            after = sessions.number_claims(self._db, epoch, most)
             drawn = {}
             for job_id, share in shares.items():
                 drawn[job_id] = self._of(job_id).claim(share, now, after)

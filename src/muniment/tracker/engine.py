@@ -36,7 +36,7 @@ __all__ = [
     "patiently",
 ]
 
-SCHEMA_REVISION = "0009"
+SCHEMA_REVISION = "0010"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
@@ -102,8 +102,15 @@ class Database(ABC):
         """Run what holds one transaction, as often as that is undone."""
 
     @abstractmethod
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
-        """Run a prepared statement for each row, of which no two may change the same one; how many rows it changed."""
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement for each row, of which no two may change the same one.
+
+        It may wait for the next read, or for the end of the transaction, and so may its faults.
+        """
+
+    @abstractmethod
+    def changed(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+        """The same at once; how many rows it changed."""
 
     @abstractmethod
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:

@@ -140,7 +140,7 @@ class Hosts:
         """Have a number for each of the hosts: those that are new are made, within the caller's transaction."""
         new = sorted(set(names) - self._by_name.keys())
         rows = [(self._job_id, self._numbers.take(), name, "") for name in new]
-        if self._db.many(_ADD, rows) == len(rows):
+        if self._db.changed(_ADD, rows) == len(rows):
             self._meet_again([row[1:] for row in rows])
         else:
             self._meet_again(self._db.lookup(_BY_NAME, self._job_id, new))

@@ -12,7 +12,8 @@ from sqlalchemy import func, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState, Origin
-from muniment.rules.rulesets import Rules
+from muniment.rules.rulesets import Rules, compile_ruleset
+from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database, one_transaction
@@ -32,6 +33,7 @@ __all__ = [
     "load_job",
     "reopen",
     "rules_of",
+    "ruleset_of",
     "save_given",
     "save_rules",
     "save_settings",
@@ -284,6 +286,12 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
         job_rulesets.insert().values(job_id=job_id, version=version, rules=_text(rules), created_at=now)
     )
     return version
+
+
+def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset:
+    """A version of the patterns, compiled for the start URLs of its job; raises UsageError when one is none."""
+    # there may be many start URLs, and few patterns are about them
+    return compile_ruleset(version, rules, start_urls(db, job_id) if rules.by_start_urls else ())
 
 
 def start_urls(db: Database, job_id: int) -> Sequence[str]:

@@ -89,7 +89,7 @@ class Newcomers:
             self._db.many(_ALONE, rows)
             return Written(rows, skipped)
         # in the order of their keys, so that processes with the same URLs never wait for each other in a circle
-        written = self._db.many(_BESIDE_OTHERS, sorted(rows, key=_KEY))
+        written = self._db.changed(_BESIDE_OTHERS, sorted(rows, key=_KEY))
         return Written(rows, skipped, written == len(rows))
 
     def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:

@@ -14,7 +14,6 @@ from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings, redact
 from muniment.tracker import jobs
 from muniment.tracker.admission import Admission
-from muniment.tracker.amendments import ruleset_of
 from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import Frontier
 from muniment.tracker.hosts import Hosts
@@ -72,7 +71,7 @@ def open_job(
     version, known = jobs.latest_rules(db, job.job_id)
     rules = keep_changes(known, before.rules, given.rules)
     settings = kept_settings(jobs.settings_of(job), before.settings, settings)
-    ruleset = ruleset_of(db, job.job_id, version + (rules != known), rules)
+    ruleset = jobs.ruleset_of(db, job.job_id, version + (rules != known), rules)
     if job.outcome == "failed":
         # before the sums of the job are read
         jobs.try_again(db, job.job_id, settings.tries)
@@ -105,7 +104,7 @@ def submit_job(
 def load_frontier(db: Database, job_id: int) -> Frontier:
     """The frontier of a job that was made before, as it stands: what pipelines hold stays theirs."""
     job = jobs.load_job(db, job_id)
-    ruleset = ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
+    ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
     return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
 
 

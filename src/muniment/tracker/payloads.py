@@ -25,10 +25,12 @@ _REMEMBER = Prepared(
     ),
     "job", "d", "page", "at", "r",
 )  # fmt: skip
+# no join: of a table that was not analysed yet, PostgreSQL would read all pages of the job for each
+_URL = (
+    select(pages.c.url).where(pages.c.job_id == payloads.c.job_id, pages.c.id == payloads.c.page_id).scalar_subquery()
+)
 _KNOWN = Lookup(
-    select(payloads.c.digest, pages.c.url, payloads.c.captured_at, payloads.c.record_id)
-    .select_from(payloads)
-    .join(pages, (pages.c.job_id == payloads.c.job_id) & (pages.c.id == payloads.c.page_id)),
+    select(payloads.c.digest, _URL, payloads.c.captured_at, payloads.c.record_id),
     payloads.c.job_id,
     payloads.c.digest,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
-from muniment.rules.rulesets import compile_ruleset
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker import jobs
 from muniment.tracker.engine import Database, Prepared
@@ -56,5 +55,5 @@ class Peers:
             return Seen(sites, any_cookies)
         version, rules = jobs.latest_rules(self._db, self._job_id)
         settings = jobs.settings_of(jobs.load_job(self._db, self._job_id))
-        ruleset = compile_ruleset(version, rules, jobs.start_urls(self._db, self._job_id))
+        ruleset = jobs.ruleset_of(self._db, self._job_id, version, rules)
         return Seen(sites, any_cookies, ruleset, settings.tries)

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
 
-from muniment.tracker.tables import fill, metadata
+from muniment.tracker.tables import (
+    attempts,
+    fill,
+    hosts,
+    metadata,
+    pages,
+    payloads,
+    relations,
+    repairs,
+    results,
+    seeds,
+)
 
 __all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
 
@@ -86,3 +97,9 @@ job_numbers = Table(
 
 # every transaction of a connection changes its row
 fill(writers, "fillfactor = 20")
+
+# For each new row PostgreSQL would look at the job's, and lock it: that costs more than the row, and whoever changes
+# the job's state waits for all of them.
+for _growing in (pages, relations, repairs, attempts, results, payloads, seeds, hosts):
+    for _key in _growing.foreign_key_constraints:
+        _key.ddl_if(dialect="sqlite")

@@ -8,11 +8,11 @@ import re
 import secrets
 from collections.abc import Iterable
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from muniment.errors import UsageError
 from muniment.model.pipeline import Pipeline
-from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "tags_text",
 ]  # fmt: skip
 
+_FOUND = Prepared(select(pipelines.c.tags, pipelines.c.matchonly).where(pipelines.c.id == bindparam("name")), "name")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -82,9 +83,8 @@ def authenticate(db: Database, name: str, token: str) -> Pipeline | None:
 
 def find_pipeline(db: Database, name: str) -> Pipeline | None:
     """A pipeline by its name."""
-    columns = pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly
-    row = db.connection.execute(select(*columns).where(pipelines.c.id == name)).first()
-    return None if row is None else Pipeline(row[0], tags_of(row[1]), bool(row[2]))
+    rows = db.rows(_FOUND, (name,))
+    return Pipeline(name, tags_of(rows[0][0]), bool(rows[0][1])) if rows else None
 
 
 def tags_text(tags: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.engine import (
@@ -30,7 +30,8 @@ from muniment.tracker.engine import (
 )
 from muniment.tracker.pipeline_tables import metadata
 from muniment.tracker.server_faults import ServerError, is_gone, is_undone, opening_fault, server_fault
-from muniment.tracker.server_link import adapt, engine_of
+from muniment.tracker.server_link import engine_of
+from muniment.tracker.server_statements import Statements
 
 __all__ = ["PostgresDatabase"]
 
@@ -52,8 +53,6 @@ _MOST_WRITERS = 1000
 _NEXT_WRITER = """
     SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
 """
-_FEW = 16
-"""Rows below which an insert is faster as a statement than as a COPY."""
 
 
 class PostgresDatabase(Database):
@@ -65,8 +64,10 @@ class PostgresDatabase(Database):
         super().__init__()
         self.name, self.place_id, self.read_only = url, place_id, read_only
         self.engine = engine_of(url, read_only=read_only)
+        # what waits to be sent goes before whatever SQLAlchemy sends
+        event.listen(self.engine, "before_cursor_execute", self._before_core)
         self._connection: Connection | None = None
-        self._cursor: psycopg.Cursor[Any] | None = None
+        self._said: Statements | None = None
         self._inside = False
         self._broken: MunimentError | None = None
         # a job that no output directory names is there for all processes
@@ -131,11 +132,19 @@ class PostgresDatabase(Database):
     def _connect(self) -> None:
         self._drop()
         self._connection = self.engine.connect()
-        adapt(self._driver)
-        self._cursor = self._driver.cursor(binary=True)
+        self._said = Statements(self._driver)
+
+    @property
+    def _statements(self) -> Statements:
+        assert self._said is not None
+        return self._said
+
+    def _before_core(self, *_of_what: object) -> None:
+        if self._said is not None:
+            self._said.flush()
 
     def _drop(self) -> None:
-        self._cursor = None
+        self._said = None
         if self._connection is not None:
             with suppress(*ServerError):
                 self._connection.invalidate()
@@ -169,8 +178,7 @@ class PostgresDatabase(Database):
             )
 
     def _execute(self, statement: str, values: Sequence[Any] | None = None) -> psycopg.Cursor[Any]:
-        assert self._cursor is not None
-        return self._cursor.execute(statement, values)
+        return self._statements.run(statement, values)
 
     # -- holding a number and a job
 
@@ -202,7 +210,7 @@ class PostgresDatabase(Database):
         """Wait for transactions that go alone, or for all; until the end of this transaction."""
         if self.shared:
             how = "" if alone else "_shared"
-            self._execute(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
+            self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
 
     def _kept_commits(self) -> int:
         return int(self._one("SELECT commits FROM writers WHERE session = %s", (self.session,))[0])
@@ -221,7 +229,7 @@ class PostgresDatabase(Database):
         self._inside = True
         committing = False
         try:
-            self._execute("BEGIN")
+            self._statements.later("BEGIN")
             yield connection
             committing = True
             self._commit()
@@ -238,12 +246,11 @@ class PostgresDatabase(Database):
             self._inside = False
 
     def _commit(self) -> None:
-        if not self.session:
-            self._execute("COMMIT")
-            return
-        assert self._cursor is not None
-        both = f"UPDATE writers SET commits = {self._commits + 1} WHERE session = {self.session}; COMMIT"  # noqa: S608  (numbers)
-        self._cursor.execute(both, binary=False)  # in text, two statements may go in one message
+        if self.session:
+            self._statements.later(
+                "UPDATE writers SET commits = %s WHERE session = %s", (self._commits + 1, self.session)
+            )
+        self._statements.run("COMMIT")
         self._commits += 1
 
     def _failed(self, error: BaseException, *, committing: bool) -> None:
@@ -262,6 +269,7 @@ class PostgresDatabase(Database):
         raise UndoneError(f"the tracker {self.name} lost a transaction; give the same command again") from error
 
     def _roll_back(self) -> None:
+        self._statements.forget()
         with suppress(*ServerError):
             self._execute("ROLLBACK")
 
@@ -279,55 +287,36 @@ class PostgresDatabase(Database):
 
     # -- statements
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement for all rows at once, before the next read or the commit."""
+        if rows:
+            self._statements.write(prepared, rows)
+            if not self._inside:
+                self._statements.flush()
+
+    def changed(self, prepared: Prepared, rows: Sequence[Row]) -> int:
         """Run a prepared statement for all rows at once; how many rows it changed."""
-        if not rows:
-            return 0
-        assert self._cursor is not None
-        if len(rows) >= _FEW and prepared.copy:
-            statement, types = prepared.copy
-            with self._cursor.copy(statement) as copy:
-                copy.set_types(types)
-                for row in rows:
-                    copy.write_row(row)
-            return len(rows)
-        compiled = prepared.postgresql
-        arrays = tuple(map(list, zip(*rows, strict=True)))
-        values = arrays if compiled.plain else compiled.complete(arrays)
-        return self._cursor.execute(compiled.sql, values, prepare=True).rowcount
+        return self._statements.change(prepared, rows) if rows else 0
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""
-        compiled = prepared.postgresql
-        return self._fetched(compiled.sql, values if compiled.plain else compiled.complete(values))
+        return self._reading(lambda statements: statements.rows(prepared, values))
 
     def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
         """All rows that a prepared statement gives for each of many rows of values; one round trip."""
-        if len(many_values) < 2:
-            return (self.rows(prepared, values) for values in many_values)
-        compiled = prepared.postgresql
-        completed = many_values if compiled.plain else list(map(compiled.complete, many_values))
-        return self._reading(lambda cursor: _each(cursor, compiled.sql, completed))
+        return self._reading(lambda statements: statements.each(prepared, many_values))
 
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order."""
-        if not keys:
-            return []
-        compiled = lookup.postgresql
-        return self._fetched(compiled.sql, compiled.complete((job_id, list(keys))))
+        return self._reading(lambda statements: statements.lookup(lookup, job_id, keys)) if keys else []
 
-    def _fetched(self, statement: str, values: Row) -> list[Row]:
-        return self._reading(lambda cursor: cursor.execute(statement, values, prepare=True).fetchall())
-
-    def _reading(self, read: Callable[[psycopg.Cursor[Any]], _Done]) -> _Done:
+    def _reading(self, read: Callable[[Statements], _Done]) -> _Done:
         """Read; outside a transaction, a server that is gone is waited for."""
         if self._inside:
-            assert self._cursor is not None
-            return read(self._cursor)
+            return read(self._statements)
         while True:
-            assert self._cursor is not None
             try:
-                return read(self._cursor)
+                return read(self._statements)
             except ServerError as error:
                 if not is_gone(error) or self.read_only:
                     raise server_fault(error, self.name) from error
@@ -369,12 +358,6 @@ class PostgresDatabase(Database):
 
 def _job_lock(job_id: int, which: int) -> int:
     return _LOCKS | job_id << 16 | which
-
-
-def _each(cursor: psycopg.Cursor[Any], statement: str, many_values: Sequence[Row]) -> Iterator[list[Row]]:
-    cursor.executemany(statement, many_values, returning=True)
-    found = [result.fetchall() for result in cursor.results()]
-    return iter(found)
 
 
 def _may_pass(error: BaseException) -> bool:

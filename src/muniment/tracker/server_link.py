@@ -10,6 +10,8 @@ from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
 from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
+from muniment.tracker.arrays import adapt_arrays
+
 __all__ = ["PLANNING", "adapt", "engine_of", "server_engine"]
 
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
@@ -58,3 +60,4 @@ def adapt(driver: psycopg.Connection[Any]) -> None:
     for dumper in (_BinaryText, _Text):
         driver.adapters.register_dumper(str, dumper)
     driver.adapters.register_dumper(int, Int8BinaryDumper)
+    adapt_arrays(driver)

@@ -11,20 +11,20 @@ from collections.abc import Iterable
 
 import msgspec
 from msgspec import structs
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.page import PageState, first_claim
 from muniment.model.pipeline import Ending, Greeting, HostReport, Lock, Session
 from muniment.rules.deaths import PROOF, SUSPECT
-from muniment.tracker.engine import Database
+from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 from muniment.tracker.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "begin", "end", "held", "holds_suspect", "lapsed", "live_session",
-    "number_claims", "release", "renew",
+    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "begin", "end", "held", "holds_suspect", "lapsed", "release",
+    "renew", "take",
 ]  # fmt: skip
 
 LEASE_MS = 60_000
@@ -36,6 +36,16 @@ GivenBack = Counter[tuple[int, int]]
 """Pages given back by job and host number."""
 
 _MOST_SLOTS = 1000
+_UNFINISHED = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
+_SUSPECT = Prepared(
+    select(pages.c.id)
+    .where(pages.c.job_id.in_(_UNFINISHED), CLAIMED)
+    .where(pages.c.claim_id.between(bindparam("first"), bindparam("last")))
+    .where(pages.c.deaths.between(SUSPECT, PROOF - 1))
+    .limit(1),
+    "first",
+    "last",
+)
 _COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots, sessions.c.lease_until
 
 
@@ -74,11 +84,6 @@ def _check(greeting: Greeting) -> None:
         raise UsageError(f"{greeting.instance!r} is no hexadecimal id of an instance")
 
 
-def live_session(db: Database, epoch: int) -> Session | None:
-    """A session that has not ended; one whose lease has run out has not, until a sweep ends it."""
-    return _session(db, sessions.c.epoch == epoch)
-
-
 def _session(db: Database, which: ColumnElement[bool]) -> Session | None:
     found = select(*_COLUMNS).where(which, sessions.c.ended_at.is_(None))
     row = db.connection.execute(found).first()
@@ -96,15 +101,18 @@ def renew(db: Database, epoch: int, now: int, report: HostReport | None = None) 
     return renewed.rowcount == 1
 
 
-def number_claims(db: Database, epoch: int, count: int) -> int:
-    """Set numbers of claims aside for a session, within the caller's transaction; the number before the first."""
+def take(db: Database, epoch: int, count: int, now: int) -> tuple[Session, int] | None:
+    """Renew a lease and set numbers of claims aside, within the caller's transaction; None when the session has ended.
+
+    Returns the session, which cannot end before the transaction does, and the number before the first.
+    """
     taken = db.connection.execute(
         sessions.update()
-        .where(sessions.c.epoch == epoch)
-        .values(claims=sessions.c.claims + count)
-        .returning(sessions.c.claims)
-    ).scalar_one()
-    return first_claim(epoch) + int(taken) - count
+        .where(sessions.c.epoch == epoch, sessions.c.ended_at.is_(None))
+        .values(lease_until=now + LEASE_MS, claims=sessions.c.claims + count)
+        .returning(*_COLUMNS, sessions.c.claims)
+    ).first()
+    return None if taken is None else (Session(*taken[:-1]), first_claim(epoch) + int(taken[-1]) - count)
 
 
 def lapsed(db: Database, now: int) -> list[int]:
@@ -164,11 +172,13 @@ def held(db: Database, epoch: int) -> int:
 
 def holds_suspect(db: Database, epoch: int) -> bool:
     """Whether a session has a page that gets nothing beside it."""
-    suspect = pages.c.deaths.between(SUSPECT, PROOF - 1)
-    return db.connection.execute(select(pages.c.id).where(_held_by(epoch), suspect).limit(1)).first() is not None
+    return bool(db.rows(_SUSPECT, _numbers(epoch)))
+
+
+def _numbers(epoch: int) -> tuple[int, int]:
+    return first_claim(epoch) + 1, first_claim(epoch + 1) - 1
 
 
 def _held_by(epoch: int) -> ColumnElement[bool]:
-    unfinished = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
-    mine = pages.c.claim_id.between(first_claim(epoch) + 1, first_claim(epoch + 1) - 1)
-    return and_(pages.c.job_id.in_(unfinished), CLAIMED, mine)
+    first, last = _numbers(epoch)
+    return and_(pages.c.job_id.in_(_UNFINISHED), CLAIMED, pages.c.claim_id.between(first, last))

@@ -101,9 +101,10 @@ class SqliteDatabase(Database):
             raise self._broken
         connection = self.connection
         try:
-            self._patiently(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+            # by the driver: SQLAlchemy takes longer for it than SQLite
+            self._patiently(lambda: self._cursor.execute("BEGIN IMMEDIATE"))
             yield connection
-            connection.exec_driver_sql("COMMIT")
+            self._cursor.execute("COMMIT")
         except DriverError as error:
             self._roll_back()
             self._broken = tracker_error(error, self.path)
@@ -126,7 +127,11 @@ class SqliteDatabase(Database):
         """Run it once: with one writer nothing is undone."""
         return work()
 
-    def many(self, prepared: Prepared, rows: Sequence[Row]) -> int:
+    def many(self, prepared: Prepared, rows: Sequence[Row]) -> None:
+        """Run a prepared statement once for each row."""
+        self.changed(prepared, rows)
+
+    def changed(self, prepared: Prepared, rows: Sequence[Row]) -> int:
         """Run a prepared statement once for each row; how many rows it changed."""
         if not rows:
             return 0
