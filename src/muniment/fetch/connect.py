@@ -130,8 +130,8 @@ class Connector:
                 ssl_shutdown_timeout=1.0,
             )
         except BaseException:
-            if not connection.opened:
-                sock.close()
+            connection.unmake()
+            sock.close()
             raise
 
 

