@@ -312,7 +312,7 @@ def test_a_crawl_that_patterns_emptied_goes_on_when_they_are_taken_out(
         assert muniment("crawl", site.url, "-o", out, *PACE).code == 0
         assert asked(site, kept_out) == len(kept_out)
         assert muniment("check", out).code == 0
-        assert "is finished" in muniment("crawl", site.url, "-o", out, *PACE[:-1]).stdout
+        assert "is finished" in muniment("crawl", site.url, "-o", out, *PACE[:-1]).stderr
 
 
 WRONG = [

@@ -219,8 +219,8 @@ def test_a_finished_crawl_asks_for_nothing_and_refuses_to_become_another(
         assert muniment(*command).code == 0
         asked, before = site.counts(), captures(out)
         again = muniment(*command)
-        assert (again.code, again.stderr) == (0, "")
-        assert "finished" in again.stdout
+        assert (again.code, again.stdout) == (0, "")
+        assert "finished" in again.stderr
         assert json.loads(muniment(*command, "--json").stdout)
         assert "other start URLs" in complaint(muniment(*command, f"{site.url}p1.html"))
         changed = complaint(muniment(*command, "--level", 3, "--no-parent"))

@@ -17,6 +17,8 @@ SETTLED_S = 0.2
 """After a strike: one more look at what is being replaced."""
 FEWEST = 4
 """Looks that a comparison takes: a single one may fall into the moment in which a process is being launched."""
+STARTING = 10
+"""Looks at a process with its first worker, in which it may still be opening what it needs."""
 MOST_MORE = 16 << 20
 """Bytes by which the memory of a small crawl may grow: its caches fill."""
 
@@ -88,6 +90,7 @@ def grown(samples: list[Sample], struck_at: list[float]) -> list[str]:
         return []
     before = [sample for sample in samples if sample.at < moments[0] and _is_working(sample)]
     after = [sample for sample in samples if sample.at > moments[-1] + SETTLED_S and _is_working(sample)]
+    before = before[STARTING:]
     if not before or len(after) < FEWEST:
         return []
     kinds = {kind for sample in after for kind in sample.descriptors}

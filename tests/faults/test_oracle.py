@@ -128,9 +128,11 @@ def test_what_an_orchestrator_does_not_give_back_is_named(
     sockets: int, rss: int, workers: int, said: list[str]
 ) -> None:
     now = time.monotonic()
-    before = [Sample(now + tenth / 10, 1, 0, Counter(socket=4), 60 << 20) for tenth in range(5)]
-    after = [Sample(now + 2 + tenth / 10, workers, 0, Counter(socket=sockets), rss << 20) for tenth in range(5)]
-    assert grown([*before, *after], [now + 1]) == said
+    before = [Sample(now + tenth / 10, 1, 0, Counter(socket=4), 60 << 20) for tenth in range(15)]
+    after = [Sample(now + 3 + tenth / 10, workers, 0, Counter(socket=sockets), rss << 20) for tenth in range(5)]
+    assert grown([*before, *after], [now + 2]) == said
+    # while it starts it has less, which says nothing
+    assert grown([*before[:5], *after], [now + 1]) == []
 
 
 def test_a_single_look_says_nothing() -> None:

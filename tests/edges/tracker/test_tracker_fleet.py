@@ -197,7 +197,8 @@ def test_pages_go_by_hosts_that_are_due_in_turn(fleet):
     job = fleet.job(*urls)
     fleet.pipeline("p")
     hosts = [claim.host for _, claim in fleet.claim("p", 150)]
-    assert (hosts.count("a.example"), hosts.count("b.example")) == (100, 50)
+    # which is the first to have its turn, chance decides where several processes share the job
+    assert sorted(map(hosts.count, ("a.example", "b.example"))) == [50, 100]
     book = fleet.dispatch._of(job).frontier.hosts
     waits = type(book.waits_of(1))(until=fleet.now + 5_000, reason="asked for it")
     book.keep_waits(1, waits)
