@@ -136,7 +136,7 @@ class Crew:
 
     def _heard(self, member: Member, message: FromWorker) -> None:
         member.silent_s = 0.0
-        if not isinstance(message, Alive):
+        if not isinstance(message, Alive) or message.full:
             self._received(member, message)
 
     def end_silent(self) -> None:

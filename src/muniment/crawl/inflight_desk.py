@@ -1,6 +1,6 @@
 """The desk of requests in flight: one limit over all hosts, divided among the workers.
 
-Workers say in their finishes that it held them back; the orchestrator says which hosts fell silent that had been
+Workers say four times a second that it holds them back; the orchestrator says which hosts fell silent that had been
 answering. What follows is decided in `rules.inflight`; a worker is told only when its part changes.
 """
 
@@ -57,7 +57,7 @@ class InflightDesk:
         return self._parts[worker]
 
     def wanted(self, now: int) -> None:
-        """The limit held a worker back."""
+        """The limit holds a worker back."""
         self._set(raised(self._flow, self._most, now))
 
     def fell_silent(self, host: str, asked_at: int, now: int) -> None:

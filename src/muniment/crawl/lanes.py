@@ -68,12 +68,16 @@ class Lanes:
         self._inflight, self._delay = inflight, delay
         self.running = 0
         self.queued = 0
-        self.full = False
-        """Something could have started but for the limit of all hosts together."""
 
     def set_inflight(self, inflight: int) -> None:
         """Run so many at a time over all hosts from now on."""
         self._inflight = inflight
+
+    @property
+    def full(self) -> bool:
+        """Something could start but for the limit of all hosts together."""
+        waiting = map(self._hosts.get, self._ready)
+        return self.running >= self._inflight and any(lanes is not None and lanes.room for lanes in waiting)
 
     @property
     def wanted(self) -> int:
@@ -118,7 +122,6 @@ class Lanes:
                 without.append(name)
                 continue
             if room <= 0:
-                self.full = True
                 break
             more = min(lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room)
             if self._delay.high or lanes.gap:
@@ -139,7 +142,6 @@ class Lanes:
         if not lanes.room:
             return None
         if self.running >= self._inflight:
-            self.full = True
             return None
         lanes.running += 1
         lanes.unacked += 1

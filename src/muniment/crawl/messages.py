@@ -64,7 +64,10 @@ class Hello(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Alive(Struct, frozen=True, array_like=True, tag=True):
-    """The worker's loop turns; said about once a second."""
+    """The worker's loop turns; said about once a second, and four times while it is full."""
+
+    full: bool = False
+    """More could be asked for but for the limit of requests in flight: with slow hosts alone, nothing ever finishes."""
 
 
 class WantPages(Struct, frozen=True, array_like=True, tag=True):
@@ -111,8 +114,6 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """CPU seconds of the worker so far."""
     wire_bytes: int
     """Bytes received since the last finish."""
-    full: bool = False
-    """Since then, more could have been asked for but for the limit of requests in flight."""
 
 
 class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):

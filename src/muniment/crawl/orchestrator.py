@@ -187,6 +187,8 @@ class Orchestrator:
 
     def _answer(self, member: Member, message: say.FromWorker) -> None:
         match message:
+            case say.Alive():
+                self._inflight.wanted(steady_ms())
             case say.WantPages(most):
                 member.wants = most
                 self._serve_one(member)
@@ -341,8 +343,6 @@ class Orchestrator:
         member.finished += len(report.accepted)
         self._crashes = 0
         self.progress.received(message.wire_bytes)
-        if message.full:
-            self._inflight.wanted(steady_ms())
         self._announce(member, report)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)

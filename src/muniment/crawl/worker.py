@@ -101,8 +101,8 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
-                if tick % _ALIVE_EVERY == 0:
-                    self._channel.send(say.Alive())
+                if tick % _ALIVE_EVERY == 0 or self._lanes.full:
+                    self._channel.send(say.Alive(self._lanes.full))
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
                     self._robots.forget_old(now_ms())
             self._ended.result()
@@ -375,8 +375,8 @@ class Worker:
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]
         batch = FinishBatch(results, news, self._visitor.take_news())
-        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes, self._lanes.full))
-        self._wire_bytes, self._lanes.full = 0, False
+        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
+        self._wire_bytes = 0
         self._unacknowledged.append([page.claim.host for page in pages])
 
     def _return_permits(self) -> None:

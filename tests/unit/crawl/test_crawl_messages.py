@@ -21,7 +21,7 @@ from muniment.testing.pages import claim, finish_batch, finished
 
 FROM_WORKER = [
     say.Hello(7),
-    say.Alive(),
+    say.Alive(True),
     say.WantPages(100),
     say.AskKnown([b"d" * 20, b"e" * 20]),
     say.AskFile(),
