@@ -12,7 +12,7 @@ from msgspec import structs
 
 from muniment.app.crawl import begun
 from muniment.app.request import Request, output_directory
-from muniment.cli.options import log_option, read_settings, setting_options
+from muniment.cli.options import PLACE, log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import start_urls
 from muniment.model.url import is_web
@@ -41,7 +41,7 @@ def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> in
 
 
 @click.command()
-@click.argument("seed", metavar="SEED")
+@click.argument("seed", metavar="SEED", type=PLACE)
 @setting_options("fetch")
 @click.option("--retry-failed", is_flag=True, help="Try again what failed, also when the fetch had finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
@@ -74,7 +74,8 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
         from muniment.cli.display import tell_summary  # noqa: PLC0415  (loaded with what was shown)
 
         seed = request.settings.seed
-        tell_summary(summary, out, request.urls[0] if request.urls else seed if is_web(seed) else "")
+        starts = [*request.urls, *([seed] if is_web(seed) else [])]
+        tell_summary(summary, out, starts[0] if starts else "")
     return summary.outcome.exit_code
 
 

@@ -153,5 +153,6 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)
     if more > 0:
-        lines.append(f"  {f'and {more:,} more; ' if summary.bad_lines else ''}crawl.jsonl names them")
+        more_than_named = f"and {more:,} more; " if summary.bad_lines else ""
+        lines.append(f"  {more_than_named}crawl.jsonl names them")
     return lines

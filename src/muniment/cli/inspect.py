@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from muniment.cli.display import duration_text, size_text, trouble_lines
-from muniment.cli.options import log_option
+from muniment.cli.options import PLACE, log_option
 from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
@@ -19,7 +19,7 @@ _MOST_TROUBLES = 20
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show."
 )

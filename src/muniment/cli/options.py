@@ -28,12 +28,13 @@ from muniment.settings import (
     parse_size,
 )
 
-__all__ = ["log_option", "out_option", "read_settings", "setting_options", "state_option"]
+__all__ = ["PLACE", "log_option", "out_option", "read_settings", "setting_options", "state_option"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BYTES = "BYTES"
 _TEXTS = {
     "--header": parse_header,
+    "--input": parse_place,
     "--out": parse_place,
     "--prefix": parse_name,
     "--proxy": parse_proxy,
@@ -57,6 +58,10 @@ class _Parsed(click.ParamType[Any, Any]):
             return self._parse(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+PLACE = _Parsed("path", parse_place)
+"""The type of an argument that names a file or a directory."""
 
 
 def _start_log(_context: click.Context, _parameter: click.Parameter, level: str) -> None:

@@ -1,4 +1,4 @@
-"""Names that a command line gives to what it writes."""
+"""Names of files and directories that a command line gives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MOST_NAME = 100
 
 
 def parse_place(text: str) -> str:
-    """A directory; the empty text would be the current one."""
+    """A path; the empty text would be the current directory, or nothing at all."""
     if not text:
-        raise UsageError("the name is empty (an unset variable in the command?); . is the current directory")
+        raise UsageError("the name is empty (an unset variable in the command?)")
     return text
 
 
