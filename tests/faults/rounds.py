@@ -115,6 +115,8 @@ class Round:
         self._timers: list[threading.Timer] = []
         self._write = log
         self._struck_at: list[float] = []
+        self._was_full = False
+        """The disk was full in the latest run, for a while at least."""
 
     def run(self) -> Verdict:
         """Do it all."""
@@ -149,17 +151,25 @@ class Round:
             self._relay.open_again()
             struck, code = self._one_run(waiting)
             if code == 0:
+                self._tidy()
                 return
             if not struck and not self._timers_left():
                 self._complain(f"run {self.verdict.runs} ended with {code}, and nothing had been done to it")
             time.sleep(0.1)
         raise TimeoutError(f"the crawl was not over after {MOST_RUNS} runs")
 
+    def _tidy(self) -> None:
+        """On a full disk SQLite leaves its log beside the tracker, with all in it: the same command puts it right."""
+        if self._was_full:
+            self._calm_down()
+            self._one_run(deque())
+
     def _one_run(self, waiting: deque[Strike]) -> tuple[bool, int]:
         """Give the command once; whether it was struck, and its exit code."""
         self.verdict.runs += 1
         errors = self._work / f"run-{self.verdict.runs}.stderr"
         running, struck = self._timers_left(), 0
+        self._was_full = (self._disk / "filler").exists()
         with errors.open("wb") as stderr:
             process = self._start(stderr)
             footprint = Footprint(process.pid)
@@ -296,6 +306,7 @@ class Round:
 
     def _fill(self, strike: Strike) -> str:
         filler = self._disk / "filler"
+        self._was_full = True
         free = 0
         with filler.open("ab") as file:
             for _ in range(20):
