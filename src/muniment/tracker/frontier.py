@@ -34,7 +34,7 @@ from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
 from muniment.tracker.sums import Sums, Totals
-from muniment.tracker.tables import PENDING, attempts, pages
+from muniment.tracker.tables import CLAIMED, PENDING, attempts, pages
 
 __all__ = ["FinishReport", "Frontier"]
 
@@ -141,8 +141,9 @@ class Frontier:
         """Give back what a killed run held; returns how many pages that were."""
         with self._db.transaction() as connection:
             given_back = connection.execute(
+                # by the range of all claims, or SQLite reads every page of the job
                 pages.update()
-                .where(pages.c.job_id == self._job_id, pages.c.state == PageState.CLAIMED.value)
+                .where(pages.c.job_id == self._job_id, CLAIMED, pages.c.claim_id >= 0)
                 .values(state=PageState.READY.value, claim_id=None)
             )
             return given_back.rowcount

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import func, select
+from sqlalchemy import TextClause, bindparam, func, literal_column, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState, Origin
@@ -16,7 +16,7 @@ from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
-from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.pipeline_tables import job_numbers
 from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
 
@@ -25,6 +25,7 @@ __all__ = [
     "Given",
     "Job",
     "any_failed",
+    "any_pending",
     "any_start_captured",
     "create_job",
     "find_job",
@@ -164,11 +165,20 @@ def settle(db: Database, job_id: int, now: int) -> str:
     return state
 
 
+# SQLite has no statistics: without the hints it would read every page of the job to find that there is none.
+def _any(condition: TextClause, index: str) -> Prepared:
+    some = select(pages.c.id).with_hint(pages, f"INDEXED BY {index}", "sqlite")
+    return Prepared(some.where(pages.c.job_id == bindparam("job"), condition).limit(literal_column("1")), "job")
+
+
+_WAITING, _HELD = _any(PENDING, "ix_pages_pending"), _any(CLAIMED, "ix_pages_claimed")
+
+
 def _state(db: Database, job_id: int, judged: int) -> JobState:
-    here = pages.c.job_id == job_id
     newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
+    if any_pending(db, job_id):
+        return JobState.ACTIVE
     to_do = (
-        select(pages.c.id).where(here, PENDING),
         select(repairs.c.page_id).where(repairs.c.job_id == job_id),
         select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id, seed_lists.c.ended.is_(False)),
     )
@@ -176,8 +186,12 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
         return JobState.ACTIVE
     if judged < int(db.connection.execute(newest).scalar() or 0):
         return JobState.ACTIVE
-    claimed = db.connection.execute(select(pages.c.id).where(here, CLAIMED).limit(1)).first()
-    return JobState.DRAINING if claimed else JobState.FINISHED
+    return JobState.DRAINING if db.rows(_HELD, (job_id,)) else JobState.FINISHED
+
+
+def any_pending(db: Database, job_id: int) -> bool:
+    """Whether a page waits to be claimed."""
+    return bool(db.rows(_WAITING, (job_id,)))
 
 
 @one_transaction

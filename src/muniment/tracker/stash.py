@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from muniment.model.job import JobState
 from muniment.model.page import PageState
 from muniment.tracker.engine import Database, one_transaction
+from muniment.tracker.jobs import any_pending
 from muniment.tracker.tables import PENDING, hosts, jobs, pages
 
 __all__ = ["drip", "stash", "stashed", "unstash"]
@@ -45,7 +46,7 @@ def drip(db: Database, job_id: int) -> Counter[int]:
         going = jobs.c.state != JobState.ABORTED.value
         drop = connection.execute(select(jobs.c.drip).where(jobs.c.id == job_id, going).with_for_update()).scalar()
         # another process may have let some out, or brought some
-        if not drop or connection.execute(select(pages.c.id).where(pages.c.job_id == job_id, PENDING).limit(1)).first():
+        if not drop or any_pending(db, job_id):
             return Counter()
         return _take_out(db, job_id, int(drop))
 

@@ -51,14 +51,14 @@ NAMES = ["list.txt", "list", "list.jsonl", "list.parquet", "list.xml", "list.xml
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_gives_its_lines_in_order(tmp_path, name):
-    lines = lines_of(write(tmp_path / name, 2500))
-    assert [line.url for line in lines] == [f"{BASE}{number}" for number in range(2500)]
-    assert [line.number for line in lines] == list(range(1, 2501))
+    lines = lines_of(write(tmp_path / name, 2 * BATCH + 500))
+    assert [line.url for line in lines] == [f"{BASE}{number}" for number in range(2 * BATCH + 500)]
+    assert [line.number for line in lines] == list(range(1, 2 * BATCH + 501))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_on_from_any_batch_gives_the_rest(tmp_path, name):
-    path = write(tmp_path / name, 2500)
+    path = write(tmp_path / name, 2 * BATCH + 500)
     source = open_source(str(path), None, path)
     read = list(batches(source, SeedPlace()))
     assert [len(batch.lines) for batch in read] == [BATCH, BATCH, 500]

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pkgutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import muniment.tracker
+from muniment.settings import Settings
+from muniment.testing.pages import finish_batch, finished
 from muniment.tracker.dialects import Lookup, Prepared
+from muniment.tracker.opening import Starts, open_job
 from muniment.tracker.sqlite import SqliteDatabase
 
 KEYS = [1, 2, 4, 8, 128]
@@ -59,3 +64,18 @@ def test_a_change_of_a_row_seeks_it(tracker: sqlite3.Connection) -> None:
         if prepared.sql.startswith(("UPDATE", "DELETE")):
             for step in plan(tracker, prepared.sql):
                 assert step.startswith("SEARCH"), f"{name}: {step}"
+
+
+def test_what_is_asked_of_a_whole_job_reads_no_page_that_is_done(tmp_path: Path) -> None:
+    """Settled or taken up again: a job of millions of pages, of which none waits and none is held."""
+    with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
+        frontier = open_job(db, "job", Settings(), Starts(["http://site.example/"]), 1).frontier
+        frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1)]), 0, 1)
+        asked: list[str] = []
+        db._cursor.connection.set_trace_callback(asked.append)
+        frontier.recover()
+        assert frontier.settle(2) == "FINISHED"
+        db._cursor.connection.set_trace_callback(None)
+        plans = [step for sql in asked if " pages" in sql for step in plan(db._cursor.connection, sql)]
+    assert len(plans) == 3
+    assert [step for step in plans if "USING INDEX ix_pages_" not in step] == []
