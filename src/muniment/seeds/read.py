@@ -15,8 +15,8 @@ from muniment.seeds.source import Source
 
 __all__ = ["BATCH", "LONGEST_LINE", "batches"]
 
-BATCH = 4_000
-"""Lines that are taken in at once: what holds up the orchestrator for less than a tenth of a second."""
+BATCH = 1_000
+"""Lines that are taken in at once: what holds up the orchestrator for no longer than workers have work."""
 LONGEST_LINE = 1 << 20
 """Bytes of a line; a longer one is bad."""
 
