@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,17 @@ def test_standard_input_is_kept_and_resumed_without_it(muniment: Any, site: Ngin
     json_lines = json.dumps({"url": site.url + "4.html", "a": 1})
     fetched(muniment, "-", "--from", "jsonl", "-o", "more", stdin=json_lines)
     assert rows_of(tmp_path / "more")[site.url + "4.html"]["meta_json"] == '{"a":"1"}'
+
+
+def test_a_pipe_with_a_name_is_kept_like_standard_input(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    """What a shell makes of `<(zcat urls.gz)` can be read once alone."""
+    text = "\n".join(urls_of(site, 1, 2, 3))
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as writer:
+        writer.submit((tmp_path / "pipe").write_text, text)
+        fetched(muniment, "pipe", "-o", "out")
+    assert (tmp_path / "out" / "seed-list").read_text() == text
+    assert set(rows_of(tmp_path / "out")) == set(urls_of(site, 1, 2, 3))
 
 
 def test_redirects_are_captures_of_their_line(muniment: Any, site: Nginx, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | None:
 
 def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | None:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
-    if settings.seed == "-":
+    if settings.seed and taken.source is None:
         taken = structs.replace(taken, source=spooled_list(settings, out))
     starts = Starts(request.urls, taken.source.digest if taken.source else b"")
     job = jobs.find_job(db)

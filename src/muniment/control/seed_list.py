@@ -1,10 +1,13 @@
-"""The seed list of a fetch, as a command line names it; standard input is kept first."""
+"""The seed list of a fetch, as a command line names it; what can be read once alone is kept first."""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from muniment.archive.durable import archive_error, sync_directory
 from muniment.errors import UsageError
@@ -14,35 +17,40 @@ from muniment.settings import Settings
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
 
 SPOOLED = "seed-list"
-"""What came on standard input, in the output directory."""
+"""What came on standard input or through a pipe, in the output directory."""
 _PIECE = 1 << 20
 
 
 def named_list(settings: Settings) -> Source | None:
-    """The list of a fetch, before anything is written; None for standard input and in a crawl. Raises UsageError."""
+    """The list of a fetch, before anything is written; None for a stream and in a crawl. Raises UsageError."""
     if settings.shard >= settings.shards:
         raise UsageError(
             f"there is no --shard {settings.shard} of --shards {settings.shards}: count from 0 to {settings.shards - 1}"
         )
-    if settings.seed in ("", "-"):
+    if not settings.seed or _is_stream(settings.seed):
         return None
     return open_source(settings.seed, settings.seed_format, Path(settings.seed))
 
 
 def spooled_list(settings: Settings, out: Path) -> Source:
-    """The list that comes on standard input, kept in the directory, which the caller has locked. Raises UsageError."""
-    return open_source(settings.seed, settings.seed_format, _spool(out))
+    """The list that comes as a stream, kept in the directory, which the caller has locked. Raises UsageError."""
+    return open_source(settings.seed, settings.seed_format, _spool(settings.seed, out))
 
 
-def _spool(out: Path) -> Path:
-    """Keep standard input; a resumed run that is given none goes on with what was kept."""
+def _is_stream(seed: str) -> bool:
+    """Whether a list can be read once alone: standard input, or a pipe such as a shell's `<(zcat list.gz)`."""
+    try:
+        return seed == "-" or stat.S_IFMT(Path(seed).stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR)
+    except (OSError, ValueError):
+        return False
+
+
+def _spool(seed: str, out: Path) -> Path:
+    """Keep a stream; a resumed run that is given an empty one goes on with what was kept."""
     kept, aside = out / SPOOLED, out / (SPOOLED + ".new")
     try:
-        with aside.open("wb") as file:
-            while piece := sys.stdin.buffer.read(_PIECE):
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
+        with nullcontext(sys.stdin.buffer) if seed == "-" else Path(seed).open("rb") as stream:
+            _copy(stream, aside)
     except OSError as error:
         raise archive_error(error, aside) from error
     if not kept.exists():
@@ -54,3 +62,11 @@ def _spool(out: Path) -> Path:
     if not same:
         raise UsageError(f"{out} holds the fetch of another list; choose another directory with -o")
     return kept
+
+
+def _copy(stream: BinaryIO, to: Path) -> None:
+    with to.open("wb") as file:
+        while piece := stream.read(_PIECE):
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())

@@ -52,5 +52,5 @@ def _start_url(text: str, where: str) -> str:
 def did_you_mean(text: str) -> str:
     """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
     scheme = "http" if _PORT.match(text) else "https"
-    meant = f"{scheme}://{text}"
+    meant = f"{scheme}://{text.removeprefix('//')}"
     return f"; did you mean {meant}?" if normalise(meant) and "://" not in text else ""

@@ -51,6 +51,8 @@ def json_line(number: int, raw: bytes) -> Parsed:
         meta = {name: _text(value) for name, value in fields.items()} if fields else None
     except KeyError:
         return None, "no field url"
+    except RecursionError:
+        return None, "its JSON nests too deep"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return None, f"no JSON object with a text as url: {error}"
     return _line(number, url, "" if meta is None else _encode(meta).decode(), known)
@@ -111,5 +113,6 @@ def _line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Pars
 
 def _no_url(text: str) -> str:
     told = text if len(text) <= 100 else text[:99] + "…"
-    hint = f"; did you mean https://{told}?" if "://" not in text and normalise(f"https://{text}") else ""
+    meant = f"https://{told.removeprefix('//')}"
+    hint = f"; did you mean {meant}?" if "://" not in text and normalise(meant) else ""
     return f"{told!r} is no URL{hint}"

@@ -43,17 +43,20 @@ def root_of(text: str) -> tuple[str, str]:
 
 
 def scanner(*names: str) -> Callable[[str], Iterator[Element]]:
-    """A function that gives all elements of these names (lower case, any prefix), in document order."""
+    """A function that gives all elements of these names (lower case, any prefix), in document order.
+
+    A text that the document's end cuts off is none: half an address is another address.
+    """
     find = re.compile(
         rf"<(?:{_SKIPPED}|(?:[\w.-]++:)?+(?P<name>{'|'.join(names)})(?=[\s/>])(?P<attributes>{_ATTRIBUTES})>"
-        rf"(?:\s*+<!\[CDATA\[(?P<raw>{_UNTIL_CDATA_END})|(?P<text>[^<]*+)))",
+        rf"(?:\s*+<!\[CDATA\[(?P<raw>{_UNTIL_CDATA_END})|(?P<text>[^<]*+)(?=<)))",
         re.IGNORECASE,
     ).finditer
 
     def scan(text: str) -> Iterator[Element]:
         for match in find(text):
             name, attributes, raw, plain = match.group("name", "attributes", "raw", "text")
-            if name:
+            if name and (raw is None or raw.endswith("]]>")):
                 content = raw.removesuffix("]]>") if raw is not None else _unescaped(plain)
                 yield name.lower(), attributes, content.strip()
 

@@ -93,7 +93,7 @@ def parse_import(text: str, file: str) -> IgnoreSet:
     if re.match(r'\s*\{\s*["}]', text):
         try:
             place, found = "pattern", list(enumerate(msgspec.json.decode(text, type=_ArchiveBot).patterns, 1))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise UsageError(f"{file} is JSON, but not a set of ArchiveBot: {error}") from None
     else:
         lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))

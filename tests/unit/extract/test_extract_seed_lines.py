@@ -50,6 +50,7 @@ def test_a_byte_order_mark_begins_a_file_only():
     ("raw", "words"),
     [
         (b"a.example/x", "is no URL; did you mean https://a.example/x?"),
+        (b"//a.example/x", "is no URL; did you mean https://a.example/x?"),
         (b"not a url", "is no URL"),
         (b"http://", "is no URL"),
         (b"http://a.example:99999/", "is no URL"),
@@ -93,6 +94,7 @@ def test_a_wrong_digest_is_told_and_its_line_taken():
         (b'{"url": 5}', "no JSON object with a text as url"),
         (b'{"href": "x"}', "no field url"),
         (b'{"url": "a.example"}', "did you mean"),
+        (b'{"url": "http://a.example/", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nests too deep"),
         (b'{"url": "https://a.example/", "x": "\\ud800"}', "no JSON object"),
         (b'{"url": "https://a.example/", "x": "\xff"}', "no JSON object"),
     ],

@@ -34,7 +34,7 @@ LISTS = [
     ("<urlset><loc><![CDATA[http://a/?x&y]]></loc></urlset>", ["http://a/?x&y"]),
     ("<urlset><![CDATA[<loc>no</loc>]]><loc>x</loc></urlset>", ["x"]),
     ("<urlset><loc>x</loc><lastmod>2020</lastmod><location>no</location></urlset>", ["x"]),
-    ("<urlset><loc/><loc></loc><loc>x", ["x"]),
+    ("<urlset><loc/><loc></loc><loc>x<", ["x"]),
     ("<urlset><loc>x</loc><loc>x</loc></urlset>", ["x"]),
     ("<urlset><url><loc>x</loc><image:image><image:loc>i.png</image:loc></image:image><video:video>"
      "<video:content_loc>v.mp4</video:content_loc><video:thumbnail_loc>t.png</video:thumbnail_loc></video:video>"
@@ -67,6 +67,21 @@ def test_a_compressed_sitemap_lists(content_type):
 def test_a_damaged_compressed_sitemap_lists_what_came_out():
     whole = gzip.compress("".join(f"<loc>http://a/{n}</loc>" for n in range(5000)).join(["<urlset>", ""]).encode())
     assert len(read(whole[: len(whole) // 2], "application/gzip")) > 100
+
+
+HALVES = [
+    "",
+    "<url><loc>http://s/2",
+    "<url><loc> ",
+    "<url><loc",
+    "<url><loc><![CDATA[http://s/2",
+    "<url><loc><![CDATA[x]]",
+]
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_half_an_address_at_the_end_is_none(half):
+    assert read("<urlset><url><loc>http://s/1</loc></url>" + half) == listed("http://s/1")
 
 
 def test_an_index_names_sitemaps():

@@ -161,7 +161,10 @@ def test_imported_patterns_are_told_with_their_file_and_filled_in():
     assert together.match("http://a.example.b/b") is None
 
 
-@pytest.mark.parametrize("text", ['{"patterns": "x"}', '{"name": "x"}', '{"patterns": [1]}', '{"a', "{}"])
+DEEP = '{"patterns": ["x"], "y": ' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+@pytest.mark.parametrize("text", ['{"patterns": "x"}', '{"name": "x"}', '{"patterns": [1]}', '{"a', "{}", DEEP])
 def test_json_of_another_form_is_refused_in_one_line(text):
     with pytest.raises(UsageError, match=r"^f is JSON, but not a set of ArchiveBot: .+") as caught:
         parse_import(text, "f")
