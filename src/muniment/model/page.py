@@ -37,7 +37,7 @@ def _unpacker(count: int) -> Callable[[bytes], tuple[bytes, ...]]:
 
 
 _NUMBER_BITS = 40
-"""Of a claim's number: they count the claims of a session, whose epoch stands above them."""
+"""Of a claim's number: they count within a session, whose epoch stands above them."""
 
 
 def first_claim(epoch: int) -> int:
@@ -68,7 +68,7 @@ class Claim(Struct, frozen=True, array_like=True):
 
     page_id: int
     claim_id: int
-    """The fence: a finish counts only while the page still carries it."""
+    """The fence: a finish counts only while the page still carries it. Pages that were claimed together share it."""
     url: str
     host: str
     attempt: int

@@ -27,6 +27,7 @@ _COLUMNS = (
     pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
+_OF_NO_LIST = "", "", "", None
 _NAMES = "job", "host", "now", "never", "most"
 
 
@@ -63,8 +64,11 @@ class Claims:
     def __init__(self, db: Database, job_id: int, scope: Scope) -> None:
         self._db, self._job_id, self._scope = db, job_id, scope
         self._statement = _LISTED if scope.listed else _FOUND
-        self.last = 0
-        """The number of the last claim."""
+        self._number = 0
+
+    def begin(self, after: int | None) -> None:
+        """Number the claims that follow, all alike: the first number after a given one, or after the last."""
+        self._number = (self._number if after is None else after) + 1
 
     def due(self, wanted: Sequence[tuple[int, int]], now: int) -> Iterator[list[Row]]:
         """The first pages that are due of each (host number, most): id, URL, version of the rules, what `claim` takes.
@@ -78,26 +82,25 @@ class Claims:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
         page_id, url, _, tried, left, hops, found_as, via, site, deaths, *listed = row
         left = left if tried else tries
-        self.last += 1
-        seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else ("", "", "", None)
-        orders = ruleset.verdict(url, hops, found_as).orders if ruleset.gives_orders else NO_ORDERS
+        seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else _OF_NO_LIST
+        # by position, which takes a quarter of the time that names do
         return Claim(
-            page_id=page_id,
-            claim_id=self.last,
-            url=url,
-            host=host,
-            attempt=tried + 1,
-            last_try=left <= 1,
-            depth=-1 if hops == FAR else hops,
-            found_as=found_as,
-            via=via or "",
-            follow=self._scope.follows(bool(site)),
-            seed_url=seed_url,
-            meta_json=meta_json,
-            barred=barred or (given_up(deaths) if deaths else ""),
-            prior=prior,
-            orders=orders,
-            deaths=deaths,
+            page_id,
+            self._number,
+            url,
+            host,
+            tried + 1,
+            left <= 1,
+            -1 if hops == FAR else hops,
+            found_as,
+            via or "",
+            self._scope.follows(bool(site)),
+            seed_url,
+            meta_json,
+            barred or (given_up(deaths) if deaths else ""),
+            prior,
+            ruleset.verdict(url, hops, found_as).orders if ruleset.gives_orders else NO_ORDERS,
+            deaths,
         )
 
     def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:

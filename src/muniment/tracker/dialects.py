@@ -7,7 +7,7 @@ gets a row at a time. PostgreSQL is a round trip away and gets a batch at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from sqlalchemy.types import BigInteger, Boolean, Integer, SmallInteger, Text, T
 
 from muniment.errors import TrackerError
 
-__all__ = ["Compiled", "Lookup", "Prepared", "Row"]
+__all__ = ["Alike", "Compiled", "Lookup", "Prepared", "Row"]
 
 Row = tuple[Any, ...]
 
@@ -77,6 +77,10 @@ class Prepared:
         # when it is first needed, because a short run needs few of them and each takes about a millisecond
         return Compiled(self._statement, _SqliteDialect(paramstyle="qmark"), self._names)
 
+    def together(self, rows: Sequence[Row]) -> Iterable[Row]:
+        """A batch of rows as SQLite's statement takes them."""
+        return rows if self.plain else map(self.complete, rows)
+
     @cached_property
     def sql(self) -> str:
         """SQLite's text."""
@@ -94,9 +98,9 @@ class Prepared:
 
     @cached_property
     def postgresql(self) -> Compiled:
-        """For one row of values; a write takes one array for each of its names instead, and so a batch of rows."""
+        """For one row of values; a write that answers nothing takes arrays of them instead, and so a batch of rows."""
         statement = self._statement
-        if isinstance(statement, Insert | Update | Delete):
+        if isinstance(statement, Insert | Update | Delete) and not statement._returning:
             statement = _batched(statement, self._names)
         return Compiled(statement, _server_dialect(), self._names)
 
@@ -117,6 +121,29 @@ class Prepared:
         columns = ", ".join(f'"{name}"' for name in _columns(statement))
         types = [_COPIED.get(type(kind), "bytea") for kind in kinds]
         return f'COPY "{statement.table.name}" ({columns}) FROM STDIN (FORMAT BINARY)', types
+
+
+class Alike(Prepared):
+    """A write to rows of a job, found by a key that is the last of `names`.
+
+    Rows of a batch that differ in nothing but the key are one statement on SQLite: running it is most of what it costs.
+    """
+
+    def __init__(self, statement: Update, key: Column[Any], *names: str) -> None:
+        super().__init__(statement.where(key == bindparam(names[-1])), *names)
+        keys = func.json_each(bindparam(names[-1])).table_valued("value", name="told")
+        self._of_many = Prepared(statement.where(key.in_(select(keys.c.value))), *names)
+
+    @cached_property
+    def _sqlite(self) -> Compiled:
+        return self._of_many._sqlite
+
+    def together(self, rows: Sequence[Row]) -> Iterable[Row]:
+        """The rows by what they share, each with all of its keys as JSON."""
+        alike: dict[Row, list[int]] = {}
+        for row in rows:
+            alike.setdefault(row[:-1], []).append(row[-1])
+        return super().together([(*shared, str(keys)) for shared, keys in alike.items()])
 
 
 class Lookup:

@@ -21,7 +21,6 @@ from muniment.rules.deaths import is_suspect, sift
 from muniment.tracker import jobs, sessions, stash, terms
 from muniment.tracker.amendments import Amended
 from muniment.tracker.assignments import settle_slots
-from muniment.tracker.audit import settings_age
 from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import FinishReport, Frontier
 from muniment.tracker.opening import load_frontier
@@ -198,7 +197,10 @@ class Dispatch:
         by_job: dict[int, list[Claim]] = {}
         for job_id, claim in claims:
             by_job.setdefault(job_id, []).append(claim)
-        return [HandedOut(job_id, some, settings_age(self._db, job_id)) for job_id, some in by_job.items()]
+        return [HandedOut(job_id, some, self._age(job_id)) for job_id, some in by_job.items()]
+
+    def _age(self, job_id: int) -> int:
+        return self._of(job_id).frontier.peers.settings_age()
 
     def finish(self, job_id: int, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of pages; those whose claim does not hold any more change nothing."""

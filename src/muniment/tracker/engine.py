@@ -20,12 +20,13 @@ from sqlalchemy import Connection, Engine, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError
-from muniment.tracker.dialects import Lookup, Prepared, Row
+from muniment.tracker.dialects import Alike, Lookup, Prepared, Row
 from muniment.tracker.pipeline_tables import metadata
 
 __all__ = [
     "PATIENCE_S",
     "SCHEMA_REVISION",
+    "Alike",
     "Database",
     "Lookup",
     "Prepared",

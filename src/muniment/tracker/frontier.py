@@ -21,7 +21,7 @@ from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
 from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
-from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
@@ -38,10 +38,11 @@ from muniment.tracker.tables import CLAIMED, PENDING, attempts, pages
 
 __all__ = ["FinishReport", "Frontier"]
 
-_CLAIMED = Prepared(
+_CLAIMED = Alike(
     pages.update()
-    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .where(pages.c.job_id == bindparam("job"))
     .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
+    pages.c.id,
     "claim", "v", "job", "page",
 )  # fmt: skip
 _HELD = Lookup(
@@ -52,9 +53,9 @@ _HELD = Lookup(
     pages.c.job_id,
     pages.c.id,
 )  # fmt: skip
-_FINISH = Prepared(
+_FINISH = Alike(
     pages.update()
-    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .where(pages.c.job_id == bindparam("job"))
     .values(
         state=bindparam("s"),
         attempts=literal_column("attempts + 1"),
@@ -66,6 +67,7 @@ _FINISH = Prepared(
         reason=bindparam("why"),
         deaths=literal_column("0"),
     ),
+    pages.c.id,
     "s", "left", "at", "told", "sum", "why", "job", "page",
 )  # fmt: skip
 _ATTEMPT_COLUMNS = (
@@ -75,13 +77,15 @@ _ATTEMPT = Prepared(
     attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
     *_ATTEMPT_COLUMNS,
 )
-_RELEASE = Prepared(
+_RELEASE = Alike(
     pages.update()
-    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"), pages.c.claim_id == bindparam("claim"))
+    .where(pages.c.job_id == bindparam("job"), pages.c.claim_id == bindparam("claim"))
     .values(state=literal_column("'READY'"), claim_id=null()),
-    "job", "page", "claim",
+    pages.c.id,
+    "job", "claim", "page",
 )  # fmt: skip
 
+_READY, _SKIPPED = PageState.READY.value, PageState.SKIPPED.value
 
 _page_of = itemgetter(-1)
 """The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
@@ -166,8 +170,8 @@ class Frontier:
     def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
-        Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). Claims are numbered
-        from the one `after` on; without it, they go on counting.
+        Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). All have
+        the first number after `after`; without it, the one after that of the last claims.
         """
         with self._db.transaction():
             return self.claim_within(wanted, now, after)
@@ -178,8 +182,7 @@ class Frontier:
         claims: list[Claim] = []
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
-        if after is not None:
-            self._claims.last = after
+        self._claims.begin(after)
         for (host_id, _), due in zip(wanted, self._claims.due(wanted, now), strict=True):
             name = self.hosts.name(host_id)
             for row in due:
@@ -208,7 +211,7 @@ class Frontier:
         reason = ruleset.verdict(row[1], row[5], row[6]).skipped
         if not reason:
             return False
-        skipped.append((PageState.SKIPPED.value, ruleset.version, reason, self._job_id, row[0]))
+        skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
         self._left_out.append((host_id, row[1], reason))
         return True
 
@@ -223,13 +226,13 @@ class Frontier:
         results = self.results.store(batch.pages)
         self._admission.expect(len(batch.urls))
         with self._db.transaction():
+            told = {page.page_id: page for page in batch.pages}
             # locked in order, so that sessions never wait for each other
-            held = self._held(sorted({page.page_id for page in batch.pages}))
-            hops = {page_id: page.standing.link_hops for page_id, page in held.items()}
-            self._db.take_turns(self._job_id, alone=self._sites.may_grow(batch.pages, hops))
+            held = self._held(sorted(told))
+            accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
+            starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
+            self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
             self._keep_up()
-            told = {page.page_id: page for page in batch.pages if page.page_id in held}
-            accepted = [page for page in told.values() if held[page.page_id].claim_id == page.claim_id]
             texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
@@ -238,7 +241,7 @@ class Frontier:
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
-                pending += self._sites.learn([p for p in accepted if held[p.page_id].standing.link_hops == 0], texts)
+                pending += self._sites.learn(starts, texts)
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
             pending += self._repair.work()
@@ -258,8 +261,8 @@ class Frontier:
     def _held(self, page_ids: list[int]) -> dict[int, _Held]:
         rows = self._db.lookup(_HELD, self._job_id, page_ids)
         return {
-            page_id: _Held(claim_id, host_id, Standing(link, requisite, bool(site), bool(included), redirects), *rest)
-            for page_id, claim_id, host_id, link, requisite, site, included, redirects, *rest in rows
+            row[0]: _Held(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
+            for row in rows
         }
 
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
@@ -267,7 +270,7 @@ class Frontier:
         left = 0 if page.done else max(1, (self._admission.tries if page.attempt == 1 else held.left) - 1)
         at = 0
         if page.refused:
-            return (PageState.SKIPPED.value, held.left, 0, False, 0, page.refused, self._job_id, page.page_id)
+            return (_SKIPPED, held.left, 0, False, 0, page.refused, self._job_id, page.page_id)
         counted = 0
         if left > 0:
             at = now + page.retry_after_ms
@@ -279,7 +282,7 @@ class Frontier:
             if not page.followed and self._scope.follows(standing.on_site):
                 # the host became part of the site while the page was out
                 self._admission.tell_again(page.page_id)
-        return (PageState.READY.value, left, at, page.followed, counted, "", self._job_id, page.page_id)
+        return (_READY, left, at, page.followed, counted, "", self._job_id, page.page_id)
 
     def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
         return (
@@ -291,7 +294,7 @@ class Frontier:
     def release(self, claims: list[tuple[int, int]]) -> None:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
-            self._db.many(_RELEASE, [(self._job_id, page, claim) for page, claim in claims])
+            self._db.many(_RELEASE, [(self._job_id, claim, page) for page, claim in claims])
 
     @one_transaction
     def fetch_again(self, captures: list[Capture]) -> dict[int, int]:

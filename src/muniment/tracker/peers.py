@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, select
 
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker import jobs
+from muniment.tracker.audit import settings_age
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.tables import cookies
 from muniment.tracker.tables import jobs as jobs_table
@@ -43,6 +44,10 @@ class Peers:
         self.state = ""
         """Of the job, when it was looked at last."""
         self._ages = (-1, -1)
+
+    def settings_age(self) -> int:
+        """How often the job was changed, as the last look saw it."""
+        return self._ages[0] if self._ages[0] >= 0 else settings_age(self._db, self._job_id)
 
     def look(self) -> Seen:
         """See what was changed since the last look, within the caller's transaction."""

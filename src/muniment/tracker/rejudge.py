@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, or_, select, text
 from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
-from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.tables import pages
 
 __all__ = ["JUDGED", "DryRun", "Judged", "Judging", "dry_run", "judge_pages", "rejudge"]
@@ -39,19 +39,21 @@ _WAITING = Prepared(
     .order_by(pages.c.id),
     "job", "after", "last", "one", "other",
 )  # fmt: skip
-JUDGED = Prepared(
+JUDGED = Alike(
     pages.update()
-    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .where(pages.c.job_id == bindparam("job"))
     .values(state=bindparam("s"), ruleset=bindparam("v"), reason=bindparam("why")),
+    pages.c.id,
     "s", "v", "why", "job", "page",
 )  # fmt: skip
 """What was decided about a page that waits or was skipped."""
-_WALKED = Prepared(
+_WALKED = Alike(
     pages.update()
-    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .where(pages.c.job_id == bindparam("job"))
     # it was handed out or finished in between, by the newest rules
     .where(text("pages.state IN ('READY', 'SKIPPED') AND pages.attempts_remaining > 0"))
     .values(state=bindparam("s"), ruleset=bindparam("v"), reason=bindparam("why")),
+    pages.c.id,
     "s", "v", "why", "job", "page",
 )  # fmt: skip
 

@@ -65,7 +65,7 @@ class ResultBook:
 
     def store(self, finished: Iterable[Finished]) -> list[Row]:
         """Write what is large to files, before the transaction that keeps the rows; raises ProtocolError."""
-        return [self._row(page, at) for page in finished for at in range(len(page.results))]
+        return [self._row(page, at) for page in finished if page.results for at in range(len(page.results))]
 
     def keep(self, rows: list[Row], accepted: Collection[int]) -> None:
         """Keep those of accepted pages, in the transaction of their finish."""

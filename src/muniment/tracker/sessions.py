@@ -47,6 +47,13 @@ _SUSPECT = Prepared(
     "last",
 )
 _COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots, sessions.c.lease_until
+_TAKE = Prepared(
+    sessions.update()
+    .where(sessions.c.epoch == bindparam("epoch"), sessions.c.ended_at.is_(None))
+    .values(lease_until=bindparam("until"), claims=sessions.c.claims + bindparam("count"))
+    .returning(*_COLUMNS, sessions.c.claims),
+    "count", "until", "epoch",
+)  # fmt: skip
 
 
 def begin(db: Database, pipeline: str, greeting: Greeting, now: int) -> tuple[Session, GivenBack]:
@@ -106,13 +113,9 @@ def take(db: Database, epoch: int, count: int, now: int) -> tuple[Session, int] 
 
     Returns the session, which cannot end before the transaction does, and the number before the first.
     """
-    taken = db.connection.execute(
-        sessions.update()
-        .where(sessions.c.epoch == epoch, sessions.c.ended_at.is_(None))
-        .values(lease_until=now + LEASE_MS, claims=sessions.c.claims + count)
-        .returning(*_COLUMNS, sessions.c.claims)
-    ).first()
-    return None if taken is None else (Session(*taken[:-1]), first_claim(epoch) + int(taken[-1]) - count)
+    for *columns, claims in db.rows(_TAKE, (count, now + LEASE_MS, epoch)):
+        return Session(*columns), first_claim(epoch) + int(claims) - count
+    return None
 
 
 def lapsed(db: Database, now: int) -> list[int]:

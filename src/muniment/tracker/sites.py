@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from sqlalchemy import bindparam, select
 
@@ -59,16 +59,14 @@ class Sites:
         self._db.many(_JOIN, [self._join(row, host.host_id, pending) for row in here])
         return pending
 
-    def may_grow(self, finished: Iterable[Finished], hops: Mapping[int, int]) -> bool:
-        """Whether start pages are among them that redirect; `hops` are the link hops of pages by their numbers."""
-        return any(
-            hops.get(page.page_id) == 0 and FoundAs.REDIRECT in page.outlinks[16::LINK_ENTRY] for page in finished
-        )
+    def may_grow(self, starts: Iterable[Finished]) -> bool:
+        """Whether some of these start pages redirect."""
+        return any(FoundAs.REDIRECT in page.outlinks[16::LINK_ENTRY] for page in starts)
 
-    def learn(self, finished: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
+    def learn(self, starts: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
         """Follow the redirects of start pages to their hosts; returns pages newly pending."""
         pending: Counter[int] = Counter()
-        for page in finished:
+        for page in starts:
             entries = page.outlinks
             for i in range(0, len(entries), LINK_ENTRY):
                 if entries[i + 16] == FoundAs.REDIRECT:

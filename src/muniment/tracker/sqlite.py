@@ -26,7 +26,7 @@ _PRAGMAS = (
     # In WAL mode NORMAL survives kill -9; a power cut may lose the last commits, which repeats work and loses none.
     "synchronous=NORMAL",
     "cache_size=-65536",
-    # 64 MB of log: a page of an index that many batches touch is written to the file once for all of them.
+    # 64 MB: new pages lie all over the index of keys, and what one checkpoint writes once, four would write four times
     "wal_autocheckpoint=16000",
     "busy_timeout=1000",
     "temp_store=MEMORY",
@@ -133,10 +133,10 @@ class SqliteDatabase(Database):
         self.changed(prepared, rows)
 
     def changed(self, prepared: Prepared, rows: Sequence[Row]) -> int:
-        """Run a prepared statement once for each row; how many rows it changed."""
+        """Run a prepared statement for each row; how many rows it changed."""
         if not rows:
             return 0
-        return self._cursor.executemany(prepared.sql, rows if prepared.plain else map(prepared.complete, rows)).rowcount
+        return self._cursor.executemany(prepared.sql, prepared.together(rows)).rowcount
 
     def rows(self, prepared: Prepared, values: Row = ()) -> list[Row]:
         """All rows that a prepared statement gives."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select, update
 from tracker_harness import IFRAME, IMG, NOWHERE, REDIRECT, A, site
 
@@ -55,14 +56,14 @@ def test_a_claim_says_all_that_the_fetch_needs(tracker):
     assert (image.host, image.depth, image.via, image.found_as, image.follow) == ("cdn.example", -1, START, IMG, False)
 
 
-def test_claim_numbers_are_never_given_twice(tracker):
+def test_no_page_is_given_the_same_claim_number_twice(tracker):
     job = tracker(START, ONE)
-    numbers = []
+    given = []
     for _ in range(3):
-        claims = job.claim()
-        numbers += [claim.claim_id for claim in claims]
-        job.frontier.release([(claim.page_id, claim.claim_id) for claim in claims])
-    assert len(set(numbers)) == 6
+        claims = [(claim.page_id, claim.claim_id) for claim in job.claim()]
+        given += claims
+        job.frontier.release(claims)
+    assert len(set(given)) == 6
 
 
 def test_a_host_gives_at_most_what_is_asked(tracker):
@@ -209,7 +210,39 @@ def test_an_unknown_page_beyond_the_level_is_kept_and_not_claimed(tracker):
     assert job.states()[TWO] == "READY"
 
 
+def test_each_page_of_a_batch_gets_what_became_of_it(tracker):
+    job = tracker(START, ONE, TWO, THREE, site("4"), site("5"))
+    captured, failed, retried, refused, again, kept = job.claim()
+    stale = structs.replace(finished(kept), claim_id=kept.claim_id + 1)
+    batch = [
+        finished(captured),
+        finished(failed, error="connect: refused", status=0),
+        finished(retried, error="timeout: read", status=0, done=False, retry_after_ms=50),
+        finished(refused, refused="robots.txt"),
+        finished(again),
+        stale,
+    ]
+    report = job.frontier.finish(finish_batch(batch), 0, 1000)
+    assert [page.page_id for page in report.accepted] == [page.page_id for page in batch[:-1]]
+    columns = "state", "claim_id", "attempts", "attempts_remaining", "ready_at", "counted", "reason"
+    assert [tuple(job.page(page.url)[name] for name in columns) for page in (captured, failed, retried, refused)] == [
+        ("READY", None, 1, 0, 0, 1, ""),
+        ("READY", None, 1, 0, 0, 3, ""),
+        ("READY", None, 1, 2, 1050, 0, ""),
+        ("SKIPPED", None, 1, 3, 0, 0, "robots.txt"),
+    ]
+    assert tried(job, again.url) == (1, 0, "READY")
+    assert (job.page(kept.url)["state"], job.page(kept.url)["claim_id"]) == ("CLAIMED", kept.claim_id)
+
+
 # -- release and recover
+
+
+def test_of_pages_released_together_those_with_another_claim_stay(tracker):
+    job = tracker(START, ONE, TWO)
+    first, second, third = job.claim()
+    job.frontier.release([(first.page_id, first.claim_id), (second.page_id, 99), (third.page_id, third.claim_id)])
+    assert list(job.states().values()) == ["READY", "CLAIMED", "READY"]
 
 
 def test_a_released_page_waits_again_without_having_lost_a_try(tracker):
