@@ -70,6 +70,21 @@ def terminate(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("stop", [press_ctrl_c, terminate])
+def test_a_signal_before_the_first_request_is_one_line(
+    stop: Callable[..., None], muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The list never ends, so that nothing has begun."""
+    out = tmp_path / "out"
+    process = muniment.start("fetch", "-", "-o", out)
+    wait_until((out / "seed-list.new").exists, "the list is being kept")
+    stop(process)
+    _, stderr = process.communicate()
+    assert process.returncode == 3
+    assert stderr.strip() == "muniment: interrupted; give the same command again"
+    assert muniment("fetch", "-", "-o", out, stdin="http://127.0.0.1:9/").code == 4
+
+
+@pytest.mark.parametrize("stop", [press_ctrl_c, terminate])
 def test_a_signal_ends_a_crawl_cleanly_and_the_same_command_resumes(
     stop: Callable[..., None], muniment: Callable[..., Any], tmp_path: Path
 ) -> None:

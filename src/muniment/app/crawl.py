@@ -68,6 +68,9 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     except MunimentError as error:
         code = error.exit_code
         raise
+    except KeyboardInterrupt:
+        code = 3
+        raise
     finally:
         if first is not None:
             _discard(first)

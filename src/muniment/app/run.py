@@ -6,9 +6,8 @@ import asyncio
 import errno
 import logging
 import os
-import signal
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from msgspec import structs
 
 from muniment import __version__
 from muniment.app.request import Taken, Watch, output_directory
+from muniment.app.signals import stopped_by_signals
 from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
 from muniment.control.networks import allowed_classes
@@ -184,8 +184,14 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
     )
     watching = [asyncio.create_task(_watch(orchestrator, watch)), asyncio.create_task(_tend(taken.book))]
+
+    def told(act: Callable[[str], None], reason: str) -> None:
+        events.write("stop", reason=reason)
+        act(reason)
+
     try:
-        with _signals(orchestrator, events):
+        steps = partial(told, orchestrator.stop), partial(told, orchestrator.kill)
+        with stopped_by_signals(asyncio.get_running_loop(), *steps):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         for task in watching:
@@ -233,30 +239,6 @@ async def _tend(book: Book) -> None:
     while True:
         await asyncio.to_thread(tend, book)
         await asyncio.sleep(SWEEP_S)
-
-
-@contextmanager
-def _signals(orchestrator: Orchestrator, events: EventLog) -> Iterator[None]:
-    """Ctrl-C or SIGTERM once: stop when what is in flight has landed; twice: at once; a third time: here and now."""
-    loop = asyncio.get_running_loop()
-    steps: list[Callable[[str], None]] = [orchestrator.stop, orchestrator.kill]
-
-    def asked(reason: str) -> None:
-        if not steps:
-            os._exit(3)
-        events.write("stop", reason=reason)
-        steps.pop(0)(reason)
-
-    for number, reason in _STOP_SIGNALS.items():
-        loop.add_signal_handler(number, asked, reason)
-    try:
-        yield
-    finally:
-        for number in _STOP_SIGNALS:
-            loop.remove_signal_handler(number)
-
-
-_STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 
 
 def _conclude(

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from muniment.app.crawl import begun
 from muniment.app.request import Request, output_directory
+from muniment.app.signals import heard_from_the_start
 from muniment.cli.options import PLACE, log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import start_urls
@@ -58,6 +59,7 @@ def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: An
 
 
 def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
+    heard_from_the_start()
     out = output_directory(request.settings)
     with begun(request) as run, _chosen_display(quiet=quiet or as_json) as shown:
         summary = run(shown.show)

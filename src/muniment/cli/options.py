@@ -66,6 +66,8 @@ PLACE = _Parsed("path", parse_place)
 
 def _start_log(_context: click.Context, _parameter: click.Parameter, level: str) -> None:
     logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    # a Ctrl-C in the middle of a statement, which is told in one line, would be a traceback there
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
 
 log_option = click.option(

@@ -1,0 +1,58 @@
+"""Signals that end a command line: before its loop runs, while it runs, and while it closes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+__all__ = ["heard_from_the_start", "stopped_by_signals"]
+
+_STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+
+
+def heard_from_the_start() -> None:
+    """Until the loop runs, let SIGTERM and SIGHUP end the command as Ctrl-C does: by KeyboardInterrupt."""
+    for number in _heard():
+        signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def stopped_by_signals(
+    loop: AbstractEventLoop, stop: Callable[[str], None], kill: Callable[[str], None]
+) -> Iterator[None]:
+    """While the loop runs: the first signal calls `stop` with its reason, the second `kill`, a third ends at once.
+
+    What follows the block is closing, which is over in a moment: one more signal changes nothing, a second ends it.
+    """
+    steps = [stop, kill]
+
+    def asked(reason: str) -> None:
+        if not steps:
+            os._exit(3)
+        steps.pop(0)(reason)
+
+    heard = _heard()
+    for number in heard:
+        loop.add_signal_handler(number, asked, _STOP_SIGNALS[number])
+    try:
+        yield
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
+            signal.signal(number, _while_closing)
+
+
+def _heard() -> list[signal.Signals]:
+    """What ends a command: not the hangup that `nohup` keeps from it."""
+    return [number for number in _STOP_SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+
+
+def _while_closing(_number: int, _frame: object) -> None:
+    for number in _heard():
+        signal.signal(number, lambda *_: os._exit(3))

@@ -1,0 +1,62 @@
+"""Real signals to a real process: before its loop runs, while it runs, and while it closes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import asyncio, os, signal, sys
+from muniment.app.signals import heard_from_the_start, stopped_by_signals
+
+before, running, closing, ignored = (words.split() for words in sys.argv[1:])
+said = []
+
+def send(names):
+    for name in names:
+        os.kill(os.getpid(), signal.Signals[name])
+
+async def work():
+    loop = asyncio.get_running_loop()
+    with stopped_by_signals(loop, lambda why: said.append("stop " + why), lambda why: said.append("kill " + why)):
+        for name in running:
+            send([name])
+            await asyncio.sleep(0.05)
+    send(closing)
+    await asyncio.sleep(0.05)
+
+for name in ignored:
+    signal.signal(signal.Signals[name], signal.SIG_IGN)
+heard_from_the_start()
+try:
+    send(before)
+    asyncio.run(work())
+except KeyboardInterrupt:
+    said.append("interrupted")
+print(",".join(said))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "running", "closing", "ignored", "code", "said"),
+    [
+        ("SIGTERM", "", "", "", 0, "interrupted"),
+        ("SIGHUP", "", "", "", 0, "interrupted"),
+        ("", "SIGINT", "", "", 0, "stop interrupted"),
+        ("", "SIGTERM", "", "", 0, "stop terminated"),
+        ("", "SIGHUP SIGINT", "", "", 0, "stop hangup,kill interrupted"),
+        ("", "SIGTERM SIGTERM SIGTERM", "", "", 3, ""),
+        ("", "", "SIGINT", "", 0, ""),
+        ("", "SIGTERM", "SIGTERM", "", 0, "stop terminated"),
+        ("", "", "SIGHUP SIGTERM", "", 3, ""),
+        # as under nohup
+        ("SIGHUP", "SIGHUP SIGHUP", "SIGHUP SIGHUP", "SIGHUP", 0, ""),
+        ("SIGHUP", "SIGHUP SIGTERM", "", "SIGHUP", 0, "stop terminated"),
+    ],
+)
+def test_signals(before: str, running: str, closing: str, ignored: str, code: int, said: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, before, running, closing, ignored]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (code, said, "")
