@@ -110,6 +110,27 @@ def test_a_signal_ends_a_crawl_cleanly_and_the_same_command_resumes(
     assert muniment("check", out).code == 0
 
 
+def test_a_directory_that_is_moved_away_ends_the_run_and_resumes_when_it_is_back(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with a_site("/p5.html") as site:
+        command = ("crawl", site.url, "-o", out, *PACE)
+        process = muniment.start(*command)
+        site.wait_for("/p5.html")
+        out.rename(tmp_path / "elsewhere")
+        site.release()
+        _, told = process.communicate(timeout=30)
+        assert (process.returncode, told) == (
+            1,
+            f"muniment: {out} is gone: put it back and give the same command again\n",
+        )
+        (tmp_path / "elsewhere").rename(out)
+        assert muniment(*command).code == 0
+    assert set(paths(out)) == ALL
+    assert muniment("check", out).code == 0
+
+
 def test_a_second_ctrl_c_ends_at_once_and_the_same_command_resumes(
     muniment: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from muniment.model.url import MOST_URL, normalise
 __all__ = ["did_you_mean", "start_urls"]
 
 # 443 is the port of https
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 
 
@@ -53,4 +54,4 @@ def did_you_mean(text: str) -> str:
     """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
     scheme = "http" if _PORT.match(text) else "https"
     meant = f"{scheme}://{text.removeprefix('//')}"
-    return f"; did you mean {meant}?" if normalise(meant) and "://" not in text else ""
+    return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""

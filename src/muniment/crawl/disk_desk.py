@@ -7,6 +7,7 @@ from pathlib import Path
 
 from muniment.crawl.events import EventLog
 from muniment.crawl.limits import Limits
+from muniment.errors import ArchiveError
 
 __all__ = ["DiskDesk"]
 
@@ -19,8 +20,11 @@ class DiskDesk:
         self.paused = False
 
     def tick(self) -> None:
-        """Look again, and tell what has changed."""
-        short = shutil.disk_usage(self._out).free < self._limits.min_free
+        """Look again, and tell what has changed. Raises ArchiveError when the directory is gone."""
+        try:
+            short = shutil.disk_usage(self._out).free < self._limits.min_free
+        except FileNotFoundError:
+            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
         if short != self.paused:
             self.paused = short
             self._events.write("pause" if short else "resume", reason="disk")

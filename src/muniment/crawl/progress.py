@@ -28,6 +28,7 @@ class Snapshot(Struct, frozen=True):
     in_flight: int
     workers: int
     pages_per_s: float
+    """Answers."""
     bytes_per_s: float
     payload_bytes: int
     slow_hosts: tuple[tuple[str, int], ...]
@@ -92,8 +93,11 @@ class Progress:
     def page(self, status: int, url: str, host: str, took_ms: int) -> None:
         """A page is finished."""
         self.statuses[status] += 1
-        self._pages += 1
         self._last.append((status, url))
+        if not status:
+            # what nobody answered makes a crawl look neither fast nor its host quick
+            return
+        self._pages += 1
         mean, count = self._slow.get(host, (0.0, 0))
         weight = min(count + 1, 50)
         self._slow[host] = (mean + (took_ms - mean) / weight, count + 1)

@@ -111,6 +111,9 @@ def test_a_user_agent_names_a_product(capsys, agent):
 
 def test_a_host_without_scheme_is_met_with_a_hint(capsys):
     assert "did you mean https://a.example" in complaint(capsys, "crawl", "a.example")
+    assert "did you mean https://a.example/" in complaint(capsys, "crawl", "//a.example/")
+    assert "did you mean http://a.example:8080?" in complaint(capsys, "crawl", "a.example:8080")
+    assert "did you mean" not in complaint(capsys, "crawl", "mailto:a@b.example")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("crawl", "--help"), ("fetch", "--help"), ("check", "-h")])

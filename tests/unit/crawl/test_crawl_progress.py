@@ -46,6 +46,15 @@ def test_hosts_are_bounded_and_the_slow_ones_stay():
     assert progress.slow_hosts()[0] == ("h4999", 4_999)
 
 
+def test_what_nobody_answered_is_neither_fast_nor_a_page():
+    progress = Progress()
+    progress.page(0, "https://dead.example/", "dead.example", 0)
+    assert progress.slow_hosts() == ()
+    assert progress.rates()[0] == 0
+    shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
+    assert shown.last_urls == ((0, "https://dead.example/"),)
+
+
 def test_rates_count_pages_and_bytes():
     progress = Progress()
     assert progress.rates() == (0, 0)
