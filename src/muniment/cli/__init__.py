@@ -52,6 +52,9 @@ def _muniment() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with the contract's codes, an error being one line on standard error."""
+    if sys.platform != "linux":
+        _complain("Muniment runs on Linux alone so far")
+        sys.exit(2)
     try:
         code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False)
     except click.ClickException as error:
