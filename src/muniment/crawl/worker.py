@@ -43,8 +43,7 @@ from muniment.settings import Settings
 
 __all__ = ["Worker"]
 
-_TICK_S = 0.25
-_ALIVE_EVERY = 4
+_TICK_S, _ALIVE_EVERY = 0.25, 4
 _OLD_RULES_EVERY = 240
 """Ticks, about a minute: rules of robots.txt hold for a day."""
 _LEAST_HOLD_S = 1.0
@@ -254,7 +253,9 @@ class Worker:
     # -- what the orchestrator says
 
     def received(self, message: say.FromOrchestrator) -> None:
-        """Take in one message."""
+        """Take in one message; to one that has said its last, answers mean nothing any more."""
+        if self.ended:
+            return
         match message:
             case say.PagesOut(claims, permits, cookies, gaps):
                 self._asked = False

@@ -7,21 +7,23 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
 from muniment.procs.launch import launch_worker
 from muniment.settings import DelayRange, Settings
-from muniment.testing.gated_site import GatedSite
+from muniment.testing.gated_site import Answer, GatedSite
 from muniment.testing.pages import claim
 
 
 class _Desk:
     """The other side of a worker's socket: keeps what it says, and answers what every worker asks."""
 
-    def __init__(self, settings: Settings, out: Path) -> None:
+    def __init__(self, settings: Settings, out: Path, *, tells_files: bool = True) -> None:
         self.said: list[Any] = []
+        self._tells_files = tells_files
         self._setup = say.Setup(
             number=0,
             out=str(out),
@@ -40,7 +42,7 @@ class _Desk:
         self._news.set()
         if isinstance(message, say.Hello):
             self.channel.send(self._setup)
-        elif isinstance(message, say.AskFile):
+        elif isinstance(message, say.AskFile) and self._tells_files:
             self.channel.send(say.FileName("muniment-00000.warc.gz"))
         elif isinstance(message, say.AskKnown):
             self.channel.send(say.Known({}))
@@ -85,4 +87,36 @@ async def _pages_go_back(out: Path) -> None:
             launched.process.kill()
             launched.process.wait()
             desk.channel.close()
+            os.close(lock)
+
+
+def test_an_answer_to_a_worker_that_gave_up_means_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    # as when the disk takes no large body while the name of the first file is on its way
+    asyncio.run(asyncio.wait_for(_gives_up(tmp_path), 20))
+    assert capfd.readouterr().err == ""
+
+
+async def _gives_up(out: Path) -> None:
+    (out / "parts").mkdir()
+    lock = os.open(out, os.O_RDONLY)
+    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False)
+    launched = launch_worker(lock)
+    gone = asyncio.Event()
+    with GatedSite({"/": "a page", "/2": Answer(bytes(3 << 20))}) as site:
+        try:
+            desk.channel = Channel(say.FromWorker, desk.received, gone.set)
+            await desk.channel.open(launched.channel)
+            await desk.until(say.Hello, say.WantPages)
+            pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2"), 1)]
+            desk.channel.send(say.PagesOut(pages[:1], {pages[0].host: 1}))
+            await desk.until(say.AskFile)
+            (out / "parts").rmdir()
+            desk.channel.send(say.PagesOut(pages[1:], {pages[0].host: 1}))
+            await desk.until(say.Trouble)
+            desk.channel.send(say.FileName("muniment-00000.warc.gz"))
+            desk.channel.close()
+            assert await asyncio.to_thread(launched.process.wait) == 1
+        finally:
+            launched.process.kill()
+            launched.process.wait()
             os.close(lock)
