@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -123,6 +124,12 @@ def test_a_pipe_with_a_name_is_kept_like_standard_input(muniment: Any, site: Ngi
         fetched(muniment, "pipe", "-o", "out")
     assert (tmp_path / "out" / "seed-list").read_text() == text
     assert set(rows_of(tmp_path / "out")) == set(urls_of(site, 1, 2, 3))
+
+
+def test_what_cannot_be_read_as_a_stream_is_told_by_its_name(muniment: Any, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        assert "the list socket cannot be read: No such device" in complaint(muniment("fetch", "socket", "-o", "out"))
 
 
 def test_redirects_are_captures_of_their_line(muniment: Any, site: Nginx, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import Callable, Coroutine
-from functools import partial
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -184,14 +183,10 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
     )
     watching = [asyncio.create_task(_watch(orchestrator, watch)), asyncio.create_task(_tend(taken.book))]
-
-    def told(act: Callable[[str], None], reason: str) -> None:
-        events.write("stop", reason=reason)
-        act(reason)
-
     try:
-        steps = partial(told, orchestrator.stop), partial(told, orchestrator.kill)
-        with stopped_by_signals(asyncio.get_running_loop(), *steps):
+        # once: stop when what is in flight has landed; twice: at once
+        steps = orchestrator.stop, orchestrator.kill
+        with stopped_by_signals(asyncio.get_running_loop(), lambda why: events.write("stop", reason=why), *steps):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         for task in watching:

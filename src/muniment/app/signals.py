@@ -24,18 +24,19 @@ def heard_from_the_start() -> None:
 
 @contextmanager
 def stopped_by_signals(
-    loop: AbstractEventLoop, stop: Callable[[str], None], kill: Callable[[str], None]
+    loop: AbstractEventLoop, note: Callable[[str], None], *steps: Callable[[str], None]
 ) -> Iterator[None]:
-    """While the loop runs: the first signal calls `stop` with its reason, the second `kill`, a third ends at once.
+    """While the loop runs, each signal's reason is noted and taken as the next step; after the last, it ends at once.
 
     What follows the block is closing, which is over in a moment: one more signal changes nothing, a second ends it.
     """
-    steps = [stop, kill]
+    left = list(steps)
 
     def asked(reason: str) -> None:
-        if not steps:
+        if not left:
             os._exit(3)
-        steps.pop(0)(reason)
+        note(reason)
+        left.pop(0)(reason)
 
     heard = _heard()
     for number in heard:

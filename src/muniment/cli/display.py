@@ -112,7 +112,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
             click.echo(line, err=True)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
-    rate = (sum(count for _, count in summary.statuses)) / max(summary.elapsed_s, 0.001)
+    rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
     lines = [
         f"{title} after {duration_text(summary.elapsed_s)}: {counted(summary.pages, 'page')} and "
         f"{counted(summary.requisites, 'requisite')} captured, {summary.failed:,} failed, {summary.skipped:,} skipped, "

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
-from muniment.model.url import normalise
+from muniment.model.url import did_you_mean, normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
 from muniment.rules.rulesets import Rules, compile_ignores
 from muniment.tracker import jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,11 +48,11 @@ def _is_stream(seed: str) -> bool:
 def _spool(seed: str, out: Path) -> Path:
     """Keep a stream; a resumed run that is given an empty one goes on with what was kept."""
     kept, aside = out / SPOOLED, out / (SPOOLED + ".new")
-    try:
-        with nullcontext(sys.stdin.buffer) if seed == "-" else Path(seed).open("rb") as stream:
+    with _opened(seed) as stream:
+        try:
             _copy(stream, aside)
-    except OSError as error:
-        raise archive_error(error, aside) from error
+        except OSError as error:
+            raise archive_error(error, aside) from error
     if not kept.exists():
         aside.rename(kept)
         sync_directory(out)
@@ -62,6 +62,13 @@ def _spool(seed: str, out: Path) -> Path:
     if not same:
         raise UsageError(f"{out} holds the fetch of another list; choose another directory with -o")
     return kept
+
+
+def _opened(seed: str) -> AbstractContextManager[BinaryIO]:
+    try:
+        return nullcontext(sys.stdin.buffer) if seed == "-" else Path(seed).open("rb")
+    except OSError as error:
+        raise UsageError(f"the list {seed} cannot be read: {error.strerror}") from None
 
 
 def _copy(stream: BinaryIO, to: Path) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from muniment.errors import UsageError
-from muniment.model.url import MOST_URL, normalise
+from muniment.model.url import MOST_URL, did_you_mean, normalise
 
-__all__ = ["did_you_mean", "start_urls"]
-
-# 443 is the port of https
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
-_PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
+__all__ = ["start_urls"]
 
 
 def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
@@ -48,10 +43,3 @@ def _start_url(text: str, where: str) -> str:
     if len(url) > MOST_URL:
         raise UsageError(f"{url[:60]}… ({where}) has {len(url)} characters; at most {MOST_URL} are asked for")
     return url
-
-
-def did_you_mean(text: str) -> str:
-    """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
-    scheme = "http" if _PORT.match(text) else "https"
-    meant = f"{scheme}://{text.removeprefix('//')}"
-    return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""

@@ -9,12 +9,11 @@ from msgspec import Struct
 
 from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
-from muniment.control.starts import did_you_mean
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.model.url import normalise, origin_of, shortened
+from muniment.model.url import did_you_mean, normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.robots import DISALLOWED, product_token
 from muniment.rules.robots_line import RefusingLine, refusing_line

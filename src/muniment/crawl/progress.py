@@ -28,7 +28,7 @@ class Snapshot(Struct, frozen=True):
     in_flight: int
     workers: int
     pages_per_s: float
-    """Answers."""
+    """Pages that were answered, failed tries left out, a second."""
     bytes_per_s: float
     payload_bytes: int
     slow_hosts: tuple[tuple[str, int], ...]

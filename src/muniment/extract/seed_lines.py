@@ -8,7 +8,7 @@ import msgspec
 
 from muniment.model.prior import Prior, sha1_hex
 from muniment.model.seed import SeedLine
-from muniment.model.url import normalise, normalise_any
+from muniment.model.url import did_you_mean, normalise_any
 
 __all__ = ["Parsed", "json_line", "table_row", "text_line"]
 
@@ -113,6 +113,4 @@ def _line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Pars
 
 def _no_url(text: str) -> str:
     told = text if len(text) <= 100 else text[:99] + "…"
-    meant = f"https://{told.removeprefix('//')}"
-    hint = f"; did you mean {meant}?" if "://" not in text and normalise(meant) else ""
-    return f"{told!r} is no URL{hint}"
+    return f"{told!r} is no URL{did_you_mean(told)}"

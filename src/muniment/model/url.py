@@ -5,11 +5,14 @@ Normalisation is the WHATWG URL Standard's, by Ada; the fragment goes. All funct
 
 from __future__ import annotations
 
+import re
+
 import ada_url
 import xxhash
 
 __all__ = [
     "MOST_URL",
+    "did_you_mean",
     "directory_of",
     "full_length",
     "host_of",
@@ -30,6 +33,9 @@ _CUT = "\u2026"
 """Stands in no normalised URL, which is ASCII."""
 
 _HTTP = ("http://", "https://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
+# 443 is the port of https
+_PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 
 
 def normalise(text: str) -> str | None:
@@ -48,6 +54,13 @@ def normalise_any(text: str) -> str | None:
     except (ValueError, UnicodeError):
         return None
     return _web(url) or url.partition("#")[0]
+
+
+def did_you_mean(text: str) -> str:
+    """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
+    scheme = "http" if _PORT.match(text) else "https"
+    meant = f"{scheme}://{text.removeprefix('//')}"
+    return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""
 
 
 def is_web(url: str) -> bool:

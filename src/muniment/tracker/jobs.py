@@ -175,7 +175,6 @@ _WAITING, _HELD = _any(PENDING, "ix_pages_pending"), _any(CLAIMED, "ix_pages_cla
 
 
 def _state(db: Database, job_id: int, judged: int) -> JobState:
-    newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
     if any_pending(db, job_id):
         return JobState.ACTIVE
     to_do = (
@@ -184,6 +183,7 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
     )
     if any(db.connection.execute(some.limit(1)).first() for some in to_do):
         return JobState.ACTIVE
+    newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
     if judged < int(db.connection.execute(newest).scalar() or 0):
         return JobState.ACTIVE
     return JobState.DRAINING if db.rows(_HELD, (job_id,)) else JobState.FINISHED

@@ -20,7 +20,8 @@ def send(names):
 
 async def work():
     loop = asyncio.get_running_loop()
-    with stopped_by_signals(loop, lambda why: said.append("stop " + why), lambda why: said.append("kill " + why)):
+    steps = lambda why: said.append("stop"), lambda why: said.append("kill")
+    with stopped_by_signals(loop, said.append, *steps):
         for name in running:
             send([name])
             await asyncio.sleep(0.05)
@@ -44,16 +45,16 @@ print(",".join(said))
     [
         ("SIGTERM", "", "", "", 0, "interrupted"),
         ("SIGHUP", "", "", "", 0, "interrupted"),
-        ("", "SIGINT", "", "", 0, "stop interrupted"),
-        ("", "SIGTERM", "", "", 0, "stop terminated"),
-        ("", "SIGHUP SIGINT", "", "", 0, "stop hangup,kill interrupted"),
+        ("", "SIGINT", "", "", 0, "interrupted,stop"),
+        ("", "SIGTERM", "", "", 0, "terminated,stop"),
+        ("", "SIGHUP SIGINT", "", "", 0, "hangup,stop,interrupted,kill"),
         ("", "SIGTERM SIGTERM SIGTERM", "", "", 3, ""),
         ("", "", "SIGINT", "", 0, ""),
-        ("", "SIGTERM", "SIGTERM", "", 0, "stop terminated"),
+        ("", "SIGTERM", "SIGTERM", "", 0, "terminated,stop"),
         ("", "", "SIGHUP SIGTERM", "", 3, ""),
         # as under nohup
         ("SIGHUP", "SIGHUP SIGHUP", "SIGHUP SIGHUP", "SIGHUP", 0, ""),
-        ("SIGHUP", "SIGHUP SIGTERM", "", "SIGHUP", 0, "stop terminated"),
+        ("SIGHUP", "SIGHUP SIGTERM", "", "SIGHUP", 0, "terminated,stop"),
     ],
 )
 def test_signals(before: str, running: str, closing: str, ignored: str, code: int, said: str) -> None:

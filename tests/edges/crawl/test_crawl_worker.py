@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from msgspec import structs
 
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
+from muniment.procs.child import Child
 from muniment.procs.launch import launch_worker
 from muniment.settings import DelayRange, Settings
 from muniment.testing.gated_site import Answer, GatedSite
@@ -59,22 +62,33 @@ class _Desk:
             del self.said[: at + 1]
 
 
+@asynccontextmanager
+async def working(desk: _Desk, out: Path) -> AsyncIterator[Child]:
+    """A worker that has asked for pages."""
+    (out / "parts").mkdir()
+    lock = os.open(out, os.O_RDONLY)
+    launched = launch_worker(lock)
+    try:
+        desk.channel = Channel(say.FromWorker, desk.received, lambda: None)
+        await desk.channel.open(launched.channel)
+        await desk.until(say.Hello, say.WantPages)
+        yield launched.process
+    finally:
+        launched.process.kill()
+        launched.process.wait()
+        desk.channel.close()
+        os.close(lock)
+
+
 def test_a_worker_that_gave_its_pages_back_asks_for_others(tmp_path: Path) -> None:
     # a host belongs to one worker while there is a delay: if that one never asked again, nobody would get its pages
     asyncio.run(asyncio.wait_for(_pages_go_back(tmp_path), 20))
 
 
 async def _pages_go_back(out: Path) -> None:
-    (out / "parts").mkdir()
-    lock = os.open(out, os.O_RDONLY)
     desk = _Desk(Settings(out=str(out), delay=DelayRange(60_000, 60_000), robots=False, sitemaps=False), out)
-    launched = launch_worker(lock)
-    gone = asyncio.Event()
     with GatedSite({"/": "a page", "/2": "another", "/3": "a third"}) as site:
-        try:
-            desk.channel = Channel(say.FromWorker, desk.received, gone.set)
-            await desk.channel.open(launched.channel)
-            await desk.until(say.Hello, say.WantPages)
+        async with working(desk, out):
             pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
             permits = {pages[0].host: 1}
             desk.channel.send(say.PagesOut(pages[:1], permits))
@@ -83,11 +97,6 @@ async def _pages_go_back(out: Path) -> None:
             desk.channel.send(say.PagesOut([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
             desk.channel.send(say.HostWait(pages[0].host, 5_000))
             await desk.until(say.GiveBack, say.WantPages)
-        finally:
-            launched.process.kill()
-            launched.process.wait()
-            desk.channel.close()
-            os.close(lock)
 
 
 def test_an_answer_to_a_worker_that_gave_up_means_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -97,26 +106,15 @@ def test_an_answer_to_a_worker_that_gave_up_means_nothing(tmp_path: Path, capfd:
 
 
 async def _gives_up(out: Path) -> None:
-    (out / "parts").mkdir()
-    lock = os.open(out, os.O_RDONLY)
     desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False)
-    launched = launch_worker(lock)
-    gone = asyncio.Event()
     with GatedSite({"/": "a page", "/2": Answer(bytes(3 << 20))}) as site:
-        try:
-            desk.channel = Channel(say.FromWorker, desk.received, gone.set)
-            await desk.channel.open(launched.channel)
-            await desk.until(say.Hello, say.WantPages)
-            pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2"), 1)]
-            desk.channel.send(say.PagesOut(pages[:1], {pages[0].host: 1}))
+        async with working(desk, out) as process:
+            small, large = (claim(f"{site.url}{path}", page_id=number) for number, path in ((1, ""), (2, "2")))
+            desk.channel.send(say.PagesOut([small], {small.host: 1}))
             await desk.until(say.AskFile)
             (out / "parts").rmdir()
-            desk.channel.send(say.PagesOut(pages[1:], {pages[0].host: 1}))
+            desk.channel.send(say.PagesOut([large], {large.host: 1}))
             await desk.until(say.Trouble)
             desk.channel.send(say.FileName("muniment-00000.warc.gz"))
             desk.channel.close()
-            assert await asyncio.to_thread(launched.process.wait) == 1
-        finally:
-            launched.process.kill()
-            launched.process.wait()
-            os.close(lock)
+            assert await asyncio.to_thread(process.wait) == 1

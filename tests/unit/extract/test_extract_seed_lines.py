@@ -51,6 +51,7 @@ def test_a_byte_order_mark_begins_a_file_only():
     [
         (b"a.example/x", "is no URL; did you mean https://a.example/x?"),
         (b"//a.example/x", "is no URL; did you mean https://a.example/x?"),
+        (b"127.0.0.1:8080/x", "is no URL; did you mean http://127.0.0.1:8080/x?"),
         (b"not a url", "is no URL"),
         (b"http://", "is no URL"),
         (b"http://a.example:99999/", "is no URL"),
