@@ -115,6 +115,8 @@ class Round:
         self._timers: list[threading.Timer] = []
         self._write = log
         self._struck_at: list[float] = []
+        self._stopped = 0
+        """Runs that a full disk stopped: one strike may last for several."""
         self._was_full = False
         """The disk was full in the latest run, for a while at least."""
 
@@ -182,6 +184,7 @@ class Round:
             finally:
                 self._finish_off(process)
                 footprint.end()
+        self._stopped += process.returncode == 3
         said = errors.read_text(errors="replace")
         self._log("run", number=self.verdict.runs, exit=process.returncode, struck=struck, stderr=said[-2000:])
         if "Traceback" in said or process.returncode not in (0, 1, 2, 3, -signal.SIGKILL):
@@ -348,7 +351,7 @@ class Round:
             self._site.expected,
             Counter(urlsplit(request.uri).path for request in self._server.requests()),
             TRIES,
-            losses=len(self.script.of("kill", "disk")) + len(frozen),
+            losses=len(self.script.of("kill")) + max(len(self.script.of("disk")), self._stopped) + len(frozen),
             cuts=len(self.script.of(*NETWORK)),
             temporary=self._tmp,
         )

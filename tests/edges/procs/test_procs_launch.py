@@ -21,7 +21,6 @@ from muniment.crawl.messages import Frames
 from muniment.errors import ArchiveError
 from muniment.procs.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
-from processes import children
 
 PARENT = """
 import os, subprocess, sys
@@ -169,8 +168,8 @@ def test_an_index_process_that_is_killed_before_it_is_told_anything_is_an_error_
 
     async def killed() -> None:
         made = await Indexer.start([lock], tmp_path)
-        [child] = children(os.getpid(), str(tmp_path))
-        child.kill()
+        # by its number: between fork and exec it has no command line of its own to be found by
+        os.kill(made._process.pid, signal.SIGKILL)
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
         if told == "walked":
             assert await made.walked() == b""
