@@ -321,8 +321,8 @@ WRONG = [
     (("set", "delay=fast"), "not a delay"),
     (("set", "dellay=1"), "there is no setting 'dellay'; min-free, per-host"),
     (("set", "user-agent=x"), "user-agent cannot be changed while a crawl runs"),
-    (("set", "delay=1", "per-host=0"), "'0' is not a number of 1 or more"),
-    (("set", "per-host=none"), "'none' is not a number"),
+    (("set", "delay=1", "per-host=0"), "per-host: '0' is too small: at least 1"),
+    (("set", "per-host=none"), "'none' is not a whole number"),
     (("set", "max-bytes=much"), "not a size"),
     (("set", "max-time=-1"), "not a number of seconds"),
     (("set",), "NAME=VALUE"),
@@ -334,8 +334,8 @@ WRONG = [
     (("ignores", "add", "--set", "x"), "there is no ignore set 'x'; there are global"),
     (("ignores", "add", "--set", "global"), "the set global is in force already"),
     (("ignores", "remove", "--set", "blogger"), "the set 'blogger' is not in force; these are: global"),
-    (("set", "workers=0"), "not a number of 1 or more"),
-    (("set", "tries=none"), "'none' is not a number of 1 or more"),
+    (("set", "workers=0"), "workers: '0' is too small: at least 1"),
+    (("set", "tries=none"), "tries: 'none' is not a whole number"),
     (("set", "timeout=0"), "not a number of seconds"),
 ]
 

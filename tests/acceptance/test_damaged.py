@@ -177,6 +177,28 @@ def test_a_walker_that_is_killed_leaves_its_file_to_the_end(muniment: Any, tmp_p
         check_whole(muniment, server, out)
 
 
+def test_a_walker_that_gets_no_time_does_not_hold_up_the_end(muniment: Any, tmp_path: Path) -> None:
+    """On a busy machine, what runs at the lowest priority may wait for minutes: as if it were stopped."""
+    out = tmp_path / "out"
+    with site() as server:
+        process = muniment.start("crawl", server.url, "-o", out, *CRAWL, "--warc-size", 4000)
+        stopped: list[psutil.Process] = []
+
+        def stop_a_walker() -> bool:
+            for walker in children(process.pid, "index"):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    walker.suspend()
+                    stopped.append(walker)
+            return bool(stopped)
+
+        wait_until(stop_a_walker, "a walker to stop", 60)
+        server.gate.set()
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 0, stderr
+        assert "waits for the end" not in stderr
+        check_whole(muniment, server, out)
+
+
 def test_everything_killed_when_files_wait_to_be_walked_the_next_run_walks_them(muniment: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with site() as server:

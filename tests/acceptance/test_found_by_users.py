@@ -41,6 +41,8 @@ def test_one_page_is_no_pages_and_a_mark_of_the_byte_order_is_no_url(
         assert "1 page and 0 requisites captured" in done.stderr
         assert "1 WARC file," in done.stderr
         assert muniment(*crawl, "-i", "-", "-o", "input", stdin=f"\ufeff{site.url}\n").code == 0
-    assert muniment("inspect", "file", "--quiet").stdout.startswith("1 capture, 1 complete, 0 revisits;")
+    assert muniment("inspect", "file", "--quiet").stdout.startswith(
+        "1 row, robots.txt and repeated tries among them: 1 complete, 0 revisits;"
+    )
     # the record that says how the file came about counts too
     assert muniment("check", "file").stdout == "1 file, 4 records, 1 index row: no fault\n"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from crawled import complaint, run_muniment, wait_until
 
-from muniment.testing.gated_site import GatedSite
+from muniment.testing.gated_site import Answer, GatedSite
 
 PAGES = {"/": "<a href=/a>a</a> <a href=/b>b</a>", "/a": "<p>a", "/b": "<p>b"}
 QUIET = ("--no-robots", "--no-sitemaps", "--quiet")
@@ -85,3 +85,15 @@ def test_what_is_no_index_is_told_in_a_line(muniment: Callable[..., Any], tmp_pa
     assert "neither an output directory" in complaint(muniment("inspect", runs / "notes.txt"))
     for name in ("bad.parquet", "other.parquet"):
         assert f"{name} is no capture index" in complaint(muniment("inspect", name))
+
+
+def test_the_summary_counts_pages_and_inspect_rows(muniment: Callable[..., Any]) -> None:
+    """Both say which."""
+    busy = [Answer("soon", status=503, headers=(("Retry-After", "0"),)), Answer("<p>b")]
+    with GatedSite({"/": "<a href=/b>b</a><img src=/i.png>", "/b": busy, "/i.png": Answer("x")}) as site:
+        done = muniment("crawl", site.url, "-o", "out", "--no-sitemaps", "--workers", 1)
+    assert "2 pages and 1 requisite captured, 0 failed" in done.stderr
+    told = muniment("inspect", "out").stdout
+    # the 503 and robots.txt
+    assert told.startswith("5 rows, robots.txt and repeated tries among them: 5 complete, 0 revisits;")
+    assert "capture" not in told

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pyte
 import pytest
 
 from muniment.clock import now_ms
+from muniment.control.processes import find
+from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.identity import here
 from muniment.testing.gated_site import GatedSite
@@ -151,6 +157,70 @@ def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Calla
                 watch.kill()
         os.close(terminal)
         site.release("/held")
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_commands_are_cut_at_the_end_of_a_terminal_and_nowhere_else(
+    muniment: Any, ours: Callable[..., Any], tmp_path: Path, columns: int
+) -> None:
+    long = tmp_path / ("a-long-name-" * 12) / ("another-" * 20)
+    with GatedSite({"/": "x"}) as site:
+        assert muniment("crawl", site.url, "-o", long, "--quiet").code == 0
+    for command in ("list", "tree"):
+        said = muniment("process", command, *(["--all"] if command == "tree" else [])).stdout
+        assert f"-o {long} --quiet" in said, "who reads on gets all of it"
+        assert not [line for line in said.splitlines() if line != line.rstrip()]
+        rows = at_terminal(tmp_path, columns, command, *(["--all"] if command == "tree" else []))
+        assert len(rows) == len(said.splitlines()), "a line for each"
+        assert max(map(len, rows)) == columns
+        assert [row for row in rows if row.endswith("\N{HORIZONTAL ELLIPSIS}")]
+    whole = [row["cmd"] for row in ours("list") if row["label"] == "orchestrator"]
+    assert str(long) in whole[0]
+
+
+def at_terminal(tmp_path: Path, columns: int, *arguments: str) -> list[str]:
+    """The rows of a terminal that `muniment process` has written to."""
+    screen = pyte.Screen(columns, 50)
+    terminal, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environ = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    environ |= {"MUNIMENT_PROCESSES": str(tmp_path / "kept"), "TERM": "xterm"}
+    command = [sys.executable, "-m", "muniment", "process", *arguments]
+    with subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as shown:
+        os.close(theirs)
+        stream = pyte.ByteStream(screen)
+        with suppress(OSError):  # as Linux says that nobody has it open any more
+            while said := os.read(terminal, 65536):
+                stream.feed(said)
+        assert shown.wait(10) == 0
+    os.close(terminal)
+    return [row for line in screen.display if (row := line.rstrip())]
+
+
+def test_a_number_is_never_the_beginning_of_an_id(tmp_path: Path) -> None:
+    """`process kill 1` ended whatever had an id that begins so."""
+    home = tmp_path / "home"
+    with closing(open_processes(home)) as store:
+        place = here()
+        for made in ("1" * 32, "12345678" + "a" * 24, "12ab" + "c" * 28):
+            store.queue(
+                [
+                    Process(
+                        id=made, root_id=made, process_type="binary", machine_id=place.machine_id,
+                        boot_id=place.boot_id, pid_namespace=place.pid_namespace, cmd=("x",), pwd="/",
+                        queued_at=1, beat_at=1,
+                    )
+                ]
+            )  # fmt: skip
+        for text in ("1", "11", "1111", "1111111", "12345"):
+            with pytest.raises(UsageError, match="there is no process"):
+                find(store, text)
+        for text in ("12a", "c", "abc", ""):
+            with pytest.raises(UsageError, match="too short"):
+                find(store, text)
+        assert find(store, "12ab").id.startswith("12abc")
+        assert find(store, "12345678").id.startswith("12345678a"), "eight digits are no number of a process"
+        assert find(store, "1" * 32).id == "1" * 32
 
 
 def read_until(terminal: int, words: str, seconds: float = 30) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,15 @@ def test_all_that_works_works_together(muniment: Callable[..., Any], tmp_path: P
         (["crawl", URL, "--per-host", "0"], "--per-host"),
         (["crawl", URL, "--timeout", "-1"], "--timeout"),
         (["crawl", URL, "--timeout", "nan"], "--timeout"),
+        (["crawl", URL, "--warc-size", "0"], "'0' is too small"),
+        (["crawl", URL, "--max-body", "0"], "'0' is too small"),
+        (["crawl", URL, "--level", "9" * 20], "is too large"),
+        (["fetch", "list", "--tries", "9" * 20], "is too large"),
+        (["inspect", ".", "-n", "9" * 20], "-n"),
+        (["process", "list", "-n", "9" * 20], "-n"),
+        (["process", "prune", "--older-than", "9" * 20 + "d"], "is too long"),
+        (["process", "kill", "x", "--grace", "inf"], "--grace"),
+        (["process", "kill", "x", "--grace", "nan"], "--grace"),
         (["crawl", URL, "--mode", "rude"], "rude"),
         (["crawl", URL, "--header", "no colon"], "header"),
         (["crawl", URL, "--proxy", "nonsense"], "proxy"),
@@ -161,6 +171,57 @@ def test_a_directory_that_cannot_be_written(muniment: Callable[..., Any], tmp_pa
         for place, words in unwritable(tmp_path):
             assert words in complaint(muniment("crawl", site.url, "-o", place)), place
         assert site.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fetch", "empty", "-o", "a/b"], "the list empty is empty"),
+        (["fetch", "empty", "-o", "new", "--run-id", "r", "--state", "c/d"], "the list empty is empty"),
+        (["fetch", "-", "-o", "new"], "the list - is empty"),
+        (["fetch", "-", "-o", "new", "--from", "jsonl", "--state", "c"], "the list - is empty"),
+        (["crawl", URL, "-o", "new", "--state", "c", "--database", "postgresql:///x"], "leave it out"),
+        (["crawl", URL, "-o", "new", "--database", "mysql:///x"], "is no PostgreSQL database"),
+        (["crawl", URL, "-o", "new", "--state", "file"], "is a file"),
+        (["crawl", URL, "-o", "new", "--state", "file/c"], "cannot be made"),
+        (["crawl", URL, "-o", "new/x", "--state", "s"], "s is the tracker of out"),
+        (["crawl", URL, "-o", "out"], "holds a crawl of other start URLs"),
+        (["crawl", URL, "-o", "moved"], "holds captures"),
+    ],
+)
+def test_a_run_that_is_refused_leaves_nothing(
+    muniment: Callable[..., Any], tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    with GatedSite({"/": "x"}) as site:
+        assert muniment("crawl", site.url, "-o", "out", "--state", "s", "--no-robots").code == 0
+    (tmp_path / "moved").mkdir()
+    shutil.copy(tmp_path / "out" / "captures.parquet", tmp_path / "moved")
+    for name in ("empty", "file"):
+        (tmp_path / name).touch()
+    before = tree(tmp_path)
+    assert words in complaint(muniment(*arguments))
+    assert tree(tmp_path) == before
+
+
+def tree(top: Path) -> dict[str, int]:
+    """Every file and directory below, but what is known of processes: those of a refused run have rows, too."""
+    found = [path for path in top.rglob("*") if "processes" not in str(path.relative_to(top))]
+    return {str(path.relative_to(top)): path.stat().st_size if path.is_file() else -1 for path in found}
+
+
+def test_a_run_that_finds_a_directory_in_use_leaves_nothing(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    """Its own output directory is new; that of the tracker belongs to a run that goes on."""
+    with GatedSite({"/": "<a href=/held>", "/held": "x"}, held=["/held"]) as site:
+        crawl = muniment.start("crawl", site.url, "-o", "out", "--state", "s", "--no-robots", "--no-sitemaps")  # type: ignore[attr-defined]
+        site.wait_for("/held")
+        before = {name for name in tree(tmp_path) if "-" not in name}
+        told = complaint(muniment("crawl", site.url, "-o", "new/out", "--state", "s"))
+        assert "s is in use by another run" in told
+        assert "out is in use by another run" in complaint(muniment("crawl", site.url, "-o", "out", "--state", "s"))
+        assert {name for name in tree(tmp_path) if "-" not in name} == before
+        site.release()
+        crawl.communicate(timeout=30)
+        assert crawl.returncode == 0
 
 
 @pytest.mark.parametrize("command", ["", "crawl", "fetch", "inspect", "check", "why", "set", "ignores", "process"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from muniment.app.processes import open_book
 from muniment.app.request import Request, Taken, Watch, output_directory
+from muniment.app.traces import unless_refused
 from muniment.control.place import tracker_place
 from muniment.control.secrets import read_secrets
 from muniment.errors import MunimentError
+from muniment.procs.book import Book
 from muniment.procs.launch import Launched, launch_worker
-from muniment.procs.lock import lock_both, make_directory
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,48 +35,51 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
     secrets = read_secrets(settings.cookies, settings.auth_file)
     source = _list_of(settings)
     out = output_directory(settings)
-    make_directory(out)
-    place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
-    make_directory(place.directory)
-    state = None if place.directory.resolve() == out.resolve() else place.directory
-    book = open_book(state, place.database, "cli", "orchestrator")
-    locks = lock_both(out, place.directory)
-    first, code = None, 1
+    with unless_refused() as traces:
+        traces.make_directory(out)
+        place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
+        traces.make_directory(place.directory)
+        locks = traces.lock(out, place.directory)
+        state = None if place.directory.resolve() == out.resolve() else place.directory
+        with _launched(open_book(state, place.database, "cli", "orchestrator"), locks) as (book, first, ended):
 
-    def run(watch: Watch) -> Summary | None:
-        from muniment.app.run import run_locked  # noqa: PLC0415
+            def run(watch: Watch) -> Summary | None:
+                from muniment.app.run import run_locked  # noqa: PLC0415
 
-        nonlocal code
-        assert first is not None
-        taken = Taken(
-            request=request,
-            secrets=secrets,
-            source=source,
-            out=out,
-            place=place,
-            locks=tuple(locks),
-            book=book,
-            first=first,
-        )
-        summary = run_locked(taken, watch)
-        code = summary.outcome.exit_code if summary else 0
-        return summary
+                taken = Taken(
+                    request=request,
+                    secrets=secrets,
+                    source=source,
+                    out=out,
+                    place=place,
+                    locks=tuple(locks),
+                    book=book,
+                    first=first,
+                )
+                summary = run_locked(taken, watch)
+                ended(summary.outcome.exit_code if summary else 0)
+                return summary
 
+            yield run
+
+
+@contextmanager
+def _launched(book: Book, locks: list[int]) -> Iterator[tuple[Book, Launched, Callable[[int], None]]]:
+    """A first worker, and what takes in the exit code that the book is to note in the end."""
+    first, codes = None, [1]
     try:
         first = launch_worker(*locks, book=book)
-        yield run
+        yield book, first, codes.append
     except MunimentError as error:
-        code = error.exit_code
+        codes.append(error.exit_code)
         raise
     except KeyboardInterrupt:
-        code = 3
+        codes.append(3)
         raise
     finally:
         if first is not None:
             _discard(first)
-        book.leave(code)
-        for lock in locks:
-            os.close(lock)
+        book.leave(codes[-1])
 
 
 def _list_of(settings: Settings) -> Source | None:

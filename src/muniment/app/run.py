@@ -259,6 +259,8 @@ def _conclude(
         statuses=tuple(sorted(orchestrator.progress.statuses.items())),
         errors=tuple(orchestrator.progress.errors.most_common()),
         silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
+        crowded=orchestrator.progress.crowded,
+        links_dropped=orchestrator.progress.links_dropped,
     )
     events.write(
         "finish",

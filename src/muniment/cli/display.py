@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +20,7 @@ from muniment.model.trouble import Trouble
 __all__ = [
     "LineDisplay",
     "SilentDisplay",
+    "crowded_lines",
     "duration_text",
     "size_text",
     "tell_summary",
@@ -98,6 +102,14 @@ def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
     return lines
 
 
+def crowded_lines(pages: int, links: int) -> list[str]:
+    """That pages have more links than are followed; empty for none."""
+    if not pages:
+        return []
+    have = "has" if pages == 1 else "have"
+    return [f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; crawl.jsonl: drop"]
+
+
 def _hosts(count: int) -> str:
     return f"{count:,} host{'s' if count != 1 else ''}"
 
@@ -108,8 +120,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     if summary.outcome.exit_code == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
         click.echo(f"Nothing could be captured. Why: {why}", err=True)
-        for line in _list_lines(summary, start, place):
-            click.echo(line, err=True)
+        _tell(_list_lines(summary, start, place))
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
@@ -124,13 +135,23 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     counts = [(str(status), count) for status, count in summary.statuses if status] + list(summary.errors)
     if counts:
         lines.append("Answers and errors of this run: " + ", ".join(f"{name} {count:,}" for name, count in counts))
-    lines += trouble_lines(summary.silent, _MOST_TROUBLES)
+    lines += crowded_lines(summary.crowded, summary.links_dropped)
+    _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
     if summary.outcome.exit_code == 0:
-        lines.append(f"Next: muniment inspect {place}   muniment check {place}")
+        click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
     else:
-        lines.append(_how_to_go_on(summary.outcome.reason))
+        click.echo(_how_to_go_on(summary.outcome.reason), err=True)
+
+
+def _tell(lines: Sequence[str]) -> None:
+    """Say this; in a terminal, what is too long for a line of it goes on in the next one, between two words."""
+    width = os.get_terminal_size(2).columns if sys.stderr.isatty() else 0
     for line in lines:
-        click.echo(line, err=True)
+        indent = line[: len(line) - len(line.lstrip())]
+        fit = textwrap.TextWrapper(
+            width, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+        )
+        click.echo(fit.fill(line) if width else line, err=True)
 
 
 def _how_to_go_on(reason: str) -> str:

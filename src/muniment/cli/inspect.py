@@ -7,11 +7,12 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import duration_text, size_text, trouble_lines
+from muniment.cli.display import crowded_lines, duration_text, size_text, trouble_lines
 from muniment.cli.options import PLACE, log_option
 from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
+from muniment.rules.bounds import MOST_ROWS
 
 __all__ = ["inspect"]
 
@@ -21,7 +22,7 @@ _MOST_TROUBLES = 20
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PLACE)
 @click.option(
-    "-n", "sample", type=click.IntRange(min=0), default=10, show_default=True, help="How many captures to show."
+    "-n", "sample", type=click.IntRange(0, MOST_ROWS), default=10, show_default=True, help="How many rows to show."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the sums alone.")
@@ -29,7 +30,8 @@ _MOST_TROUBLES = 20
 def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> int:
     """Sum up output directories or captures.parquet files; patterns such as 'runs/*' stand for several.
 
-    Statuses, errors, types, hosts, hosts that never answered, speed over time, and a sample.
+    Statuses, errors, types, hosts, hosts that never answered, speed over time, and a sample. It counts rows of the
+    index, of which a page may have several; what a run says at its end counts pages.
     """
     found = inspect_paths(paths, sample)
     if as_json:
@@ -44,7 +46,8 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     seconds = max(found.last_ms - found.first_ms, 0) / 1000
     unchanged = f", {found.unchanged:,} unchanged" if found.unchanged else ""
     console.print(
-        f"{counted(found.rows, 'capture')}, {found.complete:,} complete, {counted(found.revisits, 'revisit')}"
+        f"{counted(found.rows, 'row')}, robots.txt and repeated tries among them: {found.complete:,} complete, "
+        f"{counted(found.revisits, 'revisit')}"
         f"{unchanged}; {size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; "
         f"{counted(found.all_hosts, 'host')}; over {duration_text(seconds)}"
     )
@@ -57,11 +60,11 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
         _counts("type", [(name or "(none)", count) for name, count in found.types]),
     )
     console.print(grid)
-    hosts = Table("host", _right("captures"), _right("payload"), box=None, header_style="bold")
+    hosts = Table("host", _right("rows"), _right("payload"), box=None, header_style="bold")
     for host in found.hosts:
         hosts.add_row(host.host, f"{host.captures:,}", size_text(host.payload_bytes))
     console.print(hosts)
-    for line in trouble_lines(found.silent, _MOST_TROUBLES):
+    for line in (*crowded_lines(found.crowded, found.links_dropped), *trouble_lines(found.silent, _MOST_TROUBLES)):
         console.print(line, markup=False)
     console.print(_speed(found))
     for status, length, url, error in found.sample:
@@ -71,9 +74,7 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
 
 
 def _speed(found: Inspection) -> Table:
-    table = Table(
-        "from (UTC)", _right("captures/s"), _right("payload/s"), _right("errors"), box=None, header_style="bold"
-    )
+    table = Table("from (UTC)", _right("rows/s"), _right("payload/s"), _right("errors"), box=None, header_style="bold")
     seconds = found.span_ms / 1000
     for span in found.speed:
         # the first and the last one are not whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -13,6 +14,7 @@ import click
 from msgspec import structs
 
 from muniment.errors import UsageError
+from muniment.rules.bounds import is_number, parse_number
 from muniment.rules.given_headers import parse_agent, parse_header
 from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings import (
@@ -22,16 +24,12 @@ from muniment.settings import (
     Settings,
     defaults,
     options,
-    parse_delay,
     parse_proxy,
-    parse_seconds,
-    parse_size,
 )
 
 __all__ = ["PLACE", "log_option", "out_option", "read_settings", "setting_options", "state_option"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_BYTES = "BYTES"
 _TEXTS = {
     "--header": parse_header,
     "--input": parse_place,
@@ -112,14 +110,8 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
 
 
 def _type(kind: Any, option: Option) -> Any:
-    if kind is DelayRange:
-        return _Parsed("delay", parse_delay)
-    if kind is int and option.metavar == _BYTES:
-        return _Parsed("size", parse_size)
-    if kind is int:
-        return click.IntRange(min=0 if option.flags[0] in {"--level", "--shard"} else 1)
-    if kind is float:
-        return _Parsed("seconds", parse_seconds)
+    if is_number(option):
+        return _Parsed("number", partial(parse_number, kind, option))
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
     return _Parsed("text", _TEXTS[option.flags[0]]) if option.flags[0] in _TEXTS else str

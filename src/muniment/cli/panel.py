@@ -16,6 +16,7 @@ from muniment.crawl.progress import Snapshot
 __all__ = ["LiveDisplay", "panel_of"]
 
 _RUNNING = "Ctrl-C stops cleanly; the same command resumes."
+_GAP = "   "
 _ENDING = "Ending: what is under way has up to 10 s, then files are closed. Ctrl-C once more ends at once."
 
 
@@ -23,7 +24,8 @@ class LiveDisplay(SilentDisplay):
     """A panel that is redrawn in place."""
 
     def __init__(self) -> None:
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -36,13 +38,12 @@ class LiveDisplay(SilentDisplay):
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw the crawl as it is now."""
-        self._live.update(panel_of(snapshot), refresh=True)
+        self._live.update(panel_of(snapshot, self._console.width), refresh=True)
 
 
-def panel_of(now: Snapshot) -> RenderableType:
+def panel_of(now: Snapshot, width: int) -> RenderableType:
     """The crawl as it is now, to be drawn."""
-    # a text and no table: a narrow terminal gets more lines, and no figure is cut
-    head = Text("   ").join(
+    rows = _side_by_side(
         [
             Text(f"{now.captured:,} done", style="bold green"),
             Text(f"{now.queued:,} queued", style="bold"),
@@ -52,16 +53,28 @@ def panel_of(now: Snapshot) -> RenderableType:
             Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
             Text(counted(now.workers, "worker"), style="dim"),
             Text(duration_text(now.elapsed_s), style="dim"),
-        ]
+        ],
+        width,
     )
-    rows: list[RenderableType] = [head]
     if now.note:
         rows.append(Text(now.note, style="bold yellow"))
     if now.slow_hosts:
         slow = ", ".join(f"{host} {ms:,} ms" for host, ms in now.slow_hosts)
         rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))
-    for status, url in now.last_urls:
-        style = "green" if 200 <= status < 300 else "yellow" if 300 <= status < 400 else "red"
-        rows.append(Text.assemble((f"{status or 'none':>4} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
+    longest = max((len(said) for said, _ in now.last_urls), default=0)
+    for said, url in now.last_urls:
+        style = {"2": "green", "3": "yellow"}.get(said[:1], "red")
+        rows.append(Text.assemble((f" {said:>{longest}} ", style), (url, "dim"), overflow="ellipsis", no_wrap=True))
     rows.append(Text(_ENDING if now.ending else _RUNNING, style="dim italic"))
     return Group(*rows)
+
+
+def _side_by_side(figures: list[Text], width: int) -> list[Text]:
+    """As many to a line as there is room for, each of them whole."""
+    lines = [figures[0]]
+    for figure in figures[1:]:
+        if len(lines[-1]) + len(_GAP) + len(figure) <= width:
+            lines[-1] = Text.assemble(lines[-1], _GAP, figure)
+        else:
+            lines.append(figure)
+    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from muniment.control.processes import Shown
 from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.stop import GRACE_S
+from muniment.rules.bounds import MOST_ROWS
 from muniment.tracker.process_store import ProcessStore
 
 __all__ = ["process"]
@@ -27,6 +29,8 @@ __all__ = ["process"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 _WATCH_S = 2.0
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_LONGEST_S = 100 * 366 * 86_400
+"""A century."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _state = click.option(
@@ -37,7 +41,9 @@ _state = click.option(
 _database = click.option("--database", metavar="URL", help="Processes of crawls with this --database.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _watch = click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
-_most = click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True, help="How many at most.")
+_most = click.option(
+    "-n", "most", type=click.IntRange(1, MOST_ROWS), default=50, show_default=True, help="How many at most."
+)
 _one = click.argument("process_id", metavar="ID")
 
 
@@ -105,7 +111,9 @@ def show(process_id: str, store: ProcessStore, as_json: bool, quiet: bool) -> in
 
 @process.command()
 @_one
-@click.option("-n", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of each output.")
+@click.option(
+    "-n", "lines", type=click.IntRange(0, MOST_ROWS), default=20, show_default=True, help="Lines of each output."
+)
 @click.option("--follow", is_flag=True, help="Go on with what it writes, until it has ended.")
 @_kept
 @_json
@@ -136,7 +144,7 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
 @_one
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(0, _LONGEST_S),
     default=GRACE_S,
     show_default=True,
     help="Seconds to end by itself; 0 ends it by force at once.",
@@ -144,6 +152,8 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
 @_common
 def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """End a process and everything below it, gracefully, then by force; returns when that is seen to be over."""
+    if math.isnan(grace):
+        raise UsageError("--grace nan is no number of seconds")
     rows = processes.ended(store, process_id, grace)
     return _tell_rows(rows, f"{_so_many(rows)} ended", as_json, quiet)
 
@@ -175,7 +185,10 @@ def _seconds(span: str) -> float:
     match = _SPAN.fullmatch(span.strip())
     if not match:
         raise UsageError(f"{span!r} is not a span of time; write 90s, 15m, 12h or 30d")
-    return float(match[1]) * _SECONDS[match[2]]
+    seconds = float(match[1]) * _SECONDS[match[2]]
+    if seconds > _LONGEST_S:
+        raise UsageError(f"{span!r} is too long: at most {_LONGEST_S // _SECONDS['d']:,} days make sense")
+    return seconds
 
 
 def _show(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import click
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.table import Column, Table
@@ -23,34 +24,45 @@ __all__ = ["show_detail", "showing"]
 _MOST_BROTHERS = 100
 """Children of one process that are shown; of more, how many."""
 _DEEPEST = 40
-_LONGEST = 80
-"""Characters of a command in a line."""
-_WIDEST = 1_000
+_WIDEST = 1 << 30
 _COLOURS = {"running": "green", "queued": "cyan", "silent": "yellow", "exited": "dim"}
 
 
 @contextmanager
 def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[Shown]], None]]:
     """Yields what shows processes: once, or in place of what it showed before."""
-    console = Console(highlight=False, soft_wrap=not watch)
-    if not console.is_terminal:
-        console.width = _WIDEST  # nothing is cut for who reads on
+    console = Console(highlight=False)
     draw = _tree if tree else _table
-    if not (watch and console.is_terminal):
-        yield lambda rows: console.print(draw(rows))
-        return
-    with Live(console=console, auto_refresh=False) as live:
-        yield lambda rows: live.update(_LineForEach(draw(rows)), refresh=True)
+    if not console.is_terminal:
+        yield lambda rows: _say_whole(console, draw(rows))
+    elif not watch:
+        yield lambda rows: console.print(_LineForEach(draw(rows)))
+    else:
+        with Live(console=console, auto_refresh=False) as live:
+            yield lambda rows: live.update(_LineForEach(draw(rows)), refresh=True)
+
+
+def _say_whole(console: Console, drawn: RenderableType) -> None:
+    """Nothing is cut for who reads on, nor filled up to the longest line."""
+    console.width = _WIDEST
+    with console.capture() as said:
+        console.print(drawn, soft_wrap=True)
+    for line in said.get().splitlines():
+        click.echo(line.rstrip())
 
 
 class _LineForEach:
-    """What is drawn again and again: each line is cut to the terminal's width, for a wrapped tree is hard to read."""
+    """Each line is cut at the terminal's width: a wrapped tree is hard to read."""
 
     def __init__(self, drawn: RenderableType) -> None:
         self._drawn = drawn
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from console.render(self._drawn, options.update(no_wrap=True, overflow="ellipsis"))
+        for segments in console.render_lines(self._drawn, options.update(width=_WIDEST), pad=False):
+            line = Text.assemble(*((one.text, one.style or "") for one in segments if not one.control))
+            line.rstrip()
+            line.truncate(options.max_width, overflow="ellipsis")
+            yield line
 
 
 def _tree(rows: Sequence[Shown]) -> RenderableType:
@@ -110,8 +122,7 @@ def _use(shown: Shown) -> str:
 
 
 def _command(row: Process) -> str:
-    text = _printable(shlex.join(row.cmd))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return _printable(shlex.join(row.cmd))
 
 
 def _printable(text: str) -> str:

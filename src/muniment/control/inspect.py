@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import duckdb
 from msgspec import Struct
 
+from muniment.control.dropped import dropped_links
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import ArchiveError
 from muniment.model.trouble import Trouble
@@ -58,6 +60,10 @@ class Inspection(Struct, frozen=True, kw_only=True):
     hosts: tuple[HostTotal, ...]
     silent: tuple[Trouble, ...]
     """Hosts that never answered."""
+    crowded: int
+    """Pages with more links than are followed."""
+    links_dropped: int
+    """About how many links of theirs are not."""
     span_ms: int
     speed: tuple[Span, ...]
     """What came in, span by span; empty spans are left out."""
@@ -70,13 +76,13 @@ def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Insp
     paths = paths_of(patterns)
     for _ in range(_READS - 1):
         try:
-            return _inspect(captures_under(paths), sample, hosts)
+            return _inspect(paths, sample, hosts)
         except (ArchiveError, FileNotFoundError):
             continue
         except duckdb.Error as error:
             if "No such file" not in str(error):
                 raise
-    return _inspect(captures_under(paths), sample, hosts)
+    return _inspect(paths, sample, hosts)
 
 
 def span_ms(first_ms: int, last_ms: int) -> int:
@@ -89,7 +95,9 @@ def span_ms(first_ms: int, last_ms: int) -> int:
     return days * 86_400_000
 
 
-def _inspect(captures: object, sample: int, hosts: int) -> Inspection:
+def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
+    captures = captures_under(paths)
+    dropped = [links for path in paths if path.is_dir() for links in dropped_links(path).values()]
     with duckdb.connect() as db:
         db.register("c", captures)
 
@@ -105,6 +113,8 @@ def _inspect(captures: object, sample: int, hosts: int) -> Inspection:
             types=rows(_TYPES),  # type: ignore[arg-type]
             hosts=tuple(HostTotal(*row) for row in rows(_HOSTS, hosts)),  # type: ignore[arg-type]
             silent=troubles_of(rows(_SILENT)),  # type: ignore[arg-type]
+            crowded=len(dropped),
+            links_dropped=sum(dropped),
             span_ms=span,
             speed=tuple(Span(*row) for row in rows(_SPEED, span, span)),  # type: ignore[arg-type]
             sample=rows(_SAMPLE, sample),  # type: ignore[arg-type]

@@ -41,6 +41,10 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _FOLLOW_S = 0.2
+_SHORTEST = 4
+"""Characters of an id that may stand for it."""
+_LONGER_THAN_PIDS = 8
+"""Digits; processes are numbered up to 4,194,304."""
 _PATIENCE_S = 30.0
 
 
@@ -90,10 +94,18 @@ def made_true_below(store: ProcessStore, process_id: str) -> bool:
 
 
 def find(store: ProcessStore, text: str) -> Process:
-    """The process of an id, of the beginning of one, or of a number that a process has now; raises UsageError."""
-    found = store.named(text) if text and set(text) <= set("0123456789abcdef") else []
-    if text.isdigit():
-        found = store.by_pid(here(), int(text)) or found
+    """The process of an id, of the beginning of one, or of a number that a process has now; raises UsageError.
+
+    Digits that could be such a number are never taken for the beginning of an id: they would end another process.
+    """
+    if text.isascii() and text.isdigit() and len(text) < _LONGER_THAN_PIDS:
+        found = store.by_pid(here(), int(text))
+    elif set(text) <= set("0123456789abcdef"):
+        if len(text) < _SHORTEST:
+            raise UsageError(f"{text!r} is too short for an id: give at least {_SHORTEST} characters of it")
+        found = store.named(text)
+    else:
+        found = []
     if len(found) == 1 or (found and found[0].id == text):
         return found[0]
     if found:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
+from muniment.control.dropped import dropped_links
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
@@ -70,6 +71,8 @@ class Why(Struct, frozen=True, kw_only=True):
     places: tuple[Place, ...] = ()
     robots: Disallowed | None = None
     rule: RuleTold | None = None
+    links_dropped: int = 0
+    """About how many links of the page are not followed, because it has too many."""
 
 
 def why(out: Path, place: TrackerPlace, text: str) -> Why:
@@ -92,9 +95,21 @@ def why(out: Path, place: TrackerPlace, text: str) -> Why:
         reason += f"; it is `{msgspec.json.encode(rule.rule).decode()}` in version {rule.version} of the rules"
     if robots is not None:
         reason += _by_which_line(robots)
+    dropped = dropped_links(out).get(page.url, 0)
+    if dropped:
+        reason += f"; it has too many links: about {dropped:,} are not followed"
     if page.url != told:
         reason = f"as {page.url}, which differs in its session id alone: {reason}"
-    return Why(url=told, verdict=verdict, text=reason, page=page, places=places, robots=robots, rule=rule)
+    return Why(
+        url=told,
+        verdict=verdict,
+        text=reason,
+        page=page,
+        places=places,
+        robots=robots,
+        rule=rule,
+        links_dropped=dropped,
+    )
 
 
 def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:

@@ -42,9 +42,11 @@ class EventLog:
         self.write_many([{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in pages])
 
     def finished(self, pages: list[tuple[str, Finished]]) -> None:
-        """An event for each try that has ended: URL and what became of it."""
+        """An event for each try that has ended: URL and what became of it; another where links were dropped."""
         ts = iso_ms(now_ms())
-        self.write_many([_finished(ts, url, page) for url, page in pages])
+        told = [_finished(ts, url, page) for url, page in pages]
+        told += [{"ts": ts, "event": "drop", "url": url, "links": page.dropped} for url, page in pages if page.dropped]
+        self.write_many(told)
 
     def changed(self, who: str, changes: tuple[Changed, ...]) -> None:
         """An event for each thing that somebody changed."""

@@ -247,7 +247,8 @@ def _links(
     if document is None:
         return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
     base = document.base if document.base.startswith(("http://", "https://")) else claim.url
-    return outlinks.resolve(base, links, document.anchors, follow=follow)
+    found = outlinks.resolve(base, links, document.anchors, follow=follow)
+    return structs.replace(found, dropped=document.dropped) if document.dropped and follow else found
 
 
 def _of_list(claim: Claim, document: Extracted | None, outlinks: Outlinks, manner: Manner) -> Resolved:
@@ -263,7 +264,8 @@ def _of_list(claim: Claim, document: Extracted | None, outlinks: Outlinks, manne
             for url, found_as in urls
             if url and (found_as is _SITEMAP or in_shard(url_key(url), shard, shards))
         ]
-    return outlinks.resolve(claim.url, listed, follow=True)
+    found = outlinks.resolve(claim.url, listed, follow=True)
+    return structs.replace(found, dropped=document.dropped) if document.dropped else found
 
 
 def _may_hold_links(content_type: str) -> bool:
@@ -291,6 +293,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         outlinks=page.found.entries,
         followed=claim.follow,
         cookies_sent=page.cookies_sent if page.context.redirect_to else b"",
+        dropped=page.found.dropped,
     )
 
 
@@ -314,4 +317,5 @@ def refused(page: Refused) -> Finished:
         outlinks=page.found.entries,
         followed=True,
         refused=page.reason if done else "",
+        dropped=page.found.dropped,
     )

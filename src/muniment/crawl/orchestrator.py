@@ -380,9 +380,7 @@ class Orchestrator:
         told = []
         for page in report.accepted:
             claim, _ = member.held[page.page_id]
-            self.progress.page(page.status, claim.url, claim.host, page.finished_at - page.started_at // 1000)
-            if page.error and page.done and not page.refused:
-                self.progress.errors[page.error.partition(":")[0]] += 1
+            self.progress.page(claim.url, claim.host, page)
             told.append((claim.url, page))
         self._events.finished(told)
         self._events.skipped(report.skipped)

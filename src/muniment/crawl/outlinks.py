@@ -55,6 +55,8 @@ class Resolved(Struct, frozen=True):
     """For the metadata record: its lines."""
     news: tuple[tuple[bytes, str], ...]
     """Key and text of the URLs that this worker tells the tracker for the first time."""
+    dropped: int = 0
+    """About how many more there were than are followed."""
 
 
 NOTHING = Resolved(b"", b"", ())

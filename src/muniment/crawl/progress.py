@@ -7,6 +7,7 @@ from collections import Counter, deque
 from msgspec import Struct
 
 from muniment.clock import monotonic
+from muniment.model.page import Finished
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
 from muniment.tracker.seeds import ListRead
@@ -33,8 +34,8 @@ class Snapshot(Struct, frozen=True):
     payload_bytes: int
     slow_hosts: tuple[tuple[str, int], ...]
     """(host, mean ms of a page) of the slowest hosts lately, slowest first."""
-    last_urls: tuple[tuple[int, str], ...]
-    """(status, URL), newest last."""
+    last_urls: tuple[tuple[str, str], ...]
+    """(status, or the code of the error, and URL) of the last tries, newest last."""
     note: str
     """Why nothing happens, when nothing does; empty otherwise."""
     ending: bool
@@ -75,6 +76,10 @@ class Summary(Struct, frozen=True):
     """(code, pages) of this run's pages that failed for good, most first."""
     silent: tuple[Trouble, ...] = ()
     """The hosts of the whole job that never answered."""
+    crowded: int = 0
+    """Pages of this run with more links than are followed."""
+    links_dropped: int = 0
+    """About how many links of theirs are not."""
 
 
 class Progress:
@@ -85,18 +90,26 @@ class Progress:
         self.statuses: Counter[int] = Counter()
         self.errors: Counter[str] = Counter()
         """By code, of pages that failed for good."""
-        self._last: deque[tuple[int, str]] = deque(maxlen=8)
+        self.crowded = self.links_dropped = 0
+        self._last: deque[tuple[str, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
         self._pages = self._bytes = 0
 
-    def page(self, status: int, url: str, host: str, took_ms: int) -> None:
-        """A page is finished."""
-        self.statuses[status] += 1
-        self._last.append((status, url))
-        if not status:
+    def page(self, url: str, host: str, page: Finished) -> None:
+        """A try of a page has ended."""
+        code = page.error.partition(":")[0]
+        self.statuses[page.status] += 1
+        self._last.append((code or str(page.status), url))
+        if code and page.done and not page.refused:
+            self.errors[code] += 1
+        if page.dropped:
+            self.crowded += 1
+            self.links_dropped += page.dropped
+        if not page.status:
             # what nobody answered makes a crawl look neither fast nor its host quick
             return
+        took_ms = page.finished_at - page.started_at // 1000
         self._pages += 1
         mean, count = self._slow.get(host, (0.0, 0))
         weight = min(count + 1, 50)

@@ -38,6 +38,9 @@ class Indexing(Protocol):
     async def done(self) -> bytes:
         """Wait until it has ended; the whole index is joined from what is sealed when this is called."""
 
+    def kill(self) -> None:
+        """End it at once; what it had not finished is as it was."""
+
 
 class Shelf:
     """Gives out file numbers without gaps; has full files walked and sealed, and keeps their index."""
@@ -51,6 +54,7 @@ class Shelf:
         self._next = 0
         self._full: deque[str] = deque()
         self._walking: asyncio.Future[None] | None = None
+        self._walker: Indexing | None = None
         self._damaged: list[Damage] = []
 
     def open(self) -> list[Repaired]:
@@ -94,11 +98,20 @@ class Shelf:
         while self._full and not self._ending:
             name = self._full.popleft()
             try:
-                said = await (await self._index(name)).done()
+                self._walker = await self._index(name)
+                self._hurry()
+                said = await self._walker.done()
             except ArchiveError as error:
-                _log.warning("%s waits for the end of the run to be sealed: %s", name, error)
+                if not self._ending:
+                    _log.warning("%s waits for the end of the run to be sealed: %s", name, error)
             else:
                 self._damaged += _damages.decode(said)
+            self._walker = None
+
+    def _hurry(self) -> None:
+        """At the end the user waits: the one that walks then does it at once, this one when nobody else works."""
+        if self._ending and self._walker is not None:
+            self._walker.kill()
 
     def mend(self, name: str) -> None:
         """Cut the file of a worker that was killed to what its journal vouches for; it is full then."""
@@ -128,9 +141,11 @@ class Shelf:
     async def prepare(self) -> None:
         """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
 
-        Files that end from here on are left to it: a process for one of them would need the same while.
+        Files that end from here on are left to it, and the one that is being walked: a process for one of them would
+        need the same while.
         """
         self._ending = True
+        self._hurry()
         with suppress(ArchiveError):  # there is another try when it is needed
             self._join = await self._index("")
 

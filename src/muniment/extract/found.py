@@ -20,7 +20,7 @@ _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORE
 class Found:
     """The references of one document."""
 
-    __slots__ = ("anchors", "base", "links", "wishes")
+    __slots__ = ("anchors", "base", "dropped", "links", "wishes")
 
     def __init__(self) -> None:
         # Nine references in ten are <a href>. Most of them were seen on an earlier page, so cleaning them is left to
@@ -28,6 +28,8 @@ class Found:
         self.anchors: list[str] = []
         self.links: dict[tuple[str, FoundAs], None] = {}
         self.base: str | None = None
+        self.dropped = 0
+        """References beyond the limit, anchors apart."""
         self.wishes: list[tuple[str, str]] = []
 
     def add(self, raw: str, found_as: FoundAs) -> None:
@@ -35,8 +37,11 @@ class Found:
         if found_as is FoundAs.A:
             if raw:
                 self.anchors.append(raw)
-        elif len(self.links) < MOST_LINKS and (href := cleaned(raw)):
-            self.links[href, found_as] = None
+        elif href := cleaned(raw):
+            if len(self.links) < MOST_LINKS:
+                self.links[href, found_as] = None
+            elif (href, found_as) not in self.links:
+                self.dropped += 1
 
 
 def cleaned(raw: str) -> str:

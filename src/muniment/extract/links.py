@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import islice
 
 import ada_url
@@ -12,7 +13,7 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found import MOST_LINKS, Found
+from muniment.extract.found import MOST_LINKS, Found, cleaned
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
@@ -55,6 +56,8 @@ class Extracted(Struct, frozen=True):
     """Every <a href> in document order, as written: to be `cleaned` before it is resolved."""
     wishes: list[tuple[str, str]]
     """Name and content of the meta elements that ask something of robots."""
+    dropped: int = 0
+    """About how many references it has beyond the limit, as far as it was read."""
 
 
 def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A) -> Extracted:
@@ -76,8 +79,17 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     # each may be as long as the base that it is seen from
     most = min(MOST_LINKS, _MOST_TEXT // len(base)) if base else MOST_LINKS
     links = list(islice(found.links, most))
-    anchors = list(islice(dict.fromkeys(found.anchors), most - len(links)))
-    return Extracted(base, links, anchors, found.wishes)
+    unique = dict.fromkeys(found.anchors)
+    anchors = list(islice(unique, most - len(links)))
+    dropped = found.dropped + len(found.links) - len(links)
+    if len(unique) > len(anchors):
+        dropped += len(_pages(unique) - _pages(anchors) - {""})
+    return Extracted(base, links, anchors, found.wishes, dropped)
+
+
+def _pages(anchors: Iterable[str]) -> set[str]:
+    """What anchors lead to, whatever part of it they name."""
+    return {cleaned(raw).partition("#")[0] for raw in anchors}
 
 
 def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: Found) -> None:

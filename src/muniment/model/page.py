@@ -127,6 +127,8 @@ class Finished(Struct, frozen=True, array_like=True):
     """Of a redirect: the digest of the cookies that the page was asked for with; empty for none."""
     results: tuple[Result, ...] = ()
     """What was saved beyond the records."""
+    dropped: int = 0
+    """About how many links of its document are not in `outlinks`, because it has too many."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

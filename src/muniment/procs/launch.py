@@ -198,6 +198,10 @@ class Indexer:
             raise ArchiveError(f"the index of {self._out} could not be written ({why}); give the same command again")
         return said
 
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
     @property
     def _word(self) -> IO[bytes]:
         assert self._process.stdin is not None

@@ -47,11 +47,7 @@ def lock_directory(
     Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError, and UsageError for
     a filesystem without locks, unless the run is `locked_elsewhere`, too.
     """
-    try:
-        how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
-        descriptor = os.open(path / file, how | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
+    descriptor = _opened(path, file)
     give_up = time.monotonic() + patience_s
     while True:
         try:
@@ -66,13 +62,32 @@ def lock_directory(
                     "on a local disk"
                 ) from None
         else:
-            return descriptor
+            if _is_there(path / file, descriptor):
+                return descriptor
+            os.close(descriptor)
+            descriptor = _opened(path, file)
+            continue
         if time.monotonic() > give_up:
             os.close(descriptor)
             raise BusyError(
                 f"{path} is in use by another run{_holder(path / file)}; stop it first or choose another directory"
             )
         time.sleep(0.05)
+
+
+def _opened(path: Path, file: str) -> int:
+    try:
+        how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
+        return os.open(path / file, how | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
+
+
+def _is_there(path: Path, descriptor: int) -> bool:
+    """Whether a file is still that of its name: a run that was refused removes it, and its lock with it."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    return False
 
 
 def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[int]:
@@ -86,6 +101,8 @@ def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[int]:
         if apart:
             locks.append(lock_directory(state, TRACKER_LOCK, patience_s))
     except UsageError:
+        if not os.fstat(locks[0]).st_size:
+            (out / EVENTS_FILE).unlink(missing_ok=True)
         os.close(locks[0])
         raise
     return locks

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.model.change import Changed
-from muniment.settings import DelayRange, Option, Settings, options, parse_delay, parse_seconds, parse_size
+from muniment.rules.bounds import parse_number
+from muniment.settings import DelayRange, Option, Settings, options
 
 __all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments"]
 
@@ -39,7 +39,7 @@ def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tupl
     given: dict[str, Any] = {}
     for name, text in values:
         field, kind, default, option = _find(name)
-        given[field] = default if text == NONE and default is None else _parse(kind, option, text)
+        given[field] = default if text == NONE and default is None else _parse(name, kind, option, text)
     after = structs.replace(before, **given)
     changed = tuple(
         Changed(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
@@ -59,17 +59,11 @@ def _find(name: str) -> tuple[str, Any, Any, Option]:
     raise UsageError(f"there is no setting {name!r}; {', '.join(changeable())} can be changed")
 
 
-def _parse(kind: Any, option: Option, text: str) -> Any:
-    plain = next((k for k in get_args(kind) if k is not NoneType), kind)
-    if plain is DelayRange:
-        return parse_delay(text)
-    if plain is float:
-        return parse_seconds(text)
-    if option.metavar == "BYTES":
-        return parse_size(text)
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{text!r} is not a number of 1 or more, for {option.flags[0].removeprefix('--')}")
-    return int(text)
+def _parse(name: str, kind: Any, option: Option, text: str) -> Any:
+    try:
+        return parse_number(kind, option, text)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _text(value: Any) -> str:

@@ -154,14 +154,14 @@ class ProcessStore:
         return [_process(row) for row in self._line.read(_ABOVE, {"id": process_id})]
 
     def newest(self, most: int, *, status: str = "", roots_only: bool = False) -> list[Process]:
-        """The rows that were queued last."""
+        """The rows that were queued last; within a millisecond, what was launched before who launched it."""
         conditions = [
             *(["p.status = :status"] if status else []),
             *(["p.parent_id IS NULL"] if roots_only else []),
         ]
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         values = {"most": most, **({"status": status} if status else {})}
-        return self._select(f"{where}ORDER BY p.queued_at DESC, p.id LIMIT :most", **values)
+        return self._select(f"{where}ORDER BY p.queued_at DESC, p.depth DESC, p.id LIMIT :most", **values)
 
     def machines(self) -> list[Machine]:
         """Every machine that is known."""

@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from muniment.errors import BusyError, UsageError
-from muniment.procs.lock import EVENTS_FILE, lock_directory, make_directory
+from muniment.procs.lock import EVENTS_FILE, TRACKER_LOCK, lock_both, lock_directory, make_directory
 
 HOLD = """
 import sys
@@ -177,3 +179,40 @@ def test_a_directory_that_cannot_be_locked(read_only):
     with unprivileged(), pytest.raises(UsageError) as caught:
         lock_directory(read_only)
     assert "Permission denied" in str(caught.value)
+
+
+def test_a_lock_whose_file_was_removed_is_none(tmp_path):
+    """A run that is refused takes its empty log with it; whoever waits for it must not hold what nobody else sees."""
+    with other(HOLD, tmp_path) as holder, ThreadPoolExecutor() as beside:
+        waiting = beside.submit(lock_directory, tmp_path, patience_s=30)
+        _wait_until_open(tmp_path / EVENTS_FILE)
+        (tmp_path / EVENTS_FILE).unlink()
+        holder.stdin.close()
+        descriptor = waiting.result(30)
+    try:
+        assert os.path.samestat(os.fstat(descriptor), (tmp_path / EVENTS_FILE).stat())
+        with pytest.raises(BusyError):
+            lock_directory(tmp_path, patience_s=0.1)
+    finally:
+        os.close(descriptor)
+
+
+def _wait_until_open(path):
+    """Until this process has the file open."""
+    end = time.monotonic() + 20
+    while not any(os.path.samestat(fd.stat(), path.stat()) for fd in Path("/proc/self/fd").iterdir() if fd.exists()):
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_tracker_in_use_leaves_no_lock_in_the_output(tmp_path):
+    out, state = tmp_path / "out", tmp_path / "state"
+    out.mkdir()
+    state.mkdir()
+    with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
+        lock_both(out, state, patience_s=0)
+    assert not list(out.iterdir())
+    (out / EVENTS_FILE).write_text("{}\n")
+    with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
+        lock_both(out, state, patience_s=0)
+    assert (out / EVENTS_FILE).read_text() == "{}\n"

@@ -76,6 +76,14 @@ def test_rows_are_added_together_or_not_at_all(store: ProcessStore) -> None:
     assert store.get("b2") is None
 
 
+def test_who_was_launched_is_newer_than_who_launched_it(store: ProcessStore) -> None:
+    """Within a millisecond, too, whatever their ids."""
+    for parent, child in (("m1", "m2"), ("n2", "n1")):
+        later = {"queued_at": NOW + 10**9 + ord(parent[0])}
+        store.queue([row(parent, **later), row(child, parent, root_id=parent, depth=1, **later)])
+    assert [one.id for one in store.newest(4)] == ["n1", "n2", "m2", "m1"]
+
+
 def test_a_circle_of_parents_ends(store: ProcessStore) -> None:
     store.queue([row("c1", "c3"), row("c2", "c1"), row("c3", "c2"), row("c4", "c4")])
     assert ids(store.below("c1")) == ids(store.above("c1")) == {"c1", "c2", "c3"}

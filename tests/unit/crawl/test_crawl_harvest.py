@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from muniment.archive.records import outlink_line
 from muniment.crawl.harvest import Manner, Refused, finished, harvest, refused
 from muniment.crawl.outlinks import Outlinks
+from muniment.extract.found import MOST_LINKS
 from muniment.model.capture import Earlier
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
@@ -69,6 +70,25 @@ def test_a_304_to_a_request_without_conditions_is_an_answer():
         answer = exchange(URL, b"", status_line="HTTP/1.1 304 Not Modified")
         page = harvest(known, answer, Outlinks(), Manner(3, store_unchanged=store))
         assert page.unchanged is not store
+
+
+def test_links_beyond_the_limit_are_counted_where_they_would_be_followed():
+    many = b"".join(b"<a href=%d>" % number for number in range(MOST_LINKS + 7))
+    page = harvested(many)
+    assert (page.found.dropped, told(page).dropped) == (7, 7)
+    assert harvested(many, follow=False).found.dropped == 0
+    assert harvested(BODY).found.dropped == 0
+    answer = exchange(URL, many, headers=(*HTML, ("X-Robots-Tag", "noarchive")))
+    unkept = harvest(claim(URL), answer, Outlinks(), Manner(3, heard=frozenset({"noarchive"})))
+    assert isinstance(unkept, Refused)
+    assert refused(unkept).dropped == 7
+
+
+def test_lines_of_a_sitemap_beyond_the_limit_are_counted():
+    many = b"".join(b"https://site.example/%d\n" % number for number in range(MOST_LINKS + 7))
+    answer = exchange(URL, many, headers=(("Content-Type", "text/plain"),))
+    page = harvest(claim(URL, found_as=FoundAs.SITEMAP), answer, Outlinks(), Manner(3, listed=True))
+    assert told(page).dropped == 7
 
 
 def headed(*headers, body=BODY, **page):

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from muniment.crawl.progress import Progress
+from muniment.model.page import Finished
 from muniment.tracker.sums import Totals
+
+
+def finished(status: int = 200, took_ms: int = 1, error: str = "", *, done: bool = True, refused: str = "") -> Finished:
+    return Finished(
+        page_id=1,
+        claim_id=1,
+        attempt=1,
+        status=status,
+        error=error,
+        done=done,
+        retry_after_ms=0,
+        started_at=5_000_000,
+        finished_at=5_000 + took_ms,
+        body_length=0,
+        payload=b"",
+        record_id=b"",
+        outlinks=b"",
+        followed=True,
+        refused=refused,
+    )
 
 
 def test_statuses_and_last_urls():
     progress = Progress()
     for n in range(20):
-        progress.page(200 if n % 2 else 404, f"https://a.example/{n}", "a.example", 10)
+        progress.page(f"https://a.example/{n}", "a.example", finished(200 if n % 2 else 404))
     assert progress.statuses == {200: 10, 404: 10}
     shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="", ending=False)
     assert (shown.captured, shown.queued) == (9, 3)
@@ -19,47 +40,47 @@ def test_statuses_and_last_urls():
 def test_the_slowest_hosts_come_first():
     progress = Progress()
     for host, ms in (("slow", 900), ("fast", 1), ("middle", 300), ("slower", 2_000)):
-        progress.page(200, "u", host, ms)
+        progress.page("u", host, finished(took_ms=ms))
     assert progress.slow_hosts() == (("slower", 2_000), ("slow", 900), ("middle", 300))
 
 
 def test_a_host_that_recovers_is_no_longer_slow():
     progress = Progress()
-    progress.page(200, "u", "a", 60_000)
+    progress.page("u", "a", finished(took_ms=60_000))
     for _ in range(600):
-        progress.page(200, "u", "a", 10)
+        progress.page("u", "a", finished(took_ms=10))
     assert progress.slow_hosts()[0][1] < 200
 
 
 def test_the_mean_of_a_host():
     progress = Progress()
     for ms in (10, 20, 30, 40):
-        progress.page(200, "u", "a", ms)
+        progress.page("u", "a", finished(took_ms=ms))
     assert progress.slow_hosts() == (("a", 25),)
 
 
 def test_hosts_are_bounded_and_the_slow_ones_stay():
     progress = Progress()
     for n in range(5_000):
-        progress.page(200, "u", f"h{n}", n)
+        progress.page("u", f"h{n}", finished(took_ms=n))
     assert len(progress._slow) <= 1_000
     assert progress.slow_hosts()[0] == ("h4999", 4_999)
 
 
 def test_what_nobody_answered_is_neither_fast_nor_a_page():
     progress = Progress()
-    progress.page(0, "https://dead.example/", "dead.example", 0)
+    progress.page("https://dead.example/", "dead.example", finished(0, error="dns: no such name"))
     assert progress.slow_hosts() == ()
     assert progress.rates()[0] == 0
     shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
-    assert shown.last_urls == ((0, "https://dead.example/"),)
+    assert shown.last_urls == (("dns", "https://dead.example/"),)
 
 
 def test_rates_count_pages_and_bytes():
     progress = Progress()
     assert progress.rates() == (0, 0)
     for _ in range(5):
-        progress.page(200, "u", "a", 1)
+        progress.page("u", "a", finished(took_ms=1))
     progress.received(1_000)
     pages, size = progress.rates()
     assert pages > 0
@@ -69,8 +90,19 @@ def test_rates_count_pages_and_bytes():
 def test_rates_look_at_a_window():
     progress = Progress()
     for _ in range(3):
-        progress.page(200, "u", "a", 1)
+        progress.page("u", "a", finished(took_ms=1))
     progress._marks.clear()
     progress._marks.extend([(progress.started - 100, 0, 0), (progress.started - 50, 3, 0)])
     progress.rates()
     assert progress.rates() == (0, 0)
+
+
+def test_errors_count_when_a_page_is_given_up_and_was_asked_for():
+    progress = Progress()
+    progress.page("u", "a", finished(0, error="reset: by peer", done=False))
+    progress.page("u", "a", finished(0, error="robots: robots.txt disallows it", refused="robots"))
+    progress.page("u", "a", finished(0, error="reset: by peer"))
+    progress.page("u", "a", finished(200, error="cut: 3 of 9 bytes"))
+    shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
+    assert progress.errors == {"reset": 1, "cut": 1}
+    assert [said for said, _ in shown.last_urls] == ["reset", "robots", "reset", "cut"]

@@ -24,6 +24,9 @@ class _Index:
             raise ArchiveError("killed")
         return b""
 
+    def kill(self) -> None:
+        raise AssertionError("nothing is in a hurry")
+
 
 def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     asked: list[str] = []
@@ -65,6 +68,48 @@ def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> No
 
     asyncio.run(run())
     assert asked == [""]
+
+
+class _Slow(_Index):
+    """Has the lowest priority on a machine that is busy: it comes to its end when it is killed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._killed = asyncio.Event()
+
+    async def done(self) -> bytes:
+        if self._name:
+            await self._killed.wait()
+        return await super().done()
+
+    def kill(self) -> None:
+        self._killed.set()
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_walk_beside_the_crawl_does_not_hold_up_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, turns: int
+) -> None:
+    """However far it has come when the end begins."""
+    asked: list[str] = []
+
+    async def index(name: str) -> Indexing:
+        asked.append(name)
+        await asyncio.sleep(0)
+        return _Slow(name)
+
+    async def run() -> None:
+        shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
+        shelf.ended("muniment-00000.warc.gz")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await shelf.prepare()
+        assert await asyncio.wait_for(shelf.walk_rest(), 20) == []
+        await shelf.finish()
+
+    asyncio.run(run())
+    assert asked[-1] == ""
+    assert not caplog.records, "nothing that anybody has to know"
 
 
 class _Dead(_Index):

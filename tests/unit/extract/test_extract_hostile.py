@@ -196,6 +196,16 @@ def test_a_document_leads_to_so_many_others_and_no_more(content_type: str, marku
     found = extract(_numbered(MOST_LINKS + 10, markup), content_type, URL)
     hrefs = [*found.anchors, *[href for href, _ in found.links]]
     assert hrefs == [str(n) for n in range(MOST_LINKS)]
+    assert found.dropped == 10
+
+
+def test_what_is_dropped_is_counted_once_for_what_it_leads_to() -> None:
+    """Parts of a page that is followed are nothing that is lost; nor is what nobody fetches."""
+    more = b"".join(b"<a href=%s>" % href for href in (b"7#a", b"lost#a", b"lost#b", b"#a", b"mailto:a@b", b"other"))
+    images = b"<img src=x><img src=y>"
+    found = extract(images + _numbered(MOST_LINKS - 2, "<a href={}>") + more, "text/html", URL)
+    assert (len(found.links), len(found.anchors), found.dropped) == (2, MOST_LINKS - 2, 2)
+    assert extract(images + _numbered(MOST_LINKS - 2, "<a href={}>"), "text/html", URL).dropped == 0
 
 
 def test_no_more_of_them_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +233,7 @@ def test_a_long_base_bounds_the_number_of_links_that_are_seen_from_it() -> None:
     found = extract(f"<base href={base}>".encode() + _numbered(5_000, "<a href={}>"), "text/html", URL)
     assert found.base == base
     assert 2_000 < len(found.anchors) < 2_500
+    assert found.dropped == 5_000 - len(found.anchors)
 
 
 def test_a_line_without_a_tag_is_passed_over() -> None:

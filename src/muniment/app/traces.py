@@ -1,0 +1,97 @@
+"""Traces: what a run makes before it is known whether it may run; a refused one takes that back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from muniment.errors import UsageError
+from muniment.model.place import TRACKER
+from muniment.procs.lock import EVENTS_FILE, TRACKER_LOCK, lock_both, make_directory
+from muniment.tracker.process_line import PROCESSES_FILE
+
+__all__ = ["Traces", "unless_refused"]
+
+
+class Traces:
+    """The directories of a run, their locks, and what was in them before."""
+
+    def __init__(self) -> None:
+        self._made: list[Path] = []
+        """Directories that were missing, those within others first."""
+        self._locks: list[int] = []
+        self._there: dict[Path, set[str]] = {}
+        """What was in each of them when it was locked."""
+        self._events = 0
+        """Bytes of the event log."""
+
+    def make_directory(self, path: Path) -> None:
+        """Make a directory, unless it is there. Raises UsageError."""
+        self._made[:0] = [one for one in (path, *path.parents) if not one.exists()]
+        make_directory(path)
+
+    def lock(self, out: Path, state: Path) -> list[int]:
+        """Lock the directories of a run until it ends, as `lock_both` does; what is made from here on is its own."""
+        self._locks = lock_both(out, state)
+        self._events = os.fstat(self._locks[0]).st_size
+        self._there = {path: {entry.name for entry in path.iterdir()} for path in (out, state)}
+        return self._locks
+
+    def take_back(self) -> None:
+        """Remove what was made, unless the run has begun."""
+        if self._locks and os.fstat(self._locks[0]).st_size == self._events:
+            for path, there in self._there.items():
+                _remove(path, _names(store=path in self._made) - there)
+        for path in self._made:
+            with suppress(OSError):
+                path.rmdir()
+
+    def close(self) -> None:
+        """Unlock the directories."""
+        for lock in self._locks:
+            os.close(lock)
+
+
+def _names(*, store: bool) -> set[str]:
+    """What a run makes in its directories before its first event, the files of their locks aside.
+
+    With the `store` of processes, which stays where it was or could have been before.
+    """
+    from muniment.control.place import POINTER  # noqa: PLC0415  (a run that may run needs none of it)
+    from muniment.control.seed_list import SPOOLED  # noqa: PLC0415
+
+    mine = {*_database(TRACKER), POINTER, SPOOLED}
+    return mine | {*_database(PROCESSES_FILE), "processes"} if store else mine
+
+
+def _database(name: str) -> set[str]:
+    return {name + end for end in ("", "-wal", "-shm", "-journal")}
+
+
+def _remove(directory: Path, names: set[str]) -> None:
+    for path in [directory / name for name in names]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    if TRACKER in names:
+        for lock in (directory / EVENTS_FILE, directory / TRACKER_LOCK):
+            if lock.exists() and not lock.stat().st_size:
+                lock.unlink()
+
+
+@contextmanager
+def unless_refused() -> Iterator[Traces]:
+    """What is made within is taken back when a UsageError ends it; in the end its directories are unlocked."""
+    traces = Traces()
+    try:
+        yield traces
+    except UsageError:
+        with suppress(OSError):
+            traces.take_back()
+        raise
+    finally:
+        traces.close()

@@ -1,0 +1,67 @@
+"""Numbers of options: how they are written, and which of them make sense."""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any, get_args
+
+from muniment.errors import UsageError
+from muniment.settings import DelayRange, Option, parse_delay, parse_seconds, parse_size
+
+__all__ = ["MOST_ROWS", "is_number", "parse_number"]
+
+MOST_ROWS = 1_000_000
+"""Rows that a command may be asked to show."""
+_LONGEST = 30
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "--warc-size": (1, 1 << 50),
+    "--min-free": (0, 1 << 60),
+    "--shard": (0, 1_000_000),
+    "--shards": (1, 1_000_000),
+    "--level": (0, 10_000),
+    "--per-host": (1, 10_000),
+    "--inflight": (1, 1_000_000),
+    "--min-inflight": (1, 1_000_000),
+    "--start-inflight": (1, 1_000_000),
+    "--delay": (0, 86_400_000),
+    "--workers": (1, 1_000),
+    "--tries": (1, 1_000),
+    "--connect-timeout": (0.001, 86_400),
+    "--timeout": (0.001, 86_400),
+    "--max-redirects": (1, 1_000),
+    "--max-body": (1, 1 << 50),
+    "--max-pages": (1, 10**12),
+    "--max-bytes": (1, 1 << 60),
+    "--max-time": (0.001, 10**9),
+}
+"""By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
+
+
+def is_number(option: Option) -> bool:
+    """Whether an option takes a number."""
+    return option.flags[0] in _BOUNDS
+
+
+def parse_number(kind: Any, option: Option, text: str) -> Any:
+    """The value of an option with a number; raises UsageError for what is none, and for one that makes no sense."""
+    value = _parsed(next((k for k in get_args(kind) if k is not NoneType), kind), option, text)
+    least, most = _BOUNDS[option.flags[0]]
+    low, high = (value.low, value.high) if isinstance(value, DelayRange) else (value, value)
+    if low < least:
+        raise UsageError(f"{text!r} is too small: at least {least:,} makes sense")
+    if high > most:
+        raise UsageError(f"{text!r} is too large: at most {most:,} makes sense")
+    return value
+
+
+def _parsed(kind: Any, option: Option, text: str) -> Any:
+    if kind is DelayRange:
+        return parse_delay(text)
+    if kind is float:
+        return parse_seconds(text)
+    if option.metavar == "BYTES":
+        return parse_size(text)
+    digits = text.strip().removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _LONGEST:
+        raise UsageError(f"{text[:_LONGEST]!r} is not a whole number")
+    return int(text)
