@@ -23,6 +23,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from muniment.testing.nginx import Nginx
 
+pytestmark = pytest.mark.linux  # the package python3-doc of Debian
+
 CAPTURES = ("response", "revisit")
 
 

@@ -9,7 +9,7 @@ import pytest
 from source_tree import folder, imports, path_of, trees
 
 FLOORS = (
-    {"errors", "clock"},
+    {"errors", "clock", "disk", "lifetime"},
     {"settings"},
     {"model"},
     {"rules", "extract"},
@@ -111,4 +111,5 @@ def test_only_settings_read_the_environment_of_users():
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and folder(module) != "testing"
     }
-    assert readers <= {"muniment.settings", "muniment.procs.launch", "muniment.procs.book", "muniment.procs.keeper"}
+    processes = {f"muniment.procs.{name}" for name in ("launch", "book", "keeper", "portable")}
+    assert readers <= {"muniment.settings", *processes}

@@ -18,6 +18,8 @@ from muniment.errors import DiskFullError
 from muniment.testing.disks import fill, small_disk
 from muniment.testing.gated_site import Answer
 
+pytestmark = pytest.mark.linux  # a small tmpfs
+
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:

@@ -14,6 +14,8 @@ from forked import Forked
 from muniment.testing.faulty_disk import FaultyDisk, faulty_disk
 from muniment.testing.gated_site import Answer
 
+pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
+
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:

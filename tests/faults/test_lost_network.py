@@ -16,6 +16,8 @@ import pytest
 
 from muniment.testing.gated_site import Answer, GatedSite
 
+pytestmark = pytest.mark.linux  # namespaces of the network
+
 PATHS = [f"/p{number}" for number in range(30)]
 AWAY_S = 9
 """How long the link is down."""

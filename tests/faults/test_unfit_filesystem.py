@@ -11,6 +11,8 @@ from broken_machine import PACE, a_site, events, is_whole
 
 from muniment.testing.faulty_disk import faulty_disk
 
+pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
+
 
 @pytest.mark.parametrize(
     ("lacks", "words"), [("flock", "cannot lock files (Operation not supported)"), ("mmap", "cannot hold a tracker")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -16,10 +15,10 @@ import msgspec
 
 from muniment.archive.check_file import Checker, Read, Stretch
 from muniment.errors import ArchiveError
+from muniment.lifetime import TOLD_BY_THE_KERNEL, end_with
 
 __all__ = ["Pool"]
 
-_PR_SET_PDEATHSIG = 1
 _READ = msgspec.msgpack.Decoder(Read)
 
 
@@ -27,9 +26,14 @@ class Pool:
     """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
 
     def __init__(self, count: int) -> None:
-        # A fork would inherit the locks of pyarrow's threads; where it is not loaded, a fork is the fastest start.
-        threads = "pyarrow" in sys.modules
+        # A fork would inherit the locks of pyarrow's threads, and of those of macOS, which are in every process there;
+        # where neither is, a fork is the fastest start.
+        threads = "pyarrow" in sys.modules or not TOLD_BY_THE_KERNEL
         context = multiprocessing.get_context("spawn") if threads else multiprocessing.get_context("fork")
+        if threads:
+            from multiprocessing import resource_tracker  # noqa: PLC0415  (a fork has no need of it)
+
+            resource_tracker.ensure_running()  # else the first child starts it, and what is blocked below is not then
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Stretch] = {}
         self._processes: list[BaseProcess] = []
@@ -43,7 +47,7 @@ class Pool:
 
     def _start(self, context: SpawnContext | ForkContext) -> None:
         ours, theirs = context.Pipe()
-        # A forked child holds the ends of its elder siblings, too: the kernel must tell it of its parent's death.
+        # A forked child holds the ends of its elder siblings, too: no pipe would tell it of its parent's death.
         process = context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
         process.start()
         theirs.close()
@@ -89,10 +93,7 @@ class Pool:
 
 
 def _serve(connection: Connection, parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        return
+    end_with(parent)
     while True:
         try:
             stretch: Stretch = connection.recv()

@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 
+from muniment.disk import sync, sync_data
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.advice import advice
 from muniment.model.failure import NO_ROOM, Failure
@@ -33,7 +34,7 @@ def sync_directory(path: Path) -> None:
     """Make the names in a directory durable (fsync(2): a file's own sync does not cover its name)."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 
@@ -42,7 +43,7 @@ def sync_path(path: Path) -> None:
     """Make the bytes of a closed file durable."""
     fd = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 
@@ -57,11 +58,6 @@ def remove(path: Path) -> None:
     """Remove a file, which may be gone already; durable on return."""
     path.unlink(missing_ok=True)
     sync_directory(path.parent)
-
-
-def _sync_data(descriptor: int) -> None:
-    # macOS has no fdatasync
-    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 class GrowingFile:
@@ -127,7 +123,7 @@ class GrowingFile:
         try:
             self._flush()
             if sync:
-                _sync_data(self._fd)
+                sync_data(self._fd)
         except OSError as error:
             raise archive_error(error, self.path) from error
 

@@ -25,6 +25,7 @@ from muniment.archive.read import Source, batches
 from muniment.archive.rebuild import merged, rows_of_records
 from muniment.archive.repair import repair_file
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.disk import sync
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 
@@ -126,7 +127,7 @@ def _cut(warc: Path, offset: int, name: str) -> Mended:
         rename(half, aside)
         size = source.tell()
         os.ftruncate(source.fileno(), offset)
-        os.fsync(source.fileno())
+        sync(source.fileno())
     return Mended(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
 
 

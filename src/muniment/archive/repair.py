@@ -14,6 +14,7 @@ from muniment.archive.damaged import half_aside, set_aside
 from muniment.archive.durable import archive_error, remove, sync_directory
 from muniment.archive.journal import SUFFIX, Entry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.disk import sync
 from muniment.errors import ArchiveError
 
 __all__ = ["Repaired", "repair", "repair_file"]
@@ -121,7 +122,7 @@ def _cut(warc: Path, length: int) -> None:
     fd = os.open(warc, os.O_RDWR)
     try:
         os.ftruncate(fd, length)
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 

@@ -52,8 +52,8 @@ def _muniment() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with the contract's codes, an error being one line on standard error."""
-    if sys.platform != "linux":
-        _complain("Muniment runs on Linux alone so far")
+    if not hasattr(os, "fork"):
+        _complain("Muniment runs on Linux and macOS: this system has no fork and no locks of Unix")
         sys.exit(2)
     try:
         code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False)

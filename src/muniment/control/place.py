@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from muniment.archive.durable import archive_error, sync_directory
+from muniment.disk import sync
 from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
 from muniment.settings import redact
@@ -97,7 +98,7 @@ def keep_place(out: Path, place: TrackerPlace) -> bool:
     with os.fdopen(descriptor, "wb") as file:
         file.write(b"".join(os.fsencode(line) + b"\n" for line in lines))
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     sync_directory(out)
     return False
 

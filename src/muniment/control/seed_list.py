@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from muniment.archive.durable import archive_error, sync_directory
+from muniment.disk import sync
 from muniment.errors import UsageError
 from muniment.seeds.source import Source, digest_of, open_source
 from muniment.settings import Settings
@@ -76,4 +76,4 @@ def _copy(stream: BinaryIO, to: Path) -> None:
         while piece := stream.read(_PIECE):
             file.write(piece)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())

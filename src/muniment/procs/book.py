@@ -22,6 +22,7 @@ from muniment.procs.identity import here, look, started_at, this_machine
 from muniment.procs.last_will import LastWill
 from muniment.procs.own_files import STREAMS, OwnFiles, summary
 from muniment.procs.store import Store
+from muniment.procs.system import RSS_UNIT, unnamed_file
 from muniment.rules.process_tree import same_process
 from muniment.rules.process_words import told_command, told_environment
 
@@ -73,13 +74,13 @@ class Entry:
         return given
 
     def output(self, stream: str) -> int:
-        """A descriptor for its output: of its file, or of memory where there is no room for one."""
+        """A descriptor for its output: of its file, or of one without a name where there is no room for it."""
         if self.files:
             try:
                 return self.files.open_output(stream)
             except OSError as error:
                 self._book.lose(error)
-        self._memory[stream] = os.memfd_create(stream)
+        self._memory[stream] = unnamed_file(stream)
         return os.dup(self._memory[stream])
 
     def _conclude(self) -> tuple[Output, Output]:
@@ -267,7 +268,7 @@ def _first(plan: Plan) -> str:
 
 
 def _most_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
 
 
 def _cwd() -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import IO
 
 from muniment.model.process import Ending
+from muniment.procs.system import Awaited
 
 __all__ = ["Child"]
 
@@ -26,8 +27,7 @@ class Child:
         self.returncode: int | None = None
         """As `subprocess` has it: minus the signal's number when killed."""
         self._reaping = threading.Lock()
-        # it is readable once the process has ended, and never means another one
-        self._pidfd = os.pidfd_open(spawned.pid)
+        self._awaited = Awaited(spawned.pid)
 
     @property
     def stdin(self) -> IO[bytes] | None:
@@ -42,22 +42,17 @@ class Child:
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
         with self._reaping:
-            if self.returncode is None:
-                pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-                if pid:
-                    self._reaped(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+            if self.returncode is None and (ending := self._awaited.ending()):
+                code, cpu_s, max_rss = ending
+                self.returncode = self._spawned.returncode = code
+                self._ended(Ending(code, False, int(cpu_s * 1000), max_rss))
             return self.returncode
-
-    def _reaped(self, code: int, cpu_s: float, max_rss_kib: int) -> None:
-        self.returncode = self._spawned.returncode = code
-        os.close(self._pidfd)
-        self._ended(Ending(code, False, int(cpu_s * 1000), max_rss_kib * 1024))
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, from any thread; raises TimeoutError when that takes more than `timeout` seconds."""
         if self.returncode is None:
             ready = select.poll()
-            ready.register(self._pidfd, select.POLLIN)
+            ready.register(self._awaited.descriptor, select.POLLIN)
             ready.poll(None if timeout is None else timeout * 1000)
         code = self.poll()
         if code is None:
@@ -68,11 +63,11 @@ class Child:
         """Wait for its end without a thread."""
         if self.poll() is None:
             loop, gone = asyncio.get_running_loop(), asyncio.Event()
-            loop.add_reader(self._pidfd, gone.set)
+            loop.add_reader(self._awaited.descriptor, gone.set)
             try:
                 await gone.wait()
             finally:
-                loop.remove_reader(self._pidfd)
+                loop.remove_reader(self._awaited.descriptor)
             self.poll()
         assert self.returncode is not None
         return self.returncode

@@ -5,6 +5,9 @@ descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hi
 that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
 and ends what is left if the second is killed.
 
+Where no process can adopt (macOS), it seeks what is left (`seeker`). There two things cannot be promised: that what has
+left its parent, its session and its environment is found, and that the exit code is known when the second is killed.
+
 Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
 """
 
@@ -19,7 +22,16 @@ import signal
 import sys
 import time
 
-_PR_SET_PDEATHSIG = 1
+# the name alone tells the type checker: `typing` would be most of what this loads
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from muniment.procs.seeker import Seeker
+
+_ADOPTS = hasattr(os, "pidfd_open")
+HOW = ("-I", "-S", __file__) if _ADOPTS else ("-P", "-m", "muniment.procs.keeper")
+"""What to tell Python to run this: by itself it is there in a few milliseconds, and a seeker needs psutil."""
+KEEPER = "MUNIMENT_KEEPER"
+"""The variable that a seeker finds descendants by."""
 _PR_SET_CHILD_SUBREAPER = 36
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_AGAIN_S = 0.05
@@ -29,12 +41,13 @@ _ORPHANED_S = 2.0
 
 
 class _Keeper:
-    def __init__(self, directory: str, lifeline: int, grace_s: float, timeout_s: float) -> None:
-        self._directory, self._lifeline, self._grace_s = directory, lifeline, grace_s
+    def __init__(self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float) -> None:
+        self._directory, self._lifeline, self._first, self._grace_s = directory, lifeline, first, grace_s
+        self._means = _means()
         self._over_at = time.monotonic() + timeout_s if timeout_s else None
         self._command = 0
         self._status: int | None = None
-        self._asked = self._timed_out = False
+        self._asked = self._timed_out = self._killed = False
         self._launcher = os.environ.get("MUNIMENT_PARENT")
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
@@ -51,8 +64,7 @@ class _Keeper:
         """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
         os.environ["MUNIMENT_PARENT"] = str(os.getpid())
         try:
-            defaults = [signal.SIGCHLD, *_ENDING]
-            self._command = os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=defaults)
+            self._command = self._means.begin(command, [signal.SIGCHLD, *_ENDING])
         except OSError as error:
             print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
             return self._conclude(_CANNOT_RUN)
@@ -64,21 +76,21 @@ class _Keeper:
 
     def _tell(self) -> None:
         numbers = (self._command, os.getpid(), os.getppid())
-        line = " ".join(f"{pid} {_ticks(pid)}" for pid in numbers) + "\n"
+        line = " ".join(f"{pid} {self._means.ticks(pid)}" for pid in numbers) + "\n"
         self._write("process.pid", line)
         os.write(self._lifeline, line.encode())
 
     def _sleep(self) -> None:
-        """Wait for a signal, the end of a child, the time, or the end of the launcher."""
+        """Wait for a signal, the end of a child, the time, or the end of the launcher or of the one that stands by."""
         wait_ms = None if self._over_at is None else max(0.0, self._over_at - time.monotonic()) * 1000
         events = select.poll()
-        events.register(self._woken, select.POLLIN)
-        events.register(self._lifeline, select.POLLIN)
+        for descriptor in (self._woken, self._lifeline, self._first):
+            events.register(descriptor, select.POLLIN)
         for descriptor, _ in events.poll(wait_ms):
-            if descriptor == self._lifeline:
-                self._asked = True  # nobody writes to it: it was closed
-            else:
+            if descriptor == self._woken:
                 os.read(self._woken, 512)
+            else:
+                self._asked = True  # nobody writes to it: it was closed
         if self._over_at is not None and time.monotonic() >= self._over_at:
             self._asked = self._timed_out = True
 
@@ -98,23 +110,26 @@ class _Keeper:
         """Ask all that is left to end, and then make it: without a child there is no descendant either."""
         force_at = time.monotonic() + (min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s)
         told: set[tuple[int, int]] = set()
-        while self._reap():
+        # a seeker has no children but the command
+        while self._reap() or (not _ADOPTS and self._means.left(self._command)):
             forced = time.monotonic() > force_at
-            for pid, ticks in _below(os.getpid()):
+            for pid, ticks in self._means.left(self._command):
                 if forced or (pid, ticks) not in told:
                     told.add((pid, ticks))
-                    _signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
+                    self._means.signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
+                    self._killed |= forced and pid == self._command
             time.sleep(_LOOK_AGAIN_S)
 
     def _is_orphan(self) -> bool:
-        first = _fields(os.getppid())
-        return not first or first[1] != self._launcher
+        return str(self._means.parent(os.getppid())) != self._launcher
 
     def take_over(self) -> int:
         """End at once what a keeper left that was killed, and write down how its command ended."""
         self._command = int((self._read("process.pid").split() or ["0"])[0])
         self._end_all()
-        return self._conclude(None if self._status is None else os.waitstatus_to_exitcode(self._status))
+        if self._status is None:
+            return self._conclude(-signal.SIGKILL if self._killed else None)
+        return self._conclude(os.waitstatus_to_exitcode(self._status))
 
     def _conclude(self, code: int | None) -> int:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -122,7 +137,7 @@ class _Keeper:
             "exit_code": code,
             "timed_out": self._timed_out,
             "cpu_ms": int((used.ru_utime + used.ru_stime) * 1000),
-            "max_rss": used.ru_maxrss * 1024,
+            "max_rss": used.ru_maxrss * self._means.rss_unit,
         }
         self._write("exit.json", json.dumps(ending))
         return _CANNOT_RUN if code is None else code if code >= 0 else 128 - code
@@ -144,6 +159,53 @@ class _Keeper:
             print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
+class _Adopter:
+    """Linux's own means: what descendants leave behind is this process's, and a descriptor holds who is signalled."""
+
+    rss_unit = 1024
+
+    def begin(self, command: list[str], defaults: list[signal.Signals]) -> int:
+        """Start the command in a session of its own; its number. Raises OSError."""
+        return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=defaults)
+
+    def ticks(self, pid: int) -> int:
+        """When a process began; 0 when it is not there."""
+        fields = _fields(pid)
+        return int(fields[19]) if fields else 0
+
+    def parent(self, pid: int) -> int:
+        """The number of a process's parent; 0 when it is not there."""
+        fields = _fields(pid)
+        return int(fields[1]) if fields else 0
+
+    def left(self, _command: int) -> list[tuple[int, int]]:
+        """All descendants of this process that are alive: number and start ticks."""
+        children: dict[int, list[tuple[int, int]]] = {}
+        for name in os.listdir("/proc"):  # noqa: PTH208
+            if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
+                children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
+        found, waiting = [], [os.getpid()]
+        while waiting:
+            more = children.pop(waiting.pop(), [])
+            found += more
+            waiting += [number for number, _ in more]
+        return found
+
+    def signal(self, pid: int, ticks: int, number: signal.Signals) -> None:
+        """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            return
+        try:
+            if self.ticks(pid) == ticks:
+                signal.pidfd_send_signal(descriptor, number)
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
 def _fields(pid: int | str) -> list[str]:
     try:
         with open(f"/proc/{pid}/stat", errors="replace") as file:  # noqa: PTH123
@@ -152,60 +214,35 @@ def _fields(pid: int | str) -> list[str]:
         return []
 
 
-def _ticks(pid: int) -> int:
-    fields = _fields(pid)
-    return int(fields[19]) if fields else 0
+def _means() -> _Adopter | Seeker:
+    if _ADOPTS:
+        return _Adopter()
+    from muniment.procs.seeker import Seeker  # noqa: PLC0415  (after the fork: what it loads may have threads)
 
-
-def _below(pid: int) -> list[tuple[int, int]]:
-    """All descendants of a process that are alive: number and start ticks."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
-            children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
-    found, waiting = [], [pid]
-    while waiting:
-        more = children.pop(waiting.pop(), [])
-        found += more
-        waiting += [number for number, _ in more]
-    return found
-
-
-def _signal(pid: int, ticks: int, number: int) -> None:
-    """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        if _ticks(pid) == ticks:
-            signal.pidfd_send_signal(descriptor, number)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+    return Seeker(KEEPER, os.environ[KEEPER])
 
 
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
     directory, lifeline, grace_s, timeout_s, *command = arguments
     _adopt()
+    if not _ADOPTS:
+        os.environ[KEEPER] = os.urandom(16).hex()
     os.set_inheritable(int(lifeline), False)
+    first, held = os.pipe()
     second = os.fork()
     if second:
         os.close(int(lifeline))
+        os.close(first)
         return _stand_by(directory, second)
+    os.close(held)  # now its end tells that of the one that stands by, without whom the launcher cannot wait for this
     _adopt()
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # without the one that stands by, its launcher cannot wait for it
-    return _Keeper(directory, int(lifeline), float(grace_s), float(timeout_s)).keep(command)
+    return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s)).keep(command)
 
 
 def _adopt() -> None:
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    if _ADOPTS:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _stand_by(directory: str, second: int) -> int:
@@ -213,7 +250,7 @@ def _stand_by(directory: str, second: int) -> int:
     for number in _ENDING:
         signal.signal(number, lambda number, _: os.kill(second, number))
     status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
-    return status if status >= 0 else _Keeper(directory, -1, 0.0, 0.0).take_over()
+    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0).take_over()
 
 
 if __name__ == "__main__":

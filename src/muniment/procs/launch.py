@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import resource
 import signal
@@ -18,6 +17,7 @@ from typing import IO
 from msgspec import Struct
 
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
+from muniment.lifetime import end_with
 from muniment.model.advice import advice
 from muniment.model.process import Ending
 from muniment.procs.book import PARENT, Book, Entry, Plan
@@ -47,7 +47,8 @@ INDEX_NOW = b"now\n"
 WALK_NOW = b"walk\n"
 """Before it, to have it walk and seal what is full."""
 _ENOUGH_DESCRIPTORS = 1 << 16
-_PR_SET_PDEATHSIG = 1
+_MACOS_DESCRIPTORS = 10_240
+"""OPEN_MAX: what it lets a process have, whatever its hard limit says."""
 
 
 class Launched(Struct, frozen=True):
@@ -236,11 +237,8 @@ def inherited_channel() -> socket.socket | None:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies (Linux; elsewhere the closed socket must do)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.environ.get(PARENT) != str(os.getppid()):
-            os._exit(1)
+    """End this process when the one that spawned it does."""
+    end_with(int(os.environ.get(PARENT) or 0))
 
 
 def most_descriptors(least: int = 0) -> int:
@@ -251,8 +249,12 @@ def most_descriptors(least: int = 0) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < least:
         raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
-    most = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-        return most
-    return min(soft, _ENOUGH_DESCRIPTORS) if soft != resource.RLIM_INFINITY else _ENOUGH_DESCRIPTORS
+    for most in _ENOUGH_DESCRIPTORS, _MACOS_DESCRIPTORS:
+        allowed = most if hard == resource.RLIM_INFINITY else min(hard, most)
+        if soft == resource.RLIM_INFINITY or soft >= allowed:
+            break
+        # a system may have a limit beside the one that it tells
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+            return allowed
+    return _ENOUGH_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _ENOUGH_DESCRIPTORS)

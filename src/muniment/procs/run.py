@@ -120,8 +120,7 @@ def launch(
     ours, theirs = socket.socketpair()
     with theirs:
         kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
-        # nothing of site-packages: it is there in a few milliseconds
-        spawned = spawn([sys.executable, "-I", "-S", keeper.__file__, *kept, *command], plan, entry, [theirs.fileno()])
+        spawned = spawn([sys.executable, *keeper.HOW, *kept, *command], plan, entry, [theirs.fileno()])
     ours.recv(256)  # what it is, or nothing when it could not be run
     run = Run(book, entry, files, Child(spawned), ours)
     if known := files.kept():

@@ -15,7 +15,7 @@ from muniment.procs.book import MARK
 from muniment.procs.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.own_files import OwnFiles
 from muniment.procs.store import Store
-from muniment.rules.process_tree import same_process
+from muniment.rules.process_tree import related, same_process
 
 __all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tree"]
 
@@ -42,15 +42,9 @@ def members(rows: Iterable[Process]) -> dict[int, Seen]:
     rows = [row for row in rows if within_reach(row)]
     ids = {row.id for row in rows}
     living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid != os.getpid()}
-    found = {row.pid for row in rows if row.pid in living and is_alive(row)}
+    found = {row.pid for row in rows if row.pid is not None and row.pid in living and is_alive(row)}
     found |= {pid for pid in living if mark_of(pid, MARK) in ids}
-    while more := {
-        pid
-        for pid, seen in living.items()
-        if pid not in found and (seen.parent in found or (seen.session in found and seen.session != pid))
-    }:
-        found |= more
-    return {pid: living[pid] for pid in found if pid is not None}
+    return {pid: living[pid] for pid in related(living, found)}
 
 
 def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[Process]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from muniment.model.process import Place, Process, Seen
@@ -16,6 +16,7 @@ __all__ = [
     "ancestors_of",
     "in_tree_order",
     "judge",
+    "related",
     "same_process",
 ]
 
@@ -56,6 +57,18 @@ def judge(row: Process, here: Place, seen: Seen | None, *, seen_started_at: int,
     if row.pid_namespace != here.pid_namespace:
         return "elsewhere"
     return "alive" if seen and same_process(row, seen, seen_started_at=seen_started_at, now=now) else "dead"
+
+
+def related(living: Mapping[int, Seen], found: Iterable[int]) -> set[int]:
+    """The living among processes that were found, and all that descend from one or are in the session of one."""
+    roots = set(found)
+    while more := {
+        pid
+        for pid, seen in living.items()
+        if pid not in roots and (seen.parent in roots or (seen.session in roots and seen.session != pid))
+    }:
+        roots |= more
+    return roots & living.keys()
 
 
 def ancestors_of(process: Process, rows: Iterable[Process]) -> list[Process]:

@@ -112,8 +112,10 @@ class Postgres:
 
 
 def _program(name: str) -> str:
-    """A program of the newest PostgreSQL that is installed; Debian keeps them out of the PATH."""
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
+    """A program of the newest PostgreSQL that is installed; Debian and Homebrew keep them out of the PATH."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
+    homebrew = [path for opt in ("/usr/local/opt", "/opt/homebrew/opt") for path in Path(opt).glob("postgresql@*/bin")]
+    places = [*sorted(homebrew), *debian]
     found = shutil.which(name, path=os.pathsep.join([*map(str, reversed(places)), os.environ.get("PATH", "")]))
     if found is None:
         raise PostgresError(f"{name} is missing; install it with: apt-get install postgresql")

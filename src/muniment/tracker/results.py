@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
+from muniment.disk import sync
 from muniment.errors import DiskFullError, TrackerError
 from muniment.model.page import Claim, Finished
 from muniment.model.result import ResultKind, ResultStatus, check_result
@@ -128,10 +129,10 @@ def _write_durably(path: Path, value: bytes) -> None:
     with aside.open("wb") as file:
         file.write(value)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     aside.replace(path)
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(directory)
+        sync(directory)
     finally:
         os.close(directory)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import psutil
 import pytest
@@ -120,7 +119,7 @@ def test_a_worker_is_not_of_the_terminals_group_and_holds_the_lock(tmp_path):
     with launched(tmp_path) as worker:
         hear(worker.channel)
         assert os.getpgid(worker.process.pid) != os.getpgid(0)
-        held = {str(entry.readlink()) for entry in Path(f"/proc/{worker.process.pid}/fd").iterdir()}
+        held = {file.path for file in psutil.Process(worker.process.pid).open_files()}
         assert str(tmp_path / "crawl.jsonl") in held
 
 

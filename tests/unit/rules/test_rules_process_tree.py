@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from muniment.model.process import Place, Process, Seen
-from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order, judge, same_process
+from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order, judge, related, same_process
 
 HERE = Place("machine", "boot", 1)
 HOUR_MS = 3_600_000
@@ -97,3 +97,14 @@ def test_deep_and_wide_trees():
     child = row("b", "a")
     wide = [row("a"), *(structs.replace(child, id=str(n)) for n in range(100_000))]
     assert Counter(level for level, _ in in_tree_order(wide)) == {0: 1, 1: 100_000}
+
+
+def test_related_are_descendants_and_the_sessions_that_they_began():
+    tree = {pid: seen(pid=pid, parent=parent, session=session) for pid, parent, session in (
+        (1, 0, 1), (10, 1, 10), (11, 10, 10), (12, 11, 12), (13, 1, 12), (14, 13, 14), (20, 1, 20),
+    )}  # fmt: skip
+    assert related(tree, {10}) == {10, 11, 12, 13, 14}, "13 has lost its parent, not its session"
+    assert related(tree, {12, 99}) == {12, 13, 14}, "99 has ended"
+    del tree[12]
+    assert related(tree, {12}) == {13, 14}, "who has ended may have begun a session"
+    assert related(tree, set()) == set()
