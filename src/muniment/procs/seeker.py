@@ -38,13 +38,17 @@ class Seeker:
         return seen.parent if seen else 0
 
     def left(self, command: int) -> list[tuple[int, int]]:
-        """All that the command began and that is alive, as far as it can be found: number and moment of its start."""
+        """All that the command began and that is alive, as far as it can be found: number and moment of its start.
+
+        Parents come before their children: a shell whose child is ended first would tell of an exit code of its own.
+        """
         keepers = {os.getpid(), os.getppid()}
         living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid not in keepers}
         marked = {pid for pid in living if mark_of(pid, self._variable) == self._value}
         # a command that was never begun has the number 0, from which all descend
         roots = {os.getpid(), *marked, *([command] if command else [])}
-        return [(pid, living[pid].start_ticks) for pid in related(living, roots)]
+        found = [(pid, living[pid].start_ticks) for pid in related(living, roots)]
+        return sorted(found, key=lambda one: (one[0] != command, one[1], one[0]))
 
     def signal(self, pid: int, ticks: int, number: signal.Signals) -> None:
         """Signal a process, unless its number is another's by now."""

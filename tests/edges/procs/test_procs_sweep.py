@@ -171,7 +171,8 @@ def test_rows_of_another_machine_are_left_alone(book, tmp_path):
         ("keeper", {-9}),
         ("stand-by", {-15}),
         ("command", {-9}),
-        ("launcher, keeper", {-9}),
+        # the keeper may have noticed before it is killed
+        ("launcher, keeper", {-9, -15}),
         ("launcher, stand-by", {-15}),
         # with nobody to wait for it, the shell may go by itself when its child is killed: then nobody knows how
         ("launcher, keeper, stand-by", {-9, None}),
