@@ -19,6 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from source_tree import trees
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
+from sqlalchemy.exc import IntegrityError
 
 import muniment.tracker.migrate as migrate
 from muniment.model.job import JobState, Outcome
@@ -83,6 +84,14 @@ def job_of_revision(revision: str, settings: str = "{}") -> tuple[str, dict[str,
     columns = f"id, name, state, settings, start_digest, created_at{sums}"
     values = f"1, 'j', 'ACTIVE', :settings, :digest, 0{', 5, 2, 900' if sums else ''}"
     return f"INSERT INTO jobs ({columns}) VALUES ({values})", {"settings": settings, "digest": b"d"}
+
+
+def page_before_keys(number: int, key: bytes) -> tuple[str, dict[str, Any]]:
+    """A page as a program before revision 0011 left it."""
+    columns = "job_id, id, key, url, host_id, state, attempts_remaining, link_hops, requisite_hops, found_as"
+    values = "1, :number, :key, 'http://a.example/', 1, 'READY', 3, 0, 65535, 0, true, true, true, 1"
+    statement = f"INSERT INTO pages ({columns}, on_site, included, in_scope, ruleset) VALUES ({values})"
+    return statement, {"number": number, "key": key}
 
 
 @pytest.fixture
@@ -207,6 +216,18 @@ def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
         assert isinstance(explained, ast.Expr), ast.unparse(word)
         assert isinstance(ast.literal_eval(explained.value), str)
     assert len(words) == sum(isinstance(node, ast.Assign) for node in defined.body)
+
+
+@pytest.mark.parametrize("revision", [revision for revision in REVISIONS if revision < "0011"])
+def test_urls_of_an_older_tracker_are_known(place: TrackerPlace, engine: Engine, revision: str) -> None:
+    """Revision 0011 gave them a table; no two pages of a job have one URL."""
+    kept = [(1, b"b" * 16), (2, b"a" * 16), (3, bytes(range(16)))]
+    migrate_to(engine, revision, job_of_revision(revision), *(page_before_keys(*page) for page in kept))
+    with closing(opened(place)) as db:
+        found = db.connection.execute(text("SELECT page_id, key FROM page_keys ORDER BY page_id")).all()
+    assert [(number, bytes(key)) for number, key in found] == kept
+    with pytest.raises(IntegrityError), engine.begin() as connection:
+        connection.execute(text("INSERT INTO page_keys VALUES (1, :key, 4)"), {"key": b"a" * 16})
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])

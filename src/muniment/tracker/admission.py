@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select
+from sqlalchemy import BigInteger, bindparam, cast, literal_column, select
 
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
@@ -28,7 +28,7 @@ from muniment.tracker.newcomers import Newcomer, Newcomers, Offer
 from muniment.tracker.numbers import Numbers
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
-from muniment.tracker.tables import BY_KEY, pages, relations, repairs
+from muniment.tracker.tables import page_keys, pages, relations, repairs
 
 __all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
@@ -37,11 +37,13 @@ _LAST = Prepared(
     "job",
     "most",
 )
+_OF_KEY = pages.c.job_id == page_keys.c.job_id, pages.c.id == page_keys.c.page_id
+# a sub-select: without statistics, PostgreSQL's planner would read a whole job for the join
+_HOPS = select(cast(pages.c.link_hops, BigInteger) * literal_column("65536") + pages.c.requisite_hops).where(*_OF_KEY)
 _BY_KEY = Lookup(
-    select(pages.c.key, pages.c.id, pages.c.link_hops, pages.c.requisite_hops).with_hint(pages, BY_KEY, "sqlite"),
-    pages.c.job_id,
-    pages.c.key,
+    select(page_keys.c.key, page_keys.c.page_id, _HOPS.scalar_subquery()), page_keys.c.job_id, page_keys.c.key
 )
+"""The key, the page, and its hops as the lower half of a word (`seen.pack`)."""
 _DRAFT = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
@@ -81,7 +83,7 @@ _DIRTY = Prepared(
 )
 
 
-_HOPS = 0xFFFFFFFF
+_LOWER_HALF = 0xFFFFFFFF
 _REQUISITES = re.compile(b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind is not Kind.LINK)))
 
 
@@ -261,9 +263,12 @@ class Admission:
         """Read the pages of keys that the cache may have dropped; what is not found is new."""
         self._batch.clear()
         if not self._seen.complete:
-            for key, *word in self._db.lookup(_BY_KEY, self._job_id, keys):
-                self._batch[key] = pack(*word)
-                self._seen.put(key, self._batch[key])
+            self._read(keys)
+
+    def _read(self, keys: list[bytes]) -> None:
+        for key, page_id, hops in self._db.lookup(_BY_KEY, self._job_id, keys):
+            self._batch[key] = page_id << 32 | hops
+            self._seen.put(key, self._batch[key])
 
     def _word(self, key: bytes) -> int | None:
         word = self._seen.words([key])[0]
@@ -286,7 +291,7 @@ class Admission:
         """Note what the children gain; most gain nothing, so they are sifted by one comparison each."""
         link, requisite = offers.link, offers.requisite
         farther = offers.nearest_link << 16 | FAR
-        gaining = [at for at, word in enumerate(words) if word & _HOPS > farther]
+        gaining = [at for at, word in enumerate(words) if word & _LOWER_HALF > farther]
         gaining += [match.start() for match in _REQUISITES.finditer(kinds)]
         for at in gaining:
             word, kind = words[at], kinds[at]
@@ -307,28 +312,23 @@ class Admission:
         """Write new pages, and what known ones gain; pages newly pending per host number, and which numbers moved."""
         offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
         written = self._newcomers.write(offered, self.ruleset, self.tries)
-        self._skipped += written.skipped
+        self._skipped += written.skipped()
         moved = {} if written.all_new else self._yield_to_others(offered, wanted)
         if written.all_new:
             for page, offer in offered:
                 if offer is not None:
                     self._seen.put(page.key, pack(page.page_id, offer.link, offer.requisite))
-        pending = written.pending(moved) + self._bring_nearer(wanted)
+        pending = written.pending() + self._bring_nearer(wanted)
         return pending, moved
 
     def _yield_to_others(
         self, offered: list[tuple[Newcomer, Offer | None]], wanted: dict[int, Offer]
     ) -> dict[int, int]:
         """Take the numbers of those pages that another process brought first, and offer them what ours were offered."""
-        found = {
-            key: (page_id, hops)
-            for key, page_id, *hops in self._db.lookup(_BY_KEY, self._job_id, [page.key for page, _ in offered])
-        }
+        self._read([page.key for page, _ in offered])
         moved = {}
         for page, offer in offered:
-            page_id, hops = found[page.key]
-            self._batch[page.key] = pack(page_id, *hops)
-            self._seen.put(page.key, self._batch[page.key])
+            page_id = page_of(self._batch[page.key])
             if page_id != page.page_id:
                 moved[page.page_id] = page_id
                 if offer is not None:

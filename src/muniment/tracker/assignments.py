@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from sqlalchemy import bindparam, func, or_, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.pipeline import Lock, Pipeline, Session
 from muniment.rules.assignment import JobOffer, Slot, assign
-from muniment.tracker.engine import Database, Prepared, one_transaction
-from muniment.tracker.pipeline_tables import assignments, sessions
+from muniment.tracker.engine import Asked, Database, Prepared, Row, one_transaction
+from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 from muniment.tracker.pipelines import tags_of
 from muniment.tracker.tables import jobs
 
-__all__ = ["clear_finished", "lock_slot", "settle_slots", "slots_of"]
+__all__ = ["asked", "clear_finished", "lock_slot", "settle_slots"]
 
-_SLOTS = Prepared(
-    select(assignments.c.slot, assignments.c.job_id, assignments.c.lock).where(
-        assignments.c.pipeline_id == bindparam("pipeline")
-    ),
-    "pipeline",
-)
+_AT_WORK = Prepared(
+    select(
+        pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly,
+        assignments.c.slot, assignments.c.job_id, assignments.c.lock,
+    )
+    .select_from(sessions)
+    .join(pipelines, pipelines.c.id == sessions.c.pipeline_id)
+    .outerjoin(assignments, assignments.c.pipeline_id == pipelines.c.id)
+    .where(sessions.c.epoch == bindparam("epoch")),
+    "epoch",
+)  # fmt: skip
 _OFFERED = (
     select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency)
     .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
@@ -38,17 +46,22 @@ _TAKEN = Prepared(
 )
 
 
-def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -> list[int | None]:
+def asked(epoch: int) -> list[Asked]:
+    """What `settle_slots` goes by: the slots of a session's pipeline, and the jobs that have pages."""
+    return [(_AT_WORK, (epoch,)), (_OFFERS, ())]
+
+
+def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, now: int) -> list[int | None]:
     """Bring the slots of a pipeline in line with the jobs, within the caller's transaction.
 
     Returns the job that each slot may take pages of; a slot that is locked to a job without any has none.
     """
-    before = slots_of(db, pipeline.name, session.slots)
-    offers = _offers(db, pipeline.name, lock=False)
+    pipeline, before = _at_work(answers[0], session.slots)
+    offers = _offers(db, pipeline.name, answers[1])
     after = assign(pipeline, before, offers)
     if after != [slot.job_id for slot in before]:
         # two pipelines that take slots at once do so one after the other: together they might be too many
-        offers = _offers(db, pipeline.name, lock=True)
+        offers = _offers(db, pipeline.name, db.connection.execute(_OFFERED.with_for_update()).all())
         after = assign(pipeline, before, offers)
     for number, (slot, job_id) in enumerate(zip(before, after, strict=True)):
         if slot.job_id == job_id:
@@ -62,15 +75,14 @@ def settle_slots(db: Database, pipeline: Pipeline, session: Session, now: int) -
     return [job_id if job_id in offered else None for job_id in after]
 
 
-def slots_of(db: Database, pipeline: str, count: int) -> list[Slot]:
-    """The first slots of a pipeline as they are."""
-    held = {number: Slot(job_id, Lock(lock)) for number, job_id, lock in db.rows(_SLOTS, (pipeline,))}
-    return [held.get(number, Slot()) for number in range(count)]
+def _at_work(rows: Sequence[Row], slots: int) -> tuple[Pipeline, list[Slot]]:
+    name, tags, matchonly, *_ = rows[0]
+    held = {number: Slot(job_id, Lock(lock)) for *_, number, job_id, lock in rows if number is not None}
+    return Pipeline(name, tags_of(tags), bool(matchonly)), [held.get(number, Slot()) for number in range(slots)]
 
 
-def _offers(db: Database, pipeline: str, *, lock: bool) -> list[JobOffer]:
+def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[JobOffer]:
     """The jobs that have pages, those apart that an output directory names: they run without pipelines."""
-    rows = db.connection.execute(_OFFERED.with_for_update()).all() if lock else db.rows(_OFFERS)
     limited = any(most is not None for *_, most in rows)
     others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,))) if limited else {}
     return [

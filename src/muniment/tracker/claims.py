@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, bindparam, case, or_, select
@@ -16,7 +16,7 @@ from muniment.rules.deaths import given_up
 from muniment.rules.retry import LONGEST_WAIT_MS
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Asked, Prepared, Row
 from muniment.tracker.tables import PENDING, pages, seeds
 
 __all__ = ["Claims"]
@@ -59,10 +59,10 @@ _LISTED = _due(
 
 
 class Claims:
-    """Looks up what is due and makes claims of it; within the caller's transaction."""
+    """Says how to look up what is due, and makes claims of it."""
 
-    def __init__(self, db: Database, job_id: int, scope: Scope) -> None:
-        self._db, self._job_id, self._scope = db, job_id, scope
+    def __init__(self, job_id: int, scope: Scope) -> None:
+        self._job_id, self._scope = job_id, scope
         self._statement = _LISTED if scope.listed else _FOUND
         self._number = 0
 
@@ -70,13 +70,13 @@ class Claims:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
         self._number = (self._number if after is None else after) + 1
 
-    def due(self, wanted: Sequence[tuple[int, int]], now: int) -> Iterator[list[Row]]:
+    def asked(self, wanted: Sequence[tuple[int, int]], now: int) -> list[Asked]:
         """The first pages that are due of each (host number, most): id, URL, version of the rules, what `claim` takes.
 
         PostgreSQL locks them and leaves out those that another session has locked.
         """
         never = now + LONGEST_WAIT_MS
-        return self._db.each(self._statement, [(self._job_id, host_id, now, never, most) for host_id, most in wanted])
+        return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
 
     def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""

@@ -22,7 +22,7 @@ from sqlalchemy.types import BigInteger, Boolean, Integer, SmallInteger, Text, T
 
 from muniment.errors import TrackerError
 
-__all__ = ["Alike", "Compiled", "Lookup", "Prepared", "Row"]
+__all__ = ["Alike", "Asked", "Compiled", "Lookup", "Prepared", "Row"]
 
 Row = tuple[Any, ...]
 
@@ -121,6 +121,10 @@ class Prepared:
         columns = ", ".join(f'"{name}"' for name in _columns(statement))
         types = [_COPIED.get(type(kind), "bytea") for kind in kinds]
         return f'COPY "{statement.table.name}" ({columns}) FROM STDIN (FORMAT BINARY)', types
+
+
+Asked = tuple[Prepared, Row]
+"""A statement that is to be run, and its values."""
 
 
 class Alike(Prepared):

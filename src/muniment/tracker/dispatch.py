@@ -18,13 +18,11 @@ from muniment.model.job import JobState, Outcome
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.pipeline import Ending, Greeting, HandedOut, HostReport, Session
 from muniment.rules.deaths import is_suspect, sift
-from muniment.tracker import jobs, sessions, stash, terms
+from muniment.tracker import assignments, jobs, sessions, stash, terms
 from muniment.tracker.amendments import Amended
-from muniment.tracker.assignments import settle_slots
 from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import FinishReport, Frontier
 from muniment.tracker.opening import load_frontier
-from muniment.tracker.pipelines import find_pipeline
 from muniment.tracker.rejudge import Judging
 from muniment.tracker.tables import jobs as jobs_table
 
@@ -167,17 +165,17 @@ class Dispatch:
     def _draw(self, epoch: int, most: int, now: int) -> dict[int, _Drawn] | None:
         """Claim pages of each job that the slots are at; the session cannot end while this goes on."""
         with self._db.transaction():
-            taken = sessions.take(self._db, epoch, most, now)
+            # all in one turn, the lease first: what is read after it is of a session that lasts
+            taking = sessions.taking(epoch, most, now)
+            answers = self._db.several([*taking, *assignments.asked(epoch)])
+            taken = sessions.taken(answers[: len(taking)], epoch, most)
             if taken is None:
                 return None
-            session, after = taken
-            pipeline = find_pipeline(self._db, session.pipeline)
-            if pipeline is None:
-                return None
-            shares = _shares(settle_slots(self._db, pipeline, session, now), most)
-            if not shares or sessions.holds_suspect(self._db, epoch):
+            slots = assignments.settle_slots(self._db, answers[len(taking) :], taken.session, now)
+            shares = _shares(slots, most)
+            if not shares or taken.suspect:
                 return {}
-            drawn = {}
+            drawn, after = {}, taken.after
             for job_id, share in shares.items():
                 drawn[job_id] = self._of(job_id).claim(share, now, after)
                 after += share

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
@@ -20,13 +20,14 @@ from sqlalchemy import Connection, Engine, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError
-from muniment.tracker.dialects import Alike, Lookup, Prepared, Row
+from muniment.tracker.dialects import Alike, Asked, Lookup, Prepared, Row
 from muniment.tracker.pipeline_tables import metadata
 
 __all__ = [
     "PATIENCE_S",
     "SCHEMA_REVISION",
     "Alike",
+    "Asked",
     "Database",
     "Lookup",
     "Prepared",
@@ -37,7 +38,7 @@ __all__ = [
     "patiently",
 ]
 
-SCHEMA_REVISION = "0010"
+SCHEMA_REVISION = "0011"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
@@ -118,8 +119,8 @@ class Database(ABC):
         """All rows that a prepared statement gives."""
 
     @abstractmethod
-    def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
-        """All rows that a prepared statement gives for each of many rows of values, in order."""
+    def several(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """All rows that each of several prepared statements gives; they run in their order."""
 
     @abstractmethod
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:

@@ -27,7 +27,7 @@ from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
-from muniment.tracker.peers import Peers
+from muniment.tracker.peers import Peers, Seen
 from muniment.tracker.rejudge import JUDGED, Judging
 from muniment.tracker.repair import Repair
 from muniment.tracker.results import ResultBook
@@ -135,7 +135,7 @@ class Frontier:
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._lost = Lost(db, job_id, self._repair)
-        self._claims = Claims(db, job_id, scope)
+        self._claims = Claims(job_id, scope)
         self.peers = Peers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []
         self._sums = Sums(db, job_id)
@@ -178,12 +178,14 @@ class Frontier:
 
     def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
         """The same, within the caller's transaction."""
-        self._keep_up()
+        looks = self.peers.asked()
+        answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
+        self._keep_up(self.peers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
-        for (host_id, _), due in zip(wanted, self._claims.due(wanted, now), strict=True):
+        for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:
                 if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
@@ -195,9 +197,8 @@ class Frontier:
             self.results.expect(claims)
         return claims
 
-    def _keep_up(self) -> None:
+    def _keep_up(self, seen: Seen) -> None:
         """Go by what other processes changed."""
-        seen = self.peers.look()
         if seen.sites:
             self.hosts.look_again()
         if seen.cookies:
@@ -232,7 +233,7 @@ class Frontier:
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
-            self._keep_up()
+            self._keep_up(self.peers.look())
             texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
@@ -306,7 +307,7 @@ class Frontier:
 
     def amend(self, change: Change, now: int) -> Amended:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
-        self._keep_up()
+        self._keep_up(self.peers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
@@ -337,7 +338,7 @@ class Frontier:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
-            self._keep_up()
+            self._keep_up(self.peers.look())
             pending = self._repair.work()
             self._sums.save(self._repair.take_again())
         return dict(pending)

@@ -14,17 +14,18 @@ from muniment.model.page import PageState
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database, Lookup, Prepared, one_transaction
 from muniment.tracker.jobs import reopen
+from muniment.tracker.newcomers import PAGES_OF_KEYS
 from muniment.tracker.repair import Repair
-from muniment.tracker.tables import BY_KEY, job_sums, pages, payloads
+from muniment.tracker.tables import job_sums, pages, payloads
 
 __all__ = ["Lost", "wait_again"]
 
 _DONE = Lookup(
-    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted)
-    .with_hint(pages, BY_KEY, "sqlite")
-    .where(pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope),
+    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted).where(
+        pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
+    ),
     pages.c.job_id,
-    pages.c.key,
+    pages.c.id,
 )
 _FORGET = Prepared(
     payloads.delete().where(
@@ -54,7 +55,8 @@ class Lost:
         lost = [capture for capture in captures if capture.found_as != _ROBOTS]
         last = {page_key(capture.url): capture.attempt for capture in lost}
         pending: Counter[int] = Counter()
-        for page_id, key, attempts, host_id, counted in self._db.lookup(_DONE, self._job_id, list(last)):
+        ids = [page_id for _, page_id in self._db.lookup(PAGES_OF_KEYS, self._job_id, list(last))]
+        for page_id, key, attempts, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
             if attempts == last[key]:
                 self._repair.send_again(page_id, counted, tries)
                 pending[host_id] += 1

@@ -6,31 +6,31 @@ Beside other processes, one of them may have brought the same URL in between: it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, select
 
 from muniment.model.page import PageState
 from muniment.model.url import host_of, is_web
 from muniment.rules.scope import FAR, Scope, Standing, on_site
 from muniment.rules.verdicts import Ruleset
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Host, Hosts
-from muniment.tracker.tables import pages
+from muniment.tracker.tables import page_keys, pages
 
-__all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
+__all__ = ["PAGES_OF_KEYS", "Newcomer", "Newcomers", "Offer", "Written"]
 
 _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
     "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope",
     "ruleset", "reason",
 )  # fmt: skip
-_KEY = itemgetter(2)
-_INSERT = pages.insert().values({name: bindparam(name) for name in _COLUMNS})
-_ALONE = Prepared(_INSERT, *_COLUMNS)
-_BESIDE_OTHERS = Prepared(_INSERT.prefix_with("OR IGNORE", dialect="sqlite"), *_COLUMNS)
+_INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
+_KNOW = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
+_ALONE = Prepared(_KNOW, "job", "k", "page")
+_BESIDE_OTHERS = Prepared(_KNOW.prefix_with("OR IGNORE", dialect="sqlite"), "job", "k", "page")
+PAGES_OF_KEYS = Lookup(select(page_keys.c.key, page_keys.c.page_id), page_keys.c.job_id, page_keys.c.key)
 
 
 class Offer:
@@ -57,15 +57,18 @@ class Written(Struct, frozen=True):
     """What became of the pages of a batch."""
 
     rows: Sequence[Row] = ()
-    skipped: Sequence[tuple[str, str]] = ()
-    """URL and reason of those that rules keep out."""
+    """Those that nobody else brought."""
     all_new: bool = True
     """No other process brought one of them first; otherwise who asks has to look all of them up."""
 
-    def pending(self, lost: Container[int]) -> Counter[int]:
-        """Pages that wait, per host number, those left out that others brought."""
+    def skipped(self) -> list[tuple[str, str]]:
+        """URL and reason of those that rules keep out."""
+        return [(str(row[3]), str(row[20])) for row in self.rows if row[20]]
+
+    def pending(self) -> Counter[int]:
+        """Pages that wait, per host number."""
         ready = PageState.READY.value
-        return Counter(row[4] for row in self.rows if row[18] and row[5] == ready and row[1] not in lost)
+        return Counter(row[4] for row in self.rows if row[18] and row[5] == ready)
 
 
 class Newcomers:
@@ -84,13 +87,22 @@ class Newcomers:
             self._row(page, offer, self._hosts.get(name), ruleset, tries)
             for (page, offer), name in zip(fresh, names, strict=True)
         ]
-        skipped = [(str(row[3]), str(row[20])) for row in rows if row[20]]
+        ours = rows if self._first([(self._job_id, page.key, page.page_id) for page, _ in fresh]) else self._ours(rows)
+        self._db.many(_INSERT, ours)
+        return Written(ours, len(ours) == len(rows))
+
+    def _first(self, keys: list[Row]) -> bool:
+        """Make the URLs known; whether nobody else did before."""
         if not self._db.shared:
-            self._db.many(_ALONE, rows)
-            return Written(rows, skipped)
-        # in the order of their keys, so that processes with the same URLs never wait for each other in a circle
-        written = self._db.changed(_BESIDE_OTHERS, sorted(rows, key=_KEY))
-        return Written(rows, skipped, written == len(rows))
+            self._db.many(_ALONE, keys)
+            return True
+        # in order, so that processes with the same URLs never wait for each other in a circle
+        return self._db.changed(_BESIDE_OTHERS, sorted(keys)) == len(keys)
+
+    def _ours(self, rows: list[Row]) -> list[Row]:
+        """The rows whose URLs nobody else made known."""
+        standing = set(self._db.lookup(PAGES_OF_KEYS, self._job_id, [row[2] for row in rows]))
+        return [row for row in rows if (row[2], row[1]) in standing]
 
     def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker import jobs
 from muniment.tracker.audit import settings_age
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Asked, Database, Prepared, Row
 from muniment.tracker.tables import cookies
 from muniment.tracker.tables import jobs as jobs_table
 
@@ -51,9 +51,17 @@ class Peers:
 
     def look(self) -> Seen:
         """See what was changed since the last look, within the caller's transaction."""
-        if not self._db.shared:
+        return self.seen(self._db.several(self.asked()))
+
+    def asked(self) -> list[Asked]:
+        """What a look reads, for who reads more at the same time."""
+        return [(_LOOK, (self._job_id,))] if self._db.shared else []
+
+    def seen(self, answers: list[list[Row]]) -> Seen:
+        """See what was changed, by the answers to what was asked."""
+        if not answers:
             return _NOTHING
-        self.state, *ages, any_cookies = self._db.rows(_LOOK, (self._job_id,))[0]
+        self.state, *ages, any_cookies = answers[0][0]
         before, self._ages = self._ages, (ages[0], ages[1])
         sites = self._ages[1] != before[1]
         if self._ages[0] == before[0]:

@@ -6,13 +6,15 @@ tracker beside each other, `metadata` has all tables.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
+from sqlalchemy.schema import DDL
 
 from muniment.tracker.tables import (
     attempts,
-    fill,
     hosts,
+    job_sums,
     metadata,
+    page_keys,
     pages,
     payloads,
     relations,
@@ -95,11 +97,21 @@ job_numbers = Table(
     info={"holds": "numbers that processes beside each other took of a job, in blocks; none for a job that one runs"},
 )
 
-# every transaction of a connection changes its row
-fill(writers, "fillfactor = 20")
+
+def _keep(table: Table, how: str) -> None:
+    """Say how PostgreSQL keeps a table: what inserts leave free of a page takes the next versions of its rows."""
+    said = DDL(f"ALTER TABLE {table.name} SET ({how})")  # type: ignore[no-untyped-call]
+    event.listen(table, "after_create", said.execute_if(dialect="postgresql"))
+
+
+_keep(pages, "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05")
+_keep(hosts, "fillfactor = 80")
+# every transaction of a connection changes its rows
+_keep(job_sums, "fillfactor = 20")
+_keep(writers, "fillfactor = 20")
 
 # For each new row PostgreSQL would look at the job's, and lock it: that costs more than the row, and whoever changes
 # the job's state waits for all of them.
-for _growing in (pages, relations, repairs, attempts, results, payloads, seeds, hosts):
+for _growing in (pages, page_keys, relations, repairs, attempts, results, payloads, seeds, hosts):
     for _key in _growing.foreign_key_constraints:
         _key.ddl_if(dialect="sqlite")

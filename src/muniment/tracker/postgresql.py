@@ -20,6 +20,7 @@ from sqlalchemy import Connection, event
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.engine import (
     SCHEMA_REVISION,
+    Asked,
     Database,
     Lookup,
     Prepared,
@@ -302,9 +303,9 @@ class PostgresDatabase(Database):
         """All rows that a prepared statement gives."""
         return self._reading(lambda statements: statements.rows(prepared, values))
 
-    def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
-        """All rows that a prepared statement gives for each of many rows of values; one round trip."""
-        return self._reading(lambda statements: statements.each(prepared, many_values))
+    def several(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """All rows that each of several prepared statements gives; they run in their order, in one round trip."""
+        return self._reading(lambda statements: statements.several(asked))
 
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order."""

@@ -6,12 +6,12 @@ what is read next; faults of it show there, still within the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 
-from muniment.tracker.dialects import Lookup, Prepared, Row
+from muniment.tracker.dialects import Asked, Lookup, Prepared, Row
 from muniment.tracker.server_link import adapt
 
 __all__ = ["Statements"]
@@ -50,15 +50,16 @@ class Statements:
         # a cursor shows one result
         with self._driver.pipeline():
             self._send()
-            cursor = self._driver.cursor(binary=True)
-            cursor.execute(statement, values, prepare=True)
-        # only now its result is there
-        return cursor
+            # its result is there when the pipeline has ended
+            return self._sent(statement, values)
 
     def _send(self) -> None:
         kept_back, self._kept_back = self._kept_back, []
         for statement, values in kept_back:
-            self._driver.cursor(binary=True).execute(statement, values, prepare=True)
+            self._sent(statement, values)
+
+    def _sent(self, statement: str, values: Sequence[Any] | None) -> psycopg.Cursor[Any]:
+        return self._driver.cursor(binary=True).execute(statement, values, prepare=True)
 
     def write(self, prepared: Prepared, rows: Sequence[Row]) -> None:
         """Run a prepared statement for all rows at once, later."""
@@ -78,23 +79,27 @@ class Statements:
 
     def rows(self, prepared: Prepared, values: Row) -> list[Row]:
         """All rows that a prepared statement gives."""
-        compiled = prepared.postgresql
-        return self.run(compiled.sql, values if compiled.plain else compiled.complete(values)).fetchall()
+        return self.run(*_of_one(prepared, values)).fetchall()
 
-    def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
-        """All rows that a prepared statement gives for each of many rows of values."""
-        if len(many_values) < 2:
-            return iter([self.rows(prepared, values) for values in many_values])
-        self.flush()
-        compiled = prepared.postgresql
-        completed = many_values if compiled.plain else list(map(compiled.complete, many_values))
-        self._cursor.executemany(compiled.sql, completed, returning=True)
-        return iter([result.fetchall() for result in self._cursor.results()])
+    def several(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """All rows that each of several prepared statements gives."""
+        if len(asked) < 2:
+            return [self.rows(*one) for one in asked]
+        with self._driver.pipeline():
+            self._send()
+            cursors = [self._sent(*_of_one(prepared, values)) for prepared, values in asked]
+        return [cursor.fetchall() for cursor in cursors]
 
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order."""
         compiled = lookup.postgresql
         return self.run(compiled.sql, compiled.complete(lookup.packed(job_id, keys))).fetchall()
+
+
+def _of_one(prepared: Prepared, values: Row) -> tuple[str, Row]:
+    """The statement for one row of values."""
+    compiled = prepared.postgresql
+    return compiled.sql, values if compiled.plain else compiled.complete(values)
 
 
 def _batch(prepared: Prepared, rows: Sequence[Row]) -> tuple[str, Row]:

@@ -7,10 +7,10 @@ goodbye, when a supervisor reports its end, when another process takes its place
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
 from muniment.errors import UsageError
@@ -18,13 +18,13 @@ from muniment.model.job import JobState
 from muniment.model.page import PageState, first_claim
 from muniment.model.pipeline import Ending, Greeting, HostReport, Lock, Session
 from muniment.rules.deaths import PROOF, SUSPECT
-from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.engine import Asked, Database, Prepared, Row
 from muniment.tracker.pipeline_tables import assignments, pipelines, sessions
 from muniment.tracker.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "begin", "end", "held", "holds_suspect", "lapsed", "release",
-    "renew", "take",
+    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "Taken", "begin", "end", "held", "lapsed", "release", "renew", "taken",
+    "taking",
 ]  # fmt: skip
 
 LEASE_MS = 60_000
@@ -54,6 +54,16 @@ _TAKE = Prepared(
     .returning(*_COLUMNS, sessions.c.claims),
     "count", "until", "epoch",
 )  # fmt: skip
+
+
+class Taken(Struct, frozen=True):
+    """What a session was given for a claim."""
+
+    session: Session
+    after: int
+    """The number before the first that its claims may have."""
+    suspect: bool
+    """Whether it has a page that gets nothing beside it."""
 
 
 def begin(db: Database, pipeline: str, greeting: Greeting, now: int) -> tuple[Session, GivenBack]:
@@ -108,13 +118,19 @@ def renew(db: Database, epoch: int, now: int, report: HostReport | None = None) 
     return renewed.rowcount == 1
 
 
-def take(db: Database, epoch: int, count: int, now: int) -> tuple[Session, int] | None:
-    """Renew a lease and set numbers of claims aside, within the caller's transaction; None when the session has ended.
+def taking(epoch: int, count: int, now: int) -> list[Asked]:
+    """Renew a lease and set numbers of claims aside, and ask for a page that gets nothing beside it (`taken`).
 
-    Returns the session, which cannot end before the transaction does, and the number before the first.
+    To be run within a transaction, before which the session cannot end then.
     """
-    for *columns, claims in db.rows(_TAKE, (count, now + LEASE_MS, epoch)):
-        return Session(*columns), first_claim(epoch) + int(claims) - count
+    return [(_TAKE, (count, now + LEASE_MS, epoch)), (_SUSPECT, _numbers(epoch))]
+
+
+def taken(answers: Sequence[list[Row]], epoch: int, count: int) -> Taken | None:
+    """What `taking` gave; None when the session has ended."""
+    rows, suspect = answers
+    for *columns, claims in rows:
+        return Taken(Session(*columns), first_claim(epoch) + int(claims) - count, bool(suspect))
     return None
 
 
@@ -171,11 +187,6 @@ def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, die
 def held(db: Database, epoch: int) -> int:
     """How many pages a session has."""
     return int(db.connection.execute(select(func.count()).select_from(pages).where(_held_by(epoch))).scalar_one())
-
-
-def holds_suspect(db: Database, epoch: int) -> bool:
-    """Whether a session has a page that gets nothing beside it."""
-    return bool(db.rows(_SUSPECT, _numbers(epoch)))
 
 
 def _numbers(epoch: int) -> tuple[int, int]:

@@ -15,7 +15,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from muniment.errors import MunimentError, TrackerError, UsageError
-from muniment.tracker.engine import SCHEMA_REVISION, Database, Lookup, Prepared, Row, make_tables, patiently
+from muniment.tracker.engine import (
+    SCHEMA_REVISION,
+    Asked,
+    Database,
+    Lookup,
+    Prepared,
+    Row,
+    make_tables,
+    patiently,
+)
 from muniment.tracker.faults import DriverError, first_line, is_locked, opening_error, tracker_error, unfit
 
 __all__ = ["SqliteDatabase"]
@@ -149,9 +158,9 @@ class SqliteDatabase(Database):
         except sqlite3.Error as error:
             raise tracker_error(error, self.path) from error
 
-    def each(self, prepared: Prepared, many_values: Sequence[Row]) -> Iterator[list[Row]]:
-        """All rows that a prepared statement gives for each of many rows of values, in order."""
-        return (self.rows(prepared, values) for values in many_values)
+    def several(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """All rows that each of several prepared statements gives; they run in their order."""
+        return [self.rows(prepared, values) for prepared, values in asked]
 
     def lookup(self, lookup: Lookup, job_id: int, keys: Sequence[Any]) -> list[Row]:
         """The rows of many keys, in no order."""

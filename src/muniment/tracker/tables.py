@@ -18,25 +18,22 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
-    event,
     false,
     text,
 )
-from sqlalchemy.schema import DDL
 
 __all__ = [
-    "BY_KEY",
     "CLAIMED",
     "PENDING",
     "attempts",
     "cookies",
-    "fill",
     "hosts",
     "job_changes",
     "job_rulesets",
     "job_sums",
     "jobs",
     "metadata",
+    "page_keys",
     "pages",
     "payloads",
     "relations",
@@ -60,9 +57,6 @@ _PENDING = "{0}state = 'READY' AND {0}attempts_remaining > 0 AND {0}in_scope"
 _INDEXED = text(_PENDING.format(""))
 
 _PLACED = text("place_id <> ''")
-
-BY_KEY = "INDEXED BY uq_pages_job_id_key"
-"""SQLite's hint for a look-up of pages by their keys."""
 
 PENDING = text(_PENDING.format("pages."))
 """A page that waits to be claimed; the condition of the index that serves the claim."""
@@ -161,7 +155,7 @@ pages = Table(
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("id", BigInteger, primary_key=True, autoincrement=False, comment="counted within the job, in order found"),
-    Column("key", LargeBinary, nullable=False, comment="16-byte hash of the normalised URL"),
+    Column("key", LargeBinary, nullable=False, comment="16-byte hash of the normalised URL; found by page_keys"),
     Column("url", Text, nullable=False, comment="normalised, without fragment"),
     Column("host_id", Integer, nullable=False),
     Column("state", Text, nullable=False, comment="READY | CLAIMED | SKIPPED | STASHED"),
@@ -184,7 +178,6 @@ pages = Table(
     Column("ruleset", Integer, nullable=False, comment="version of job_rulesets that it was judged by"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is SKIPPED; empty otherwise"),
     Column("deaths", SmallInteger, nullable=False, server_default="0", comment=DEATHS_WORDS),
-    Index("uq_pages_job_id_key", "job_id", "key", unique=True, info={"serves": "admission: is this URL known?"}),
     Index(
         "ix_pages_pending",
         "job_id",
@@ -211,6 +204,16 @@ pages = Table(
     ),
     sqlite_with_rowid=False,
     info={"holds": "pages: the queue, and what became of each URL"},
+)
+
+page_keys = Table(
+    "page_keys",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("key", LargeBinary, primary_key=True, comment="16-byte hash of a normalised URL: pages.key"),
+    Column("page_id", BigInteger, nullable=False, comment="the page of that URL"),
+    sqlite_with_rowid=False,
+    info={"holds": "which URLs are known; not an index of pages, which each change of a page would write to"},
 )
 
 relations = Table(
@@ -385,14 +388,3 @@ job_changes = Table(
     sqlite_with_rowid=False,
     info={"holds": "every change of a job: who, when, from, to"},
 )
-
-
-def fill(table: Table, how: str) -> None:
-    """Say how PostgreSQL keeps a table: what inserts leave free of a page takes the next versions of its rows."""
-    said = DDL(f"ALTER TABLE {table.name} SET ({how})")  # type: ignore[no-untyped-call]
-    event.listen(table, "after_create", said.execute_if(dialect="postgresql"))
-
-
-fill(pages, "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05")
-fill(job_sums, "fillfactor = 20")
-fill(hosts, "fillfactor = 80")

@@ -14,13 +14,12 @@ from muniment.model.place import TrackerPlace
 from muniment.settings import Settings
 from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker import terms
-from muniment.tracker.assignments import slots_of
 from muniment.tracker.connect import opened
 from muniment.tracker.dispatch import Dispatch
 from muniment.tracker.engine import Database
 from muniment.tracker.frontier import FinishReport
 from muniment.tracker.opening import Starts, submit_job
-from muniment.tracker.pipeline_tables import metadata
+from muniment.tracker.pipeline_tables import assignments, metadata
 from muniment.tracker.pipelines import add_pipeline
 from muniment.tracker.tables import jobs, pages
 
@@ -99,7 +98,10 @@ class Fleet:
         self.dispatch.end(self.epochs[name], ending, self.now)
 
     def slots(self, name: str, count: int = 1) -> list[int | None]:
-        return [slot.job_id for slot in slots_of(self.db, name, count)]
+        here = assignments.c.pipeline_id == name
+        found = self.db.connection.execute(select(assignments.c.slot, assignments.c.job_id).where(here))
+        held = {int(slot): int(job_id) for slot, job_id in found}
+        return [held.get(number) for number in range(count)]
 
     def state(self, job_id: int) -> str:
         return str(self.job_row(job_id)["state"])
