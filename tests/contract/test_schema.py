@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import re
+import signal
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from contextlib import closing
@@ -22,6 +25,7 @@ from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
 import muniment.tracker.migrate as migrate
+from muniment.errors import BusyError
 from muniment.model.job import JobState, Outcome
 from muniment.model.page import PageState
 from muniment.model.pipeline import Ending, Lock
@@ -228,6 +232,54 @@ def test_urls_of_an_older_tracker_are_known(place: TrackerPlace, engine: Engine,
     assert [(number, bytes(key)) for number, key in found] == kept
     with pytest.raises(IntegrityError), engine.begin() as connection:
         connection.execute(text("INSERT INTO page_keys VALUES (1, :key, 4)"), {"key": b"a" * 16})
+
+
+KILLED_AFTER = """
+import os, signal, sys
+from pathlib import Path
+from sqlalchemy import Engine, event
+from muniment.model.place import TrackerPlace
+from muniment.tracker.connect import opened
+
+directory, database, place_id, words = sys.argv[1:]
+
+@event.listens_for(Engine, "after_cursor_execute")
+def look(connection, cursor, statement, *rest):
+    if words in statement:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+opened(TrackerPlace(Path(directory), database, place_id))
+"""
+
+
+@pytest.mark.parametrize(
+    "words", ["CREATE TABLE page_keys", "INSERT INTO page_keys", "DROP INDEX uq_pages_job_id_key", "UPDATE alembic"]
+)
+def test_a_migration_that_is_killed_did_not_take_place(place: TrackerPlace, engine: Engine, words: str) -> None:
+    migrate_to(engine, "0010", job_of_revision("0010"), page_before_keys(1, b"a" * 16))
+    look: Callable[[Engine], Any] = catalogue if place.database else statements
+    before = look(engine)
+    engine.dispose()
+    arguments = [str(place.directory), place.database, place.place_id, words]
+    killed = subprocess.run([sys.executable, "-c", KILLED_AFTER, *arguments], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert look(engine) == before
+    engine.dispose()
+    with closing(opened(place)) as db:
+        assert db.connection.execute(text("SELECT page_id FROM page_keys")).scalars().all() == [1]
+
+
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
+def test_tables_are_not_changed_under_an_older_program(place: TrackerPlace, engine: Engine) -> None:
+    migrate_to(engine, "0010", job_of_revision("0010"))
+    with engine.connect() as older:
+        # as each process that writes does, whatever its revision
+        older.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": 0x4D75 << 48 | 1 << 47 | 1})
+        with pytest.raises(BusyError, match="1 processes of an older Muniment write to"):
+            opened(place)
+        older.rollback()
+        older.execute(text("SELECT pg_advisory_unlock_all()"))
+    opened(place).close()
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])

@@ -44,7 +44,7 @@ class Traces:
         """Remove what was made, unless the run has begun."""
         if self._locks and os.fstat(self._locks[0]).st_size == self._events:
             for path, there in self._there.items():
-                _remove(path, _names(store=path in self._made) - there)
+                _remove(path, _names(store=path in self._made) - there - _beside(there))
         for path in self._made:
             with suppress(OSError):
                 path.rmdir()
@@ -69,6 +69,11 @@ def _names(*, store: bool) -> set[str]:
 
 def _database(name: str) -> set[str]:
     return {name + end for end in ("", "-wal", "-shm", "-journal")}
+
+
+def _beside(there: set[str]) -> set[str]:
+    """The files of the databases that were there: what others read of them may lie in a log that is younger."""
+    return {name for database in (TRACKER, PROCESSES_FILE) if database in there for name in _database(database)}
 
 
 def _remove(directory: Path, names: set[str]) -> None:

@@ -77,6 +77,9 @@ def lock_directory(
 
 def _opened(path: Path, file: str) -> int:
     try:
+        if file != THE_DIRECTORY:
+            # one that was there may be gone: a run that was refused takes back what it made
+            path.mkdir(parents=True, exist_ok=True)
         how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
         return os.open(path / file, how | os.O_CLOEXEC, 0o644)
     except OSError as error:

@@ -54,6 +54,12 @@ _MOST_WRITERS = 1000
 _NEXT_WRITER = """
     SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
 """
+_OTHERS = """
+    SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_database ON oid = database
+    WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid() AND datname = current_database()
+    AND classid::bigint >> 16 = %s
+"""
+"""Connections that hold one of our locks: each process that writes has the one of its number."""
 
 
 class PostgresDatabase(Database):
@@ -88,6 +94,9 @@ class PostgresDatabase(Database):
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
+        except MunimentError:
+            database.close()
+            raise
         return database
 
     @classmethod
@@ -347,6 +356,9 @@ class PostgresDatabase(Database):
         elif found != SCHEMA_REVISION:
             from muniment.tracker.migrate import upgrade  # noqa: PLC0415  (alembic is slow to import)
 
+            # an older program that goes on with newer tables would write what they do not expect
+            if others := int(self._one(_OTHERS, (_LOCKS >> 48,))[0]):
+                raise BusyError(f"{others} processes of an older Muniment write to {self.name}; stop them first")
             upgrade(self.engine, self.name)
         self._execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
 

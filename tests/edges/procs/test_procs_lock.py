@@ -216,3 +216,8 @@ def test_a_tracker_in_use_leaves_no_lock_in_the_output(tmp_path):
     with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
         lock_both(out, state, patience_s=0)
     assert (out / EVENTS_FILE).read_text() == "{}\n"
+
+
+def test_a_directory_that_a_refused_run_took_back_is_made_again(tmp_path):
+    os.close(lock_directory(tmp_path / "gone"))
+    assert (tmp_path / "gone" / EVENTS_FILE).exists()

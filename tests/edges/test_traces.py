@@ -1,0 +1,43 @@
+"""What a refused run takes back, and what it must leave: a log beside a tracker that was there before."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from muniment.app.traces import unless_refused
+from muniment.errors import UsageError
+
+
+def test_the_log_of_an_earlier_tracker_stays(tmp_path: Path) -> None:
+    """A reader that began beside the run keeps what the run wrote in the log."""
+    with closing(sqlite3.connect(tmp_path / "tracker.sqlite", isolation_level=None)) as earlier:
+        earlier.execute("PRAGMA journal_mode=WAL")
+        earlier.execute("CREATE TABLE kept (value)")
+    with pytest.raises(UsageError), unless_refused() as traces:
+        traces.make_directory(tmp_path)
+        traces.lock(tmp_path, tmp_path)
+        run = sqlite3.connect(tmp_path / "tracker.sqlite", isolation_level=None)
+        reader = sqlite3.connect(tmp_path / "tracker.sqlite", isolation_level=None)
+        run.execute("INSERT INTO kept VALUES (1)")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT value FROM kept").fetchall() == [(1,)]
+        run.close()
+        raise UsageError("refused")
+    with closing(sqlite3.connect(tmp_path / "tracker.sqlite")) as later:
+        assert later.execute("SELECT value FROM kept").fetchall() == [(1,)]
+    reader.close()
+
+
+def test_a_tracker_that_the_run_made_goes_with_its_log(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UsageError), unless_refused() as traces:
+        traces.make_directory(out)
+        traces.lock(out, out)
+        for end in ("", "-wal", "-shm"):
+            (out / f"tracker.sqlite{end}").touch()
+        raise UsageError("refused")
+    assert not out.exists()
