@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import psycopg
@@ -28,6 +29,9 @@ _CONNECTING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
+
+# it warns that a pipeline ended with its connection, which is told in our own words
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class _Text(StrDumperUnknown):
