@@ -24,7 +24,7 @@ from pathlib import Path
 from crawl import SERVER, captured_urls
 from make_corpus import make_corpus
 from measure import Measured, measure
-from peers import PEERS, Peer, UnavailableError, before, prepared
+from peers import PEERS, Load, Peer, UnavailableError, before, prepared
 
 from muniment.testing.nginx import Nginx
 
@@ -117,6 +117,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=0, help="bytes of every file, instead of those of web pages")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2, help="of Muniment")
+    parser.add_argument("--at-once", type=int, default=64, help="requests, of the programs that can be told")
     parser.add_argument("--tls", action="store_true", help="fetch by https; only by programs that can be told to trust")
     parser.add_argument("--before", type=Path, help="sources of an earlier version, for the tool `before`")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="where archives are written")
@@ -124,7 +125,7 @@ def main() -> None:
     parser.add_argument("--cores", default="0,1", help="the cores that nginx and the programs share")
     arguments = parser.parse_args()
     if arguments.before is not None:
-        PEERS["before"] = lambda _home, workers: before(arguments.before, workers)
+        PEERS["before"] = lambda _home, load: before(arguments.before, load)
     with tempfile.TemporaryDirectory(prefix="bench-fetch-") as home:
         print(benchmark(arguments, Path(home)))
 
@@ -137,7 +138,7 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
     cores = set(map(int, arguments.cores.split(","))) & os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     left_out: dict[str, str] = {}
-    peers = prepared(arguments.tools.split(","), home, arguments.workers, left_out)
+    peers = prepared(arguments.tools.split(","), home, Load(arguments.workers, arguments.at_once), left_out)
     if arguments.tls:
         left_out |= {name: "not told to trust the certificate" for name, peer in peers.items() if not peer.unverified}
     started: dict[str, Measured] = {}

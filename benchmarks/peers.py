@@ -16,9 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INSTALL_SECONDS = 300
-AT_ONCE = 64
 
-SCRAPY = f"""\
+
+@dataclass(frozen=True)
+class Load:
+    """How much is done at the same time, by the programs that can be told."""
+
+    workers: int
+    """Processes of Muniment's that fetch."""
+    at_once: int
+    """Requests, of all of a program's processes together."""
+
+
+SCRAPY = """\
 import pathlib, sys
 import scrapy
 from scrapy.crawler import CrawlerProcess
@@ -26,8 +36,9 @@ from scrapy.crawler import CrawlerProcess
 class Spider(scrapy.Spider):
     name = "peer"
     custom_settings = dict(
-        CONCURRENT_REQUESTS={AT_ONCE}, CONCURRENT_REQUESTS_PER_DOMAIN={AT_ONCE}, DOWNLOAD_DELAY=0, ROBOTSTXT_OBEY=False,
-        COOKIES_ENABLED=False, TELNETCONSOLE_ENABLED=False, RETRY_ENABLED=False, LOG_LEVEL="ERROR",
+        CONCURRENT_REQUESTS=int(sys.argv[2]), CONCURRENT_REQUESTS_PER_DOMAIN=int(sys.argv[2]), DOWNLOAD_DELAY=0,
+        ROBOTSTXT_OBEY=False, COOKIES_ENABLED=False, TELNETCONSOLE_ENABLED=False, RETRY_ENABLED=False,
+        LOG_LEVEL="ERROR",
     )
     start_urls = pathlib.Path(sys.argv[1]).read_text().split()
     got = 0
@@ -72,8 +83,8 @@ class Peer:
     """It writes no WARC; its output is the number of pages it had."""
 
 
-def muniment(_home: Path, workers: int) -> Peer:
-    options = ("--workers", str(workers), "--per-host", str(AT_ONCE), "--quiet")
+def muniment(_home: Path, load: Load) -> Peer:
+    options = ("--workers", str(load.workers), "--per-host", str(load.at_once), "--quiet")
     program = [sys.executable, "-m", "muniment"]
     version = answer([*program, "--version"])
     return Peer(
@@ -83,14 +94,14 @@ def muniment(_home: Path, workers: int) -> Peer:
     )
 
 
-def before(sources: Path, workers: int) -> Peer:
+def before(sources: Path, load: Load) -> Peer:
     """Muniment as the sources in that directory have it."""
-    now = muniment(sources, workers)
+    now = muniment(sources, load)
     version = ["env", f"PYTHONPATH={sources.absolute()}"]
     return Peer("Muniment before", lambda urls, out: [*version, *now.command(urls, out)], now.unverified)
 
 
-def wget(_home: Path, _workers: int) -> Peer:
+def wget(_home: Path, _load: Load) -> Peer:
     version = answer(["wget", "--version"])
 
     def command(urls: Path, out: Path) -> list[str]:
@@ -103,15 +114,16 @@ def wget(_home: Path, _workers: int) -> Peer:
     return Peer(version, command, ("--no-check-certificate",))
 
 
-def scrapy(home: Path, _workers: int) -> Peer:
+def scrapy(home: Path, load: Load) -> Peer:
     python = environment(home, "scrapy>=2.13")
     script = home / "spider.py"
     script.write_text(SCRAPY)
     version = answer([str(python), "-c", "import scrapy; print('Scrapy', scrapy.__version__)"])
-    return Peer(f"{version} (no WARC)", lambda urls, _out: [str(python), str(script), str(urls)], counts_itself=True)
+    command = [str(python), str(script)]
+    return Peer(f"{version} (no WARC)", lambda urls, _out: [*command, str(urls), str(load.at_once)], counts_itself=True)
 
 
-def warcio(home: Path, _workers: int) -> Peer:
+def warcio(home: Path, _load: Load) -> Peer:
     python = environment(home, "warcio>=1.8", "requests>=2.32")
     script = home / "record.py"
     script.write_text(WARCIO)
@@ -119,23 +131,24 @@ def warcio(home: Path, _workers: int) -> Peer:
     return Peer(f"warcio with {version}", lambda urls, out: [*map(str, (python, script, urls, out / "w.warc.gz"))])
 
 
-def zeno(home: Path, _workers: int) -> Peer:
+def zeno(home: Path, load: Load) -> Peer:
     program = built(home, "github.com/internetarchive/Zeno/v2@latest", "Zeno")
 
     def command(urls: Path, out: Path) -> list[str]:
-        return [str(program), "get", "list", str(urls), "--job", "peer", "--workers", str(AT_ONCE), "--no-tui"]
+        return [str(program), "get", "list", str(urls), "--job", "peer", "--workers", str(load.at_once), "--no-tui"]
 
     return Peer("Zeno", command)
 
 
-def ami(home: Path, _workers: int) -> Peer:
+def ami(home: Path, load: Load) -> Peer:
     program = built(home, "github.com/tamnd/ami/cmd/ami@latest", "ami")
+    at_once = str(load.at_once)
     return Peer(
-        "ami", lambda urls, out: [str(program), "crawl", str(urls), "-o", str(out / "ami"), "--per-host", str(AT_ONCE)]
+        "ami", lambda urls, out: [str(program), "crawl", str(urls), "-o", str(out / "ami"), "--per-host", at_once]
     )
 
 
-PEERS: dict[str, Callable[[Path, int], Peer]] = {
+PEERS: dict[str, Callable[[Path, Load], Peer]] = {
     "muniment": muniment,
     "wget": wget,
     "scrapy": scrapy,
@@ -182,14 +195,14 @@ def install(command: list[str], environ: dict[str, str]) -> None:
         raise UnavailableError(said[-1].strip())
 
 
-def prepared(names: list[str], home: Path, workers: int, left_out: dict[str, str]) -> dict[str, Peer]:
+def prepared(names: list[str], home: Path, load: Load, left_out: dict[str, str]) -> dict[str, Peer]:
     """The peers that can be had; why the others cannot goes to `left_out`."""
     peers = {}
     for name in names:
         place = home / name
         place.mkdir()
         try:
-            peers[name] = PEERS[name](place, workers)
+            peers[name] = PEERS[name](place, load)
         except UnavailableError as error:
             left_out[name] = str(error)
             print(f"{name} is left out: {error}", file=sys.stderr)

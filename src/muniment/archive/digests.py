@@ -35,7 +35,7 @@ def sha1_hex(label: str) -> str:
     return f"{int(label[5:].encode().translate(_DIGITS), 32):040x}" if _LABEL.match(label) else label
 
 
-def sha1_of(head: bytes, pieces: Iterable[bytes] = ()) -> bytes:
+def sha1_of(head: bytes, pieces: Iterable[bytes | memoryview] = ()) -> bytes:
     """SHA-1 of some bytes and the pieces that follow them."""
     digest = hashlib.sha1(head, usedforsecurity=False)
     for piece in pieces:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from muniment.disk import sync, sync_data
@@ -15,6 +16,8 @@ __all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sy
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FLUSH_AT = 4 << 20
+_MOST_AT_ONCE = 1024
+"""Parts that one writev(2) takes, on every system (IOV_MAX)."""
 
 
 def archive_error(error: OSError, path: Path) -> ArchiveError:
@@ -128,9 +131,19 @@ class GrowingFile:
             raise archive_error(error, self.path) from error
 
     def _flush(self) -> None:
-        data = memoryview(b"".join(self._pending))
-        self._pending.clear()
-        while data:
-            count = os.write(self._fd, data)
+        pending, self._pending = self._pending, []
+        for start in range(0, len(pending), _MOST_AT_ONCE):
+            self._write_all(pending[start : start + _MOST_AT_ONCE])
+
+    def _write_all(self, parts: Sequence[bytes]) -> None:
+        """Write parts as they are, without putting them together first; what a short write left is."""
+        left = sum(map(len, parts))
+        count = os.writev(self._fd, parts)
+        self._written += count
+        if count == left:
+            return
+        rest = memoryview(b"".join(parts))[count:]
+        while rest:
+            count = os.write(self._fd, rest)
             self._written += count
-            data = data[count:]
+            rest = rest[count:]

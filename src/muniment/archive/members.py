@@ -9,6 +9,8 @@ from isal import isal_zlib
 
 __all__ = ["deflate_member", "deflate_quickly", "store_member", "stores", "stream_deflated", "stream_stored"]
 
+Part = bytes | memoryview
+
 _LEVEL = 2
 """681 MB/s at 4.9:1 on HTML; level 0 expands incompressible data, level 3 costs half again for 2 %."""
 _QUICK = 0
@@ -62,9 +64,9 @@ def deflate_quickly(data: bytes) -> bytes:
     return member
 
 
-def store_member(parts: Sequence[bytes]) -> bytes:
+def store_member(parts: Sequence[Part]) -> bytes:
     """One gzip member holding the parts one after the other, not deflated."""
-    pieces: list[bytes | memoryview] = [_HEADER]
+    pieces: list[Part] = [_HEADER]
     crc = total = 0
     for part in parts:
         crc = isal_zlib.crc32(part, crc)
@@ -75,7 +77,7 @@ def store_member(parts: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def stream_deflated(pieces: Iterable[bytes], append: Callable[[bytes], None]) -> None:
+def stream_deflated(pieces: Iterable[Part], append: Callable[[bytes], None]) -> None:
     """Append one deflated member piece by piece, for bodies too large to hold."""
     deflater = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP)
     for piece in pieces:
@@ -84,20 +86,20 @@ def stream_deflated(pieces: Iterable[bytes], append: Callable[[bytes], None]) ->
     append(deflater.flush())
 
 
-def stream_stored(pieces: Iterable[bytes], append: Callable[[bytes], None]) -> None:
+def stream_stored(pieces: Iterable[Part], append: Callable[[bytes], None]) -> None:
     """Append one stored member piece by piece, for bodies too large to hold."""
     append(_HEADER)
     crc = total = 0
     for piece in _sliced(pieces):
         crc = isal_zlib.crc32(piece, crc)
         total += len(piece)
-        blocks: list[bytes | memoryview] = []
+        blocks: list[Part] = []
         _stored_blocks(piece, blocks)
         append(b"".join(blocks))
     append(_END + _TRAILER.pack(crc, total & 0xFFFFFFFF))
 
 
-def _sliced(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _sliced(pieces: Iterable[Part]) -> Iterator[Part]:
     for piece in pieces:
         if len(piece) <= 1 << 20:
             yield piece
@@ -107,7 +109,7 @@ def _sliced(pieces: Iterable[bytes]) -> Iterator[bytes]:
             yield bytes(view[start : start + (1 << 20)])
 
 
-def _stored_blocks(data: bytes, out: list[bytes | memoryview]) -> None:
+def _stored_blocks(data: Part, out: list[Part]) -> None:
     view = memoryview(data)
     for start in range(0, len(data), _BLOCK):
         block = view[start : start + _BLOCK]

@@ -17,6 +17,7 @@ from muniment.archive.digests import sha1_of
 from muniment.archive.durable import GrowingFile, archive_error, sync_directory
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
 from muniment.archive.members import (
+    Part,
     deflate_member,
     deflate_quickly,
     store_member,
@@ -241,5 +242,5 @@ def _payload_sha1(exchange: Exchange) -> bytes | None:
     return None if exchange.status == 304 else exchange.body.payload_sha1
 
 
-def _whole(header: bytes, exchange: Exchange) -> Iterator[bytes]:
-    return chain((header, exchange.head), exchange.body.wire(), (RECORD_END,))
+def _whole(header: bytes, exchange: Exchange) -> Iterator[Part]:
+    return chain[Part]((header, exchange.head), exchange.body.wire(), (RECORD_END,))

@@ -81,7 +81,7 @@ class MemoryBody:
 
     __slots__ = ("_chunked", "_pieces", "_sha1", "_use", "length", "payload_length")
 
-    def __init__(self, pieces: list[bytes], length: int, payload_length: int, *, chunked: bool, use: MemoryUse) -> None:
+    def __init__(self, pieces: list[Piece], length: int, payload_length: int, *, chunked: bool, use: MemoryUse) -> None:
         self._pieces = pieces
         self._chunked = chunked
         self._sha1: bytes | None = None
@@ -96,7 +96,7 @@ class MemoryBody:
             self._sha1 = _sha1(decode(self._pieces) if self._chunked else self._pieces)
         return self._sha1
 
-    def wire(self) -> Iterator[bytes]:
+    def wire(self) -> Iterator[Piece]:
         """The bytes as received, in pieces."""
         return iter(self._pieces)
 
@@ -164,13 +164,13 @@ class BodyBuilder:
     def __init__(self, spool_dir: Path, use: MemoryUse = _PROCESS_USE) -> None:
         self._spool_dir = spool_dir
         self._use = use
-        self._pieces: list[bytes] = []
+        self._pieces: list[Piece] = []
 
     def begin_chunked(self) -> None:
         """The payload differs from the wire bytes."""
         self._chunked = True
 
-    def add(self, wire: bytes, payload: Sequence[Piece] | None) -> None:
+    def add(self, wire: Piece, payload: Sequence[Piece] | None) -> None:
         """Keep more bytes. Raises OSError when the temporary file cannot take them."""
         size = len(wire)
         self.length += size
@@ -179,7 +179,8 @@ class BodyBuilder:
             self._spool.write(wire, (wire,) if payload is None else payload)
             return
         self._use.used += size
-        if size >= _DRIBBLE:
+        # the first piece as it is: a small page has no other
+        if size >= _DRIBBLE or not (self._pieces or self._gathered or not size):
             if self._gathered:
                 self._settle()
             self._pieces.append(wire)
@@ -205,7 +206,7 @@ class BodyBuilder:
         else:
             self._use.used -= self.length
 
-    def _gather(self, wire: bytes) -> None:
+    def _gather(self, wire: Piece) -> None:
         if self._gathered is None:
             self._gathered = bytearray()
         self._gathered += wire
@@ -239,7 +240,7 @@ class _Spool:
         self.digest = hashlib.sha1(usedforsecurity=False)
         self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, buffering=_READ)  # noqa: SIM115 - lives with the body
 
-    def write(self, wire: bytes, payload: Sequence[Piece]) -> None:
+    def write(self, wire: Piece, payload: Sequence[Piece]) -> None:
         self.file.write(wire)
         for part in payload:
             self.digest.update(part)

@@ -37,7 +37,7 @@ class Sink(Protocol):
     def begin_chunked(self) -> None:
         """The body has the chunked transfer coding: the payload is given apart from the wire bytes."""
 
-    def add(self, wire: bytes, payload: Sequence[Piece] | None) -> None:
+    def add(self, wire: Piece, payload: Sequence[Piece] | None) -> None:
         """More bytes, and the payload among them (None: all of it). Raises OSError when they cannot be kept."""
 
 
@@ -79,6 +79,7 @@ class ResponseReader:
 
     def feed(self, data: bytes) -> bool:
         """Read more bytes; True once the message has ended, after which nothing more may be fed."""
+        rest: Piece = data
         if self.head is None:
             rest = self._feed_head(data)
             if self.done:
@@ -86,13 +87,12 @@ class ResponseReader:
                 return True
             if not rest:
                 return False
-            data = rest
-        if self._plain and len(data) <= self._left:
-            self._sink.add(data, None)
-            self._left -= len(data)
+        if self._plain and len(rest) <= self._left:
+            self._sink.add(rest, None)
+            self._left -= len(rest)
             self.done = not self._left
         else:
-            self._feed_body(data)
+            self._feed_body(bytes(rest))
         return self.done
 
     def end(self, why: End) -> None:
@@ -127,8 +127,11 @@ class ResponseReader:
             return self._chunks.last_chunk
         return why == "cut"
 
-    def _feed_head(self, data: bytes) -> bytes:
-        """Read header blocks; gives the bytes after the final one, none while it is incomplete."""
+    def _feed_head(self, data: bytes) -> Piece:
+        """Read header blocks; gives the bytes after the final one, none while it is incomplete.
+
+        They are not copied where they came in one read with the block: most of a page does.
+        """
         held = self._held
         begin = start = seen = 0
         buffer: bytes | bytearray = data
@@ -148,7 +151,7 @@ class ResponseReader:
                 return b""
             if self._take_head(bytes(buffer[begin:end])):
                 self._held = None
-                return bytes(buffer[end:])
+                return memoryview(data)[end:] if buffer is data else bytes(buffer[end:])
             if self.done:
                 return b""
             begin = start = end

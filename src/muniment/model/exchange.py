@@ -27,7 +27,7 @@ class Body(Protocol):
     def payload_sha1(self) -> bytes:
         """SHA-1 of the payload, 20 bytes."""
 
-    def wire(self) -> Iterator[bytes]:
+    def wire(self) -> Iterator[bytes | memoryview]:
         """The bytes as received, in order, in pieces."""
 
     def payload(self, limit: int) -> bytes:

@@ -107,10 +107,10 @@ class ChunkWalker:
         return True
 
 
-def decode(wire: Iterable[bytes], *, ended: bool = True) -> Iterator[Piece]:
+def decode(wire: Iterable[Piece], *, ended: bool = True) -> Iterator[Piece]:
     """The payload of a chunked body, or of the beginning of one; `ended` False when more of it is still to come."""
     walker = ChunkWalker()
     for piece in wire:
-        yield from walker.feed(piece)[1]
+        yield from walker.feed(bytes(piece))[1]
     if ended and (tail := walker.eof()):
         yield tail

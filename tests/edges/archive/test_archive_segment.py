@@ -55,7 +55,7 @@ def test_a_name_is_never_written_twice(directory):
 @pytest.mark.parametrize(
     ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, ArchiveError)]
 )
-@pytest.mark.parametrize("call", ["write", pytest.param("fdatasync", marks=pytest.mark.linux)])
+@pytest.mark.parametrize("call", ["writev", pytest.param("fdatasync", marks=pytest.mark.linux)])
 @pytest.mark.parametrize("at", [1, 2])
 @pytest.mark.parametrize("synced_before", [False, True])
 def test_a_failing_disk_loses_only_what_was_not_synced(directory, monkeypatch, number, kind, call, at, synced_before):
@@ -87,23 +87,48 @@ def test_a_failing_disk_loses_only_what_was_not_synced(directory, monkeypatch, n
     assert check(directory.out).faults == ()
 
 
+really_write = os.write
+
+
+def written_short(fd, parts):
+    return really_write(fd, parts[0][:100])
+
+
+def test_a_short_write_is_gone_on_with(directory, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "writev", written_short)
+        patch.setattr(os, "write", lambda fd, data: really_write(fd, data[:1000]))
+        segment = directory.segment()
+        segment.write(exchange(body=os.urandom(50_000)), page_context())
+        segment.sync()
+        assert segment.size == directory.open_warc().stat().st_size > 50_000
+    segment.seal()
+    assert check(directory.out).faults == ()
+
+
+def test_more_parts_than_one_write_takes_are_all_written(directory):
+    segment = directory.segment()
+    for _ in range(600):
+        segment.write(exchange(), page_context())
+    segment.sync()
+    assert segment.size == directory.open_warc().stat().st_size
+    segment.seal()
+    assert check(directory.out).faults == ()
+
+
 def test_a_short_write_is_cut_back(directory, monkeypatch):
     segment = directory.segment()
     segment.write(exchange(), page_context())
     segment.sync()
     size = segment.size
     segment.write(exchange(body=os.urandom(50_000)), page_context())
-    real, count = os.write, 0
 
-    def short(fd, data):
-        nonlocal count
-        count += 1
-        if count == 2:
-            raise OSError(errno.ENOSPC, "full")
-        return real(fd, data[:100])
+    def full(_fd, _data):
+        raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", short)
+        patch.setattr(os, "writev", written_short)
+        patch.setattr(os, "write", full)
         with pytest.raises(DiskFullError):
             segment.sync()
     assert segment.size == size == directory.open_warc().stat().st_size
