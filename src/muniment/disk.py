@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+from pathlib import Path
 
-__all__ = ["sync", "sync_data"]
+__all__ = ["sync", "sync_data", "sync_directory"]
 
 _THROUGH = getattr(fcntl, "F_FULLFSYNC", None)
 """On macOS fsync(2) leaves what was written in the disk's own memory; this call empties that, too."""
@@ -21,6 +22,15 @@ def sync_data(descriptor: int) -> None:
     """As `sync`, without what nobody needs to read the bytes again, such as the time of the change."""
     if _THROUGH is None or not _synced_through(descriptor, _THROUGH):
         getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable (fsync(2): a file's own sync does not cover its name)."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sync(fd)
+    finally:
+        os.close(fd)
 
 
 def _synced_through(descriptor: int, call: int) -> bool:

@@ -7,11 +7,9 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 from __future__ import annotations
 
 import getpass
-import math
 import os
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 from urllib.parse import urlsplit
@@ -32,10 +30,7 @@ __all__ = [
     "is_secret",
     "operator_name",
     "options",
-    "parse_delay",
     "parse_proxy",
-    "parse_seconds",
-    "parse_size",
     "processes_directory",
     "redact",
     "split_proxy",
@@ -295,42 +290,6 @@ def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Opt
 def defaults(command: Command) -> Settings:
     """The settings of a command that was given no options."""
     return Settings(**{name: default for name, _, default, _ in options(command)})
-
-
-_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
-
-def parse_size(text: str) -> int:
-    """Bytes of `1073741824`, `1GiB`, `500MB` or `64k` (without `i`, powers of 1000)."""
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise UsageError(f"{text!r} is not a size; write bytes or a number with KB, MB, GB, KiB, MiB or GiB")
-    number, letter, binary = match.groups()
-    return int(Decimal(number) * (1024 if binary else 1000) ** _POWERS[letter.lower()])
-
-
-def parse_delay(text: str) -> DelayRange:
-    """A delay in milliseconds, `250` or `250-375`."""
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
-    if not match:
-        raise UsageError(f"{text!r} is not a delay; write milliseconds, as 250 or 250-375")
-    low = int(match[1])
-    high = int(match[2] or low)
-    if high < low:
-        raise UsageError(f"the delay {text!r} ends below its beginning")
-    return DelayRange(low, high)
-
-
-def parse_seconds(text: str) -> float:
-    """A time of more than nothing and less than for ever, in seconds."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise UsageError(f"{text!r} is not a number of seconds above 0")
-    return seconds
 
 
 def is_secret(header: str) -> bool:

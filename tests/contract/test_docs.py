@@ -28,9 +28,10 @@ from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
+from muniment.rules.bounds import parse_delay, parse_size
 from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
-from muniment.settings import DelayRange, options, parse_delay, parse_size
+from muniment.settings import DelayRange, options
 from muniment.testing.nginx import Nginx
 from muniment.tracker.pipeline_tables import metadata
 

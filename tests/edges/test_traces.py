@@ -10,6 +10,7 @@ import pytest
 
 from muniment.app.traces import unless_refused
 from muniment.errors import UsageError
+from muniment.procs.lock import EVENTS_FILE
 
 
 def test_the_log_of_an_earlier_tracker_stays(tmp_path: Path) -> None:
@@ -41,3 +42,23 @@ def test_a_tracker_that_the_run_made_goes_with_its_log(tmp_path: Path) -> None:
             (out / f"tracker.sqlite{end}").touch()
         raise UsageError("refused")
     assert not out.exists()
+
+
+def test_an_empty_log_that_was_there_stays(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).touch()
+    with pytest.raises(UsageError), unless_refused() as traces:
+        traces.make_directory(tmp_path)
+        traces.lock(tmp_path, tmp_path)
+        raise UsageError("refused")
+    assert [path.name for path in tmp_path.iterdir()] == [EVENTS_FILE]
+
+
+def test_beside_the_tracker_of_another_run_no_lock_is_left(tmp_path: Path) -> None:
+    out, state = tmp_path / "out", tmp_path / "state"
+    state.mkdir()
+    (state / "tracker.sqlite").write_bytes(b"another's")
+    with pytest.raises(UsageError), unless_refused() as traces:
+        traces.make_directory(out)
+        traces.lock(out, state)
+        raise UsageError("refused")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["state", "tracker.sqlite"]

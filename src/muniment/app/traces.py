@@ -27,6 +27,8 @@ class Traces:
         """What was in each of them when it was locked."""
         self._events = 0
         """Bytes of the event log."""
+        self._lock_files: list[Path] = []
+        """Those that were missing."""
 
     def make_directory(self, path: Path) -> None:
         """Make a directory, unless it is there. Raises UsageError."""
@@ -35,6 +37,7 @@ class Traces:
 
     def lock(self, out: Path, state: Path) -> list[int]:
         """Lock the directories of a run until it ends, as `lock_both` does; what is made from here on is its own."""
+        self._lock_files = [lock for lock in (out / EVENTS_FILE, state / TRACKER_LOCK) if not lock.exists()]
         self._locks = lock_both(out, state)
         self._events = os.fstat(self._locks[0]).st_size
         self._there = {path: {entry.name for entry in path.iterdir()} for path in (out, state)}
@@ -45,6 +48,9 @@ class Traces:
         if self._locks and os.fstat(self._locks[0]).st_size == self._events:
             for path, there in self._there.items():
                 _remove(path, _names(store=path in self._made) - there - _beside(there))
+            for lock in self._lock_files:
+                if lock.exists() and not lock.stat().st_size:
+                    lock.unlink()
         for path in self._made:
             with suppress(OSError):
                 path.rmdir()
@@ -82,10 +88,6 @@ def _remove(directory: Path, names: set[str]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    if TRACKER in names:
-        for lock in (directory / EVENTS_FILE, directory / TRACKER_LOCK):
-            if lock.exists() and not lock.stat().st_size:
-                lock.unlink()
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from muniment.archive.durable import archive_error, sync_directory
+from muniment.archive.durable import archive_error
 from muniment.archive.journal import journal_path
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.disk import sync_directory
 
 __all__ = ["FOLDER", "half_aside", "place_aside", "set_aside"]
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from muniment.disk import sync, sync_data
+from muniment.disk import sync, sync_data, sync_directory
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.advice import advice
 from muniment.model.failure import NO_ROOM, Failure
 
-__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sync_directory", "sync_path"]
+__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sync_path"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FLUSH_AT = 4 << 20
@@ -31,15 +31,6 @@ def body_error(failure: Failure) -> ArchiveError:
     if failure == NO_ROOM:
         return DiskFullError(f"a large body: {failure.text}")
     return ArchiveError(f"a large body: {failure.text}{advice(errno.EIO)}")
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable (fsync(2): a file's own sync does not cover its name)."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        sync(fd)
-    finally:
-        os.close(fd)
 
 
 def sync_path(path: Path) -> None:

@@ -14,9 +14,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from muniment.archive.durable import archive_error, remove, rename, sync_directory, sync_path
+from muniment.archive.durable import archive_error, remove, rename, sync_path
 from muniment.archive.journal import SUFFIX, entries, journal_path
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 

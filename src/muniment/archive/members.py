@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from isal import isal_zlib
 
-__all__ = ["deflate_member", "deflate_quickly", "store_member", "stores", "stream_deflated", "stream_stored"]
+__all__ = ["Part", "deflate_member", "deflate_quickly", "store_member", "stores", "stream_deflated", "stream_stored"]
 
 Part = bytes | memoryview
+"""Some of a block's bytes."""
 
 _LEVEL = 2
 """681 MB/s at 4.9:1 on HTML; level 0 expands incompressible data, level 3 costs half again for 2 %."""

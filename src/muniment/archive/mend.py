@@ -18,14 +18,14 @@ from msgspec import Struct
 
 from muniment.archive.check import Checked, Torn
 from muniment.archive.check_file import Checker, Stretch
-from muniment.archive.durable import rename, sync_directory, sync_path
+from muniment.archive.durable import rename, sync_path
 from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, SCHEMA, join, merged_names, replace_index
 from muniment.archive.journal import PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.read import Source, batches
 from muniment.archive.rebuild import merged, rows_of_records
 from muniment.archive.repair import repair_file
 from muniment.archive.segment import OPEN_SUFFIX
-from muniment.disk import sync
+from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 

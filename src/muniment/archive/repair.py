@@ -11,10 +11,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.damaged import half_aside, set_aside
-from muniment.archive.durable import archive_error, remove, sync_directory
+from muniment.archive.durable import archive_error, remove
 from muniment.archive.journal import SUFFIX, Entry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.segment import OPEN_SUFFIX
-from muniment.disk import sync
+from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
 
 __all__ = ["Repaired", "repair", "repair_file"]

@@ -14,7 +14,7 @@ from isal import isal_zlib
 
 from muniment.archive import records
 from muniment.archive.digests import sha1_of
-from muniment.archive.durable import GrowingFile, archive_error, sync_directory
+from muniment.archive.durable import GrowingFile, archive_error
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
 from muniment.archive.members import (
     Part,
@@ -28,6 +28,7 @@ from muniment.archive.members import (
 from muniment.archive.records import RECORD_END, Event, WarcInfo
 from muniment.archive.rows import failure_row, record_row
 from muniment.clock import new_record_urn, now_us
+from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange

@@ -7,8 +7,8 @@ import secrets
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from muniment.archive.durable import archive_error, sync_directory
-from muniment.disk import sync
+from muniment.archive.durable import archive_error
+from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
 from muniment.settings import redact

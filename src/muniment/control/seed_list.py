@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from muniment.archive.durable import archive_error, sync_directory
-from muniment.disk import sync
+from muniment.archive.durable import archive_error
+from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
 from muniment.seeds.source import Source, digest_of, open_source
 from muniment.settings import Settings

@@ -33,6 +33,16 @@ _CUT = "\u2026"
 """Stands in no normalised URL, which is ASCII."""
 
 _HTTP = ("http://", "https://")
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PATH_TEXT = "(?:[A-Za-z0-9_.~!$&()*+,;=:@-]++|%(?!2[Ee])[0-9A-Fa-f]{2})*+"
+_NORMAL = re.compile(
+    r"https?://(?![^/]*xn--)"
+    rf"(?:(?:[a-z0-9-]++\.)*?[a-z][a-z0-9-]*+|(?:{_OCTET}\.){{3}}{_OCTET})"
+    r"(?::(?!80/|443/)(?:[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
+    rf"(?:/(?!\.){_PATH_TEXT})++"
+    r"(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*+)?"
+).fullmatch
+"""What is in normal form beyond doubt, as most URLs of a list are: no account, no dots for directories, no IDNA."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 # 443 is the port of https
 _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
@@ -40,6 +50,8 @@ _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 
 def normalise(text: str) -> str | None:
     """The normal form of an absolute http or https URL without fragment, or None when it is none."""
+    if _NORMAL(text):
+        return text
     try:
         url = ada_url.normalize_url(text)
     except (ValueError, UnicodeError):
@@ -49,6 +61,8 @@ def normalise(text: str) -> str | None:
 
 def normalise_any(text: str) -> str | None:
     """The normal form of an absolute URL of any scheme without fragment, or None when it is no URL."""
+    if _NORMAL(text):
+        return text
     try:
         url: str = ada_url.normalize_url(text)
     except (ValueError, UnicodeError):

@@ -99,12 +99,13 @@ def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[int]:
     With a tracker elsewhere the filesystem of `out` need not have locks. Raises what `lock_directory` does.
     """
     apart = state.resolve() != out.resolve()
+    was_there = (out / EVENTS_FILE).exists()
     locks = [lock_directory(out, patience_s=patience_s, locked_elsewhere=apart)]
     try:
         if apart:
             locks.append(lock_directory(state, TRACKER_LOCK, patience_s))
     except UsageError:
-        if not os.fstat(locks[0]).st_size:
+        if not (was_there or os.fstat(locks[0]).st_size):
             (out / EVENTS_FILE).unlink(missing_ok=True)
         os.close(locks[0])
         raise

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import re
+from decimal import Decimal
 from types import NoneType
 from typing import Any, get_args
 
 from muniment.errors import UsageError
-from muniment.settings import DelayRange, Option, parse_delay, parse_seconds, parse_size
+from muniment.settings import DelayRange, Option
 
-__all__ = ["MOST_ROWS", "is_number", "parse_number"]
+__all__ = ["MOST_ROWS", "is_number", "parse_delay", "parse_number", "parse_seconds", "parse_size"]
 
 MOST_ROWS = 1_000_000
 """Rows that a command may be asked to show."""
 _LONGEST = 30
+_SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
+_SECONDS = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
 _BOUNDS: dict[str, tuple[float, float]] = {
     "--warc-size": (1, 1 << 50),
     "--min-free": (0, 1 << 60),
@@ -65,3 +72,32 @@ def _parsed(kind: Any, option: Option, text: str) -> Any:
     if not digits.isascii() or not digits.isdigit() or len(digits) > _LONGEST:
         raise UsageError(f"{text[:_LONGEST]!r} is not a whole number")
     return int(text)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of `1073741824`, `1GiB`, `500MB` or `64k` (without `i`, powers of 1000)."""
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a size; write bytes or a number with KB, MB, GB, KiB, MiB or GiB")
+    number, letter, binary = match.groups()
+    return int(Decimal(number) * (1024 if binary else 1000) ** _POWERS[letter.lower()])
+
+
+def parse_delay(text: str) -> DelayRange:
+    """A delay in milliseconds, `250` or `250-375`."""
+    match = _DELAY.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a delay; write milliseconds, as 250 or 250-375")
+    low = int(match[1])
+    high = int(match[2] or low)
+    if high < low:
+        raise UsageError(f"the delay {text!r} ends below its beginning")
+    return DelayRange(low, high)
+
+
+def parse_seconds(text: str) -> float:
+    """A time of more than nothing, in seconds."""
+    seconds = float(text) if _SECONDS.fullmatch(text.strip()) else math.nan
+    if not seconds > 0:
+        raise UsageError(f"{text!r} is not a number of seconds above 0")
+    return seconds

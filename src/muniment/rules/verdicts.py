@@ -127,6 +127,8 @@ class Ruleset(Struct, frozen=True):
         """
         if not listed and (length := full_length(url)) > MOST_URL:
             return f"url: {length} characters are more than {MOST_URL}, which servers refuse"
+        if self.in_order is None and not self.ignore:
+            return ""
         return self.verdict(url, depth, found_as).reason
 
 

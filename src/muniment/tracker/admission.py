@@ -271,7 +271,7 @@ class Admission:
             self._seen.put(key, self._batch[key])
 
     def _word(self, key: bytes) -> int | None:
-        word = self._seen.words([key])[0]
+        word = self._seen.word(key)
         return self._batch.get(key) if word is None else word
 
     def _introduce(self, fresh: list[Newcomer], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:

@@ -33,13 +33,12 @@ _BESIDE_OTHERS = Prepared(_KNOW.prefix_with("OR IGNORE", dialect="sqlite"), "job
 PAGES_OF_KEYS = Lookup(select(page_keys.c.key, page_keys.c.page_id), page_keys.c.job_id, page_keys.c.key)
 
 
-class Offer:
+class Offer(Struct):
     """The best that the parents of one batch offer a page."""
 
-    __slots__ = ("link", "redirects", "requisite")
-
-    def __init__(self) -> None:
-        self.link, self.requisite, self.redirects = FAR, FAR, 0
+    link: int = FAR
+    requisite: int = FAR
+    redirects: int = 0
 
 
 class Newcomer(Struct):

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
-from muniment.disk import sync
+from muniment.disk import sync, sync_directory
 from muniment.errors import DiskFullError, TrackerError
 from muniment.model.page import Claim, Finished
 from muniment.model.result import ResultKind, ResultStatus, check_result
@@ -131,8 +131,4 @@ def _write_durably(path: Path, value: bytes) -> None:
         file.flush()
         sync(file.fileno())
     aside.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        sync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)

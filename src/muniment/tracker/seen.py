@@ -48,6 +48,11 @@ class SeenCache:
         self._young: dict[bytes, int] = {}
         self._old: dict[bytes, int] = {}
 
+    def word(self, key: bytes) -> int | None:
+        """The word of a key; None where the cache does not know."""
+        word = self._young.get(key)
+        return self._from_old(key) if word is None and self._old else word
+
     def words(self, keys: Sequence[bytes]) -> list[int | None]:
         """The words of many keys; None where the cache does not know."""
         found: list[int | None] = list(map(self._young.get, keys))

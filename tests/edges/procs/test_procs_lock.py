@@ -212,10 +212,11 @@ def test_a_tracker_in_use_leaves_no_lock_in_the_output(tmp_path):
     with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
         lock_both(out, state, patience_s=0)
     assert not list(out.iterdir())
-    (out / EVENTS_FILE).write_text("{}\n")
-    with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
-        lock_both(out, state, patience_s=0)
-    assert (out / EVENTS_FILE).read_text() == "{}\n"
+    for before in ("", "{}\n"):
+        (out / EVENTS_FILE).write_text(before)
+        with locked(state, file=TRACKER_LOCK), pytest.raises(BusyError):
+            lock_both(out, state, patience_s=0)
+        assert (out / EVENTS_FILE).read_text() == before
 
 
 def test_a_directory_that_a_refused_run_took_back_is_made_again(tmp_path):

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import ada_url
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.model.url import directory_of, host_of, normalise, origin_of, path_of, resolve, url_key
+from muniment.model import url as url_module
+from muniment.model.url import (
+    directory_of,
+    host_of,
+    normalise,
+    normalise_any,
+    origin_of,
+    path_of,
+    resolve,
+    url_key,
+)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +147,34 @@ def test_resolve_takes_a_base_that_is_none():
 def test_different_urls_have_different_keys():
     urls = ["https://a.example/", "https://a.example/?", "http://a.example/", "https://a.example//"]
     assert len({url_key(url) for url in urls}) == len(urls)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example/", "https://www.a.example/b/c-d_e~f.html?g=h&i=/j", "http://127.0.0.1:18480/5/5-3.html",
+        "https://a.example:8443/b%20c/%C3%A9?%zz", "http://a/b//c/", "http://0.0.0.0/", "http://a-.b--c.example:59999/",
+    ],
+)  # fmt: skip
+def test_what_is_in_normal_form_is_seen_at_once(url):
+    assert url_module._NORMAL(url)
+    assert normalise(url) == normalise_any(url) == url
+
+
+PIECES = [
+    "/", "//", ".", "..", "/.", "/..", "%2e", "%2E", "%41", "%zz", "%", "a", "A", "0", "255", "256", "01", "0x1",
+    "xn--", "-", "_", "~", "'", "\\", "|", "^", "{", ":", ":80", ":443", ":8080", ":65536", ":99999", ":0", "@",
+    "?", "#", "&", "=", ";", "+", " ", "\t", "\n", "é", "1.2.3.4", "a.example", "com", "127.1",
+]  # fmt: skip
+
+
+@settings(max_examples=3_000, deadline=None)
+@given(
+    st.sampled_from(["http://", "https://"]),
+    st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+)
+def test_nothing_is_taken_for_normal_that_is_not(scheme, host, rest):
+    for text in (f"{scheme}{host}/{rest}", f"{scheme}a.example{host}/{rest}", f"{scheme}1.2.3.4{host}/{rest}"):
+        if url_module._NORMAL(text):
+            assert url_module._web(ada_url.normalize_url(text)) == text

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muniment.errors import UsageError
-from muniment.rules.bounds import is_number, parse_number
+from muniment.rules.bounds import is_number, parse_delay, parse_number, parse_size
 from muniment.settings import DelayRange, Option, options
 
 NUMBERS = {option.flags[0]: (kind, option) for _, kind, _, option in options() if is_number(option)}
+
+ODD = ["+5", "1e3", "1_000", "\u0665\u0660", "0x10", "5.", "5,5", "5 5", "\u00b2"]
+"""What Python reads as a number, or a person may, and the documentation does not name."""
 
 
 def parsed(flag: str, text: str) -> object:
@@ -21,7 +26,7 @@ def test_every_option_with_a_number_has_bounds() -> None:
 
 
 @pytest.mark.parametrize("flag", NUMBERS)
-@pytest.mark.parametrize("text", ["-1", "much", "", "9" * 29, "9" * 40, "1e400", "nan"])
+@pytest.mark.parametrize("text", ["-1", "much", "", "9" * 29, "9" * 40, "1e400", "nan", *ODD])
 def test_what_is_no_number_or_none_that_makes_sense_is_refused(flag: str, text: str) -> None:
     with pytest.raises(UsageError) as refused:
         parsed(flag, text)
@@ -57,7 +62,7 @@ def test_defaults_and_small_numbers_are_taken(flag: str) -> None:
         ("--warc-size", "1 TiB", ""),
         ("--per-host", "10001", "'10001' is too large: at most 10,000 makes sense"),
         ("--delay", "1-99999999999", "is too large: at most 86,400,000 makes sense"),
-        ("--timeout", "1e-9", "is too small: at least 0.001 makes sense"),
+        ("--timeout", "0.000000001", "is too small: at least 0.001 makes sense"),
         ("--tries", "2.5", "'2.5' is not a whole number"),
     ],
 )
@@ -68,3 +73,49 @@ def test_the_complaint_says_what_makes_sense(flag: str, text: str, says: str) ->
     with pytest.raises(UsageError) as refused:
         parsed(flag, text)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0), ("1073741824", 1 << 30), ("1GiB", 1 << 30), ("1gib", 1 << 30), ("500MB", 500_000_000),
+        ("64k", 64_000), ("64K", 64_000), ("64KiB", 65_536), ("64Ki", 65_536), ("1.5k", 1_500), ("2T", 2 * 10**12),
+        ("1 GB", 10**9),
+        (" 7b ", 7),
+    ],
+)  # fmt: skip
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.", ".5", "1e9", "1 G i B", "10 20", "1XB", "GiB", "1GiBs", "0x10"])
+def test_what_is_no_size(text):
+    with pytest.raises(UsageError) as caught:
+        parse_size(text)
+    assert repr(text) in str(caught.value)
+
+
+@given(st.integers(0, 1 << 62))
+def test_a_plain_number_is_itself(size):
+    assert parse_size(str(size)) == size
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "9" * 400 + "GiB"])
+def test_an_absurd_size_is_a_number_or_refused(text):
+    try:
+        assert parse_size(text) > 0
+    except UsageError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("text", "delay"), [("0", DelayRange(0, 0)), ("250", DelayRange(250, 250)), (" 250-375 ", DelayRange(250, 375))]
+)
+def test_delays(text, delay):
+    assert parse_delay(text) == delay
+
+
+@pytest.mark.parametrize("text", ["", "x", "-5", "1-", "1-2-3", "1.5", "1 - 2", "375-250"])
+def test_what_is_no_delay(text):
+    with pytest.raises(UsageError):
+        parse_delay(text)

@@ -6,55 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.errors import UsageError
-from muniment.settings import DelayRange, Settings, options, parse_delay, parse_size, redact
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("0", 0), ("1073741824", 1 << 30), ("1GiB", 1 << 30), ("1gib", 1 << 30), ("500MB", 500_000_000),
-        ("64k", 64_000), ("64K", 64_000), ("64KiB", 65_536), ("64Ki", 65_536), ("1.5k", 1_500), ("2T", 2 * 10**12),
-        ("1 GB", 10**9),
-        (" 7b ", 7),
-    ],
-)  # fmt: skip
-def test_sizes(text, size):
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.", ".5", "1e9", "1 G i B", "10 20", "1XB", "GiB", "1GiBs", "0x10"])
-def test_what_is_no_size(text):
-    with pytest.raises(UsageError) as caught:
-        parse_size(text)
-    assert repr(text) in str(caught.value)
-
-
-@given(st.integers(0, 1 << 62))
-def test_a_plain_number_is_itself(size):
-    assert parse_size(str(size)) == size
-
-
-@pytest.mark.parametrize("text", ["9" * 400, "9" * 400 + "GiB"])
-def test_an_absurd_size_is_a_number_or_refused(text):
-    try:
-        assert parse_size(text) > 0
-    except UsageError:
-        return
-
-
-@pytest.mark.parametrize(
-    ("text", "delay"), [("0", DelayRange(0, 0)), ("250", DelayRange(250, 250)), (" 250-375 ", DelayRange(250, 375))]
-)
-def test_delays(text, delay):
-    assert parse_delay(text) == delay
-
-
-@pytest.mark.parametrize("text", ["", "x", "-5", "1-", "1-2-3", "1.5", "1 - 2", "375-250"])
-def test_what_is_no_delay(text):
-    with pytest.raises(UsageError):
-        parse_delay(text)
-
+from muniment.settings import Settings, options, redact
 
 SECRET = "hush"
 
