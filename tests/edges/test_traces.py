@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +54,32 @@ def test_an_empty_log_that_was_there_stays(tmp_path: Path) -> None:
         traces.lock(tmp_path, tmp_path)
         raise UsageError("refused")
     assert [path.name for path in tmp_path.iterdir()] == [EVENTS_FILE]
+
+
+def test_two_refused_runs_that_overlap_leave_nothing(tmp_path: Path) -> None:
+    """The second waits for a lock whose file the first takes back."""
+    out, state = tmp_path / "out", tmp_path / "state"
+    first_has_it = threading.Event()
+
+    def second() -> None:
+        with unless_refused() as traces:
+            first_has_it.wait(20)
+            traces.make_directory(out)
+            traces.lock(out, state)
+            raise UsageError("refused")
+
+    with ThreadPoolExecutor() as beside:
+        with pytest.raises(UsageError), unless_refused() as traces:
+            traces.make_directory(out)
+            traces.make_directory(state)
+            traces.lock(out, state)
+            waiting = beside.submit(second)
+            first_has_it.set()
+            time.sleep(0.3)
+            raise UsageError("refused")
+        with pytest.raises(UsageError, match="refused"):
+            waiting.result(20)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_beside_the_tracker_of_another_run_no_lock_is_left(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 from muniment.model.place import TRACKER
-from muniment.procs.lock import EVENTS_FILE, TRACKER_LOCK, lock_both, make_directory
+from muniment.procs.lock import Lock, lock_both, make_directory
 from muniment.tracker.process_line import PROCESSES_FILE
 
 __all__ = ["Traces", "unless_refused"]
@@ -22,13 +22,11 @@ class Traces:
     def __init__(self) -> None:
         self._made: list[Path] = []
         """Directories that were missing, those within others first."""
-        self._locks: list[int] = []
+        self._locks: list[Lock] = []
         self._there: dict[Path, set[str]] = {}
         """What was in each of them when it was locked."""
         self._events = 0
         """Bytes of the event log."""
-        self._lock_files: list[Path] = []
-        """Those that were missing."""
 
     def make_directory(self, path: Path) -> None:
         """Make a directory, unless it is there. Raises UsageError."""
@@ -37,20 +35,18 @@ class Traces:
 
     def lock(self, out: Path, state: Path) -> list[int]:
         """Lock the directories of a run until it ends, as `lock_both` does; what is made from here on is its own."""
-        self._lock_files = [lock for lock in (out / EVENTS_FILE, state / TRACKER_LOCK) if not lock.exists()]
         self._locks = lock_both(out, state)
-        self._events = os.fstat(self._locks[0]).st_size
+        self._events = os.fstat(self._locks[0].descriptor).st_size
         self._there = {path: {entry.name for entry in path.iterdir()} for path in (out, state)}
-        return self._locks
+        return [lock.descriptor for lock in self._locks]
 
     def take_back(self) -> None:
         """Remove what was made, unless the run has begun."""
-        if self._locks and os.fstat(self._locks[0]).st_size == self._events:
+        if self._locks and os.fstat(self._locks[0].descriptor).st_size == self._events:
             for path, there in self._there.items():
                 _remove(path, _names(store=path in self._made) - there - _beside(there))
-            for lock in self._lock_files:
-                if lock.exists() and not lock.stat().st_size:
-                    lock.unlink()
+            for lock in self._locks:
+                lock.remove_if_new()
         for path in self._made:
             with suppress(OSError):
                 path.rmdir()
@@ -58,7 +54,7 @@ class Traces:
     def close(self) -> None:
         """Unlock the directories."""
         for lock in self._locks:
-            os.close(lock)
+            os.close(lock.descriptor)
 
 
 def _names(*, store: bool) -> set[str]:

@@ -28,7 +28,7 @@ __all__ = ["process"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _WATCH_S = 2.0
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_SPAN = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd])")
 _LONGEST_S = 100 * 366 * 86_400
 """A century."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

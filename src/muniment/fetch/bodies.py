@@ -64,7 +64,7 @@ def _first(pieces: Iterable[Piece], limit: int) -> bytes:
     first = next(taken, b"")
     second = next(taken, None) if len(first) < limit else None
     if second is None:
-        # One piece of `bytes` is handed out as it is: the usual small page is not copied again.
+        # one piece of `bytes` is handed out as it is
         return bytes(first[:limit])
     whole = BytesIO()
     whole.write(first)

@@ -24,6 +24,8 @@ MAX_INTERIM = 16 << 20
 End = Literal["cut", "reset", "time"]
 """Why no more bytes come: the peer closed (FIN), it reset (RST), or it was silent for too long."""
 
+_SMALL_HEAD = 4096
+"""Bytes before a body that it may hold in memory with itself."""
 _START = b"HTTP/"
 _EMPTY_LINE = re.compile(rb"\n\r?\n").search
 _NOT_HTTP = "the answer does not begin with an HTTP status line"
@@ -130,7 +132,7 @@ class ResponseReader:
     def _feed_head(self, data: bytes) -> Piece:
         """Read header blocks; gives the bytes after the final one, none while it is incomplete.
 
-        They are not copied where they came in one read with the block: most of a page does.
+        They are not copied where they came in one read with a small block: most of a page does.
         """
         held = self._held
         begin = start = seen = 0
@@ -151,7 +153,7 @@ class ResponseReader:
                 return b""
             if self._take_head(bytes(buffer[begin:end])):
                 self._held = None
-                return memoryview(data)[end:] if buffer is data else bytes(buffer[end:])
+                return memoryview(data)[end:] if buffer is data and end <= _SMALL_HEAD else bytes(buffer[end:])
             if self.done:
                 return b""
             begin = start = end

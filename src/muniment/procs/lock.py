@@ -18,13 +18,28 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "lock_both", "lock_directory", "make_directory"]
+__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "Lock", "lock_both", "lock_directory", "make_directory"]
 
 EVENTS_FILE = "crawl.jsonl"
 THE_DIRECTORY = "."
 """What is locked where no run can have been: a lock file would make the directory look like one of a run."""
 TRACKER_LOCK = "tracker.lock"
 """What is locked in a `--state` directory."""
+
+
+class Lock(Struct, frozen=True):
+    """A locked file."""
+
+    path: Path
+    descriptor: int
+    """Inheritable; it holds the lock."""
+    made: bool
+    """Whether this process made the file."""
+
+    def remove_if_new(self) -> None:
+        """Remove a file that this process made and nothing was written to; the lock goes with it."""
+        if self.made and not os.fstat(self.descriptor).st_size:
+            self.path.unlink(missing_ok=True)
 
 
 def make_directory(path: Path) -> None:
@@ -47,67 +62,73 @@ def lock_directory(
     Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError, and UsageError for
     a filesystem without locks, unless the run is `locked_elsewhere`, too.
     """
-    descriptor = _opened(path, file)
+    return _locked(path, file, patience_s, locked_elsewhere=locked_elsewhere).descriptor
+
+
+def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool = False) -> Lock:
+    lock = _opened(path, file)
     give_up = time.monotonic() + patience_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
                 if locked_elsewhere:
-                    return descriptor
-                os.close(descriptor)
+                    return lock
+                os.close(lock.descriptor)
                 raise UsageError(
                     f"the filesystem of {path} cannot lock files ({error.strerror}): give --state DIR with a directory "
                     "on a local disk"
                 ) from None
         else:
-            if _is_there(path / file, descriptor):
-                return descriptor
-            os.close(descriptor)
-            descriptor = _opened(path, file)
+            if _is_there(lock):
+                return lock
+            os.close(lock.descriptor)
+            lock = _opened(path, file)
             continue
         if time.monotonic() > give_up:
-            os.close(descriptor)
+            os.close(lock.descriptor)
             raise BusyError(
                 f"{path} is in use by another run{_holder(path / file)}; stop it first or choose another directory"
             )
         time.sleep(0.05)
 
 
-def _opened(path: Path, file: str) -> int:
+def _opened(path: Path, file: str) -> Lock:
     try:
-        if file != THE_DIRECTORY:
-            # one that was there may be gone: a run that was refused takes back what it made
-            path.mkdir(parents=True, exist_ok=True)
-        how = os.O_RDONLY if file == THE_DIRECTORY else os.O_RDWR | os.O_APPEND | os.O_CREAT
-        return os.open(path / file, how | os.O_CLOEXEC, 0o644)
+        if file == THE_DIRECTORY:
+            return Lock(path / file, os.open(path / file, os.O_RDONLY | os.O_CLOEXEC), made=False)
+        # one that was there may be gone: a run that was refused takes back what it made
+        path.mkdir(parents=True, exist_ok=True)
+        how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return Lock(path / file, os.open(path / file, how | os.O_EXCL, 0o644), made=True)
+        except FileExistsError:
+            return Lock(path / file, os.open(path / file, how, 0o644), made=False)
     except OSError as error:
         raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
 
 
-def _is_there(path: Path, descriptor: int) -> bool:
+def _is_there(lock: Lock) -> bool:
     """Whether a file is still that of its name: a run that was refused removes it, and its lock with it."""
     with suppress(FileNotFoundError):
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        return os.path.samestat(lock.path.stat(), os.fstat(lock.descriptor))
     return False
 
 
-def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[int]:
-    """Lock an output directory, and the directory of its tracker when that is another; the descriptors, `out`'s first.
+def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[Lock]:
+    """Lock an output directory, and the directory of its tracker when that is another; the locks, `out`'s first.
 
     With a tracker elsewhere the filesystem of `out` need not have locks. Raises what `lock_directory` does.
     """
     apart = state.resolve() != out.resolve()
-    was_there = (out / EVENTS_FILE).exists()
-    locks = [lock_directory(out, patience_s=patience_s, locked_elsewhere=apart)]
+    locks = [_locked(out, EVENTS_FILE, patience_s, locked_elsewhere=apart)]
     try:
         if apart:
-            locks.append(lock_directory(state, TRACKER_LOCK, patience_s))
+            locks.append(_locked(state, TRACKER_LOCK, patience_s))
     except UsageError:
-        if not (was_there or os.fstat(locks[0]).st_size):
-            (out / EVENTS_FILE).unlink(missing_ok=True)
-        os.close(locks[0])
+        locks[0].remove_if_new()
+        os.close(locks[0].descriptor)
         raise
     return locks
 

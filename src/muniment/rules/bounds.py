@@ -16,7 +16,7 @@ __all__ = ["MOST_ROWS", "is_number", "parse_delay", "parse_number", "parse_secon
 MOST_ROWS = 1_000_000
 """Rows that a command may be asked to show."""
 _LONGEST = 30
-_SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 _SECONDS = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
@@ -99,5 +99,5 @@ def parse_seconds(text: str) -> float:
     """A time of more than nothing, in seconds."""
     seconds = float(text) if _SECONDS.fullmatch(text.strip()) else math.nan
     if not seconds > 0:
-        raise UsageError(f"{text!r} is not a number of seconds above 0")
+        raise UsageError(f"{text!r} is not a number of seconds above 0; write it as 60 or 0.5")
     return seconds

@@ -237,3 +237,14 @@ def test_decoding_a_beginning() -> None:
     assert b"".join(decode(wire)) == b"hellozz\r\nrest"
     assert b"".join(decode(wire[:2], ended=False)) == b"hello"
     assert b"".join(decode(wire[:2])) == b"helloz"
+
+
+@pytest.mark.parametrize("early", [b"", b"HTTP/1.1 103 Early Hints\r\nA: " + b"b" * 250_000 + b"\r\n\r\n"])
+def test_a_body_holds_no_large_header_in_memory_with_itself(early: bytes) -> None:
+    data = early + b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000
+    builder = BodyBuilder(HERE, MemoryUse())
+    assert ResponseReader(builder).feed(data)
+    (piece,) = builder.finish().wire()
+    held = piece.obj if isinstance(piece, memoryview) else piece
+    assert isinstance(held, bytes)
+    assert len(held) < 2000 + 4096

@@ -63,6 +63,8 @@ def test_defaults_and_small_numbers_are_taken(flag: str) -> None:
         ("--per-host", "10001", "'10001' is too large: at most 10,000 makes sense"),
         ("--delay", "1-99999999999", "is too large: at most 86,400,000 makes sense"),
         ("--timeout", "0.000000001", "is too small: at least 0.001 makes sense"),
+        ("--timeout", ".5", "'.5' is not a number of seconds above 0; write it as 60 or 0.5"),
+        ("--warc-size", "500\u00a0MB", ""),
         ("--tries", "2.5", "'2.5' is not a whole number"),
     ],
 )
