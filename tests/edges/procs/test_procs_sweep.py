@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
 
@@ -115,6 +116,7 @@ def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
 
 INSIDE = """
 import sys
+import threading
 from pathlib import Path
 from muniment.procs.book import Book
 from muniment.procs.run import launch
@@ -174,7 +176,7 @@ def test_rows_of_another_machine_are_left_alone(book, tmp_path):
         # the keeper may have noticed before it is killed
         ("launcher, keeper", {-9, -15}),
         ("launcher, stand-by", {-15}),
-        # here too; and with nobody to wait for it, the shell may go by itself when its child is killed: nobody knows how
+        # here too; and with nobody to wait for it, the shell may go by itself when its child is killed: how is lost
         ("launcher, keeper, stand-by", {-9, -15, None}),
     ],
 )
@@ -277,10 +279,8 @@ def test_what_a_launcher_learns_later_replaces_what_a_sweep_could_not_know(book)
 
 
 def test_a_subtree_is_ended_gracefully_and_recorded_by_its_launcher(book):
-    run = launch(book, ["sh", "-c", "trap 'exit 9' TERM; while :; do sleep 0.05; done"], background=True)
-    soon(lambda: members([run.process]), "it is there")
-    import threading
-
+    run = launch(book, ["sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"], background=True)
+    soon(lambda: "ready" in (run.directory / "stdout.log").read_text(), "it heeds the signal")
     waiting = threading.Thread(target=run.wait)
     waiting.start()
     [row] = stop_tree(book.store, run.process, grace_s=5)
