@@ -116,7 +116,6 @@ def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
 
 INSIDE = """
 import sys
-import threading
 from pathlib import Path
 from muniment.procs.book import Book
 from muniment.procs.run import launch
