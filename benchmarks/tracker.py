@@ -218,7 +218,10 @@ _FILL = """
     SELECT 1, n, {key}, 'https://site0.example/' || n, 1, 'READY', 3, 1, 65535, 1, 1, true, true, true, 1 FROM numbers
 """
 
-_FILL_KEYS = "INSERT INTO page_keys SELECT job_id, key, id FROM pages WHERE id > 1 ORDER BY job_id, key"
+_FILL_KEYS = """
+    INSERT INTO page_keys SELECT job_id, key, id FROM pages
+    WHERE NOT EXISTS (SELECT 1 FROM page_keys k WHERE k.job_id = pages.job_id AND k.key = pages.key) ORDER BY job_id, key
+"""
 
 
 def fill(db: Database, pages: int) -> None:
@@ -228,9 +231,7 @@ def fill(db: Database, pages: int) -> None:
         for index in pages_table.indexes:
             index.drop(connection)
         connection.execute(text(_FILL.format(last=pages, key=_KEYS[name]).replace(":", r"\:")))
-        connection.execute(
-            text("INSERT INTO page_keys SELECT job_id, key, id FROM pages WHERE id > 1 ORDER BY job_id, key")
-        )
+        connection.execute(text(_FILL_KEYS))
         for index in pages_table.indexes:
             index.create(connection)
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, bindparam, cast, literal_column, select
+from sqlalchemy import bindparam, select
 
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
@@ -26,9 +26,10 @@ from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.newcomers import Newcomer, Newcomers, Offer
 from muniment.tracker.numbers import Numbers
+from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
-from muniment.tracker.tables import page_keys, pages, relations, repairs
+from muniment.tracker.tables import pages, relations, repairs
 
 __all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
@@ -37,13 +38,6 @@ _LAST = Prepared(
     "job",
     "most",
 )
-_OF_KEY = pages.c.job_id == page_keys.c.job_id, pages.c.id == page_keys.c.page_id
-# a sub-select: without statistics, PostgreSQL's planner would read a whole job for the join
-_HOPS = select(cast(pages.c.link_hops, BigInteger) * literal_column("65536") + pages.c.requisite_hops).where(*_OF_KEY)
-_BY_KEY = Lookup(
-    select(page_keys.c.key, page_keys.c.page_id, _HOPS.scalar_subquery()), page_keys.c.job_id, page_keys.c.key
-)
-"""The key, the page, and its hops as the lower half of a word (`seen.pack`)."""
 _DRAFT = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
@@ -140,9 +134,14 @@ class Admission:
         self._skipped: list[tuple[str, str]] = []
         self._texts: dict[bytes, str] = {}
         self._numbers = Numbers(db, job_id, "pages")
-        self._newcomers = Newcomers(db, job_id, scope, hosts)
+        self.keys = PageKeys(db, job_id)
+        self._newcomers = Newcomers(db, job_id, scope, hosts, self.keys)
         self._begin()
-        db.when_undone(self._begin)
+        db.when_undone(self._begin_again)
+
+    def _begin_again(self) -> None:
+        self.keys.begin()
+        self._begin()
 
     def _begin(self) -> None:
         rows = self._db.rows(_LAST, (self._job_id, 1))
@@ -266,7 +265,7 @@ class Admission:
             self._read(keys)
 
     def _read(self, keys: list[bytes]) -> None:
-        for key, page_id, hops in self._db.lookup(_BY_KEY, self._job_id, keys):
+        for key, page_id, hops in self.keys.find(keys):
             self._batch[key] = page_id << 32 | hops
             self._seen.put(key, self._batch[key])
 

@@ -38,7 +38,7 @@ __all__ = [
     "patiently",
 ]
 
-SCHEMA_REVISION = "0011"
+SCHEMA_REVISION = "0012"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
@@ -66,6 +66,8 @@ class Database(ABC):
     """Whose row of `job_sums` this process writes."""
     shared: bool = False
     """Whether other processes may write the same jobs at the same time."""
+    in_bulk: bool = False
+    """Whether rows whose keys are hashes are kept back, and written many at a time (decision 0140)."""
     results_directory: Path
     """Where large results are files."""
     read_only: bool = False

@@ -134,7 +134,7 @@ class Frontier:
         self.results = ResultBook(db, job_id)
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._lost = Lost(db, job_id, self._repair)
+        self._lost = Lost(db, job_id, self._repair, admission.keys, self.payloads)
         self._claims = Claims(job_id, scope)
         self.peers = Peers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []

@@ -10,7 +10,7 @@ from muniment.model.url import shortened, url_key
 from muniment.rules.scope import FAR
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database
-from muniment.tracker.newcomers import PAGES_OF_KEYS
+from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.tables import attempts, hosts, pages
 
 __all__ = ["AttemptMade", "PageKnown", "find_page"]
@@ -51,8 +51,8 @@ class PageKnown(Struct, frozen=True, kw_only=True):
 
 def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
     """The page of a normalised URL, or None when it was never seen."""
-    known = db.lookup(PAGES_OF_KEYS, job_id, [page_key(url), url_key(url)])
-    found = select(pages).where(pages.c.job_id == job_id, pages.c.id.in_([page_id for _, page_id in known]))
+    known = PageKeys(db, job_id).find([page_key(url), url_key(url)])
+    found = select(pages).where(pages.c.job_id == job_id, pages.c.id.in_([page_id for _, page_id, _ in known]))
     # a redirect to itself with a session id has a page of its own (rules.sessions)
     rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != shortened(url)))
     if not rows:

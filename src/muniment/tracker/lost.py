@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import func, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
 from muniment.model.page import PageState
 from muniment.rules.sessions import page_key
-from muniment.tracker.engine import Database, Lookup, Prepared, one_transaction
+from muniment.tracker.engine import Database, Lookup, one_transaction
 from muniment.tracker.jobs import reopen
-from muniment.tracker.newcomers import PAGES_OF_KEYS
+from muniment.tracker.page_keys import PageKeys
+from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
-from muniment.tracker.tables import job_sums, pages, payloads
+from muniment.tracker.tables import fresh_payloads, job_sums, pages, payloads
 
 __all__ = ["Lost", "wait_again"]
 
@@ -27,14 +28,6 @@ _DONE = Lookup(
     pages.c.job_id,
     pages.c.id,
 )
-_FORGET = Prepared(
-    payloads.delete().where(
-        payloads.c.job_id == bindparam("job"),
-        payloads.c.digest == bindparam("d"),
-        payloads.c.record_id == bindparam("r"),
-    ),
-    "job", "d", "r",
-)  # fmt: skip
 _ROBOTS = FoundAs.ROBOTS.label
 _SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
 """What `pages.counted` says that a page was added to."""
@@ -44,8 +37,8 @@ _AT_ONCE = 500
 class Lost:
     """Takes back what was done with captures of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, repair: Repair) -> None:
-        self._db, self._job_id, self._repair = db, job_id, repair
+    def __init__(self, db: Database, job_id: int, repair: Repair, keys: PageKeys, payloads: Payloads) -> None:
+        self._db, self._job_id, self._repair, self._keys, self._payloads = db, job_id, repair, keys, payloads
 
     def fetch_again(self, captures: Iterable[Capture], tries: int) -> Counter[int]:
         """Make the pages pending whose last try these captures are; pages newly pending per host number.
@@ -55,14 +48,13 @@ class Lost:
         lost = [capture for capture in captures if capture.found_as != _ROBOTS]
         last = {page_key(capture.url): capture.attempt for capture in lost}
         pending: Counter[int] = Counter()
-        ids = [page_id for _, page_id in self._db.lookup(PAGES_OF_KEYS, self._job_id, list(last))]
+        ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
         for page_id, key, attempts, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
             if attempts == last[key]:
                 self._repair.send_again(page_id, counted, tries)
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
-        rows = [(self._job_id, bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored]
-        self._db.many(_FORGET, rows)
+        self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
         return pending
 
 
@@ -85,4 +77,5 @@ def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> No
         mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
         connection.execute(job_sums.update().where(*mine).values(fewer))
         connection.execute(pages.update().where(*here).values(attempts_remaining=tries, ready_at=0, counted=0))
-        connection.execute(payloads.delete().where(payloads.c.job_id == job_id, payloads.c.page_id.in_(ids)))
+        for kept in (payloads, fresh_payloads):
+            connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))

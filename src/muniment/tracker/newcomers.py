@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam
 
 from muniment.model.page import PageState
 from muniment.model.url import host_of, is_web
 from muniment.rules.scope import FAR, Scope, Standing, on_site
 from muniment.rules.verdicts import Ruleset
-from muniment.tracker.engine import Database, Lookup, Prepared, Row
+from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Host, Hosts
-from muniment.tracker.tables import page_keys, pages
+from muniment.tracker.page_keys import PageKeys
+from muniment.tracker.tables import pages
 
-__all__ = ["PAGES_OF_KEYS", "Newcomer", "Newcomers", "Offer", "Written"]
+__all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
 
 _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
@@ -27,10 +28,6 @@ _COLUMNS = (
     "ruleset", "reason",
 )  # fmt: skip
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
-_KNOW = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
-_ALONE = Prepared(_KNOW, "job", "k", "page")
-_BESIDE_OTHERS = Prepared(_KNOW.prefix_with("OR IGNORE", dialect="sqlite"), "job", "k", "page")
-PAGES_OF_KEYS = Lookup(select(page_keys.c.key, page_keys.c.page_id), page_keys.c.job_id, page_keys.c.key)
 
 
 class Offer(Struct):
@@ -73,8 +70,8 @@ class Written(Struct, frozen=True):
 class Newcomers:
     """Writes the new pages of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, scope: Scope, hosts: Hosts) -> None:
-        self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
+    def __init__(self, db: Database, job_id: int, scope: Scope, hosts: Hosts, keys: PageKeys) -> None:
+        self._db, self._job_id, self._scope, self._hosts, self._keys = db, job_id, scope, hosts, keys
 
     def write(self, fresh: list[tuple[Newcomer, Offer | None]], ruleset: Ruleset, tries: int) -> Written:
         """Write pages, each with the best offer that it got."""
@@ -86,22 +83,15 @@ class Newcomers:
             self._row(page, offer, self._hosts.get(name), ruleset, tries)
             for (page, offer), name in zip(fresh, names, strict=True)
         ]
-        ours = rows if self._first([(self._job_id, page.key, page.page_id) for page, _ in fresh]) else self._ours(rows)
+        all_new = self._keys.add([(self._job_id, page.key, page.page_id) for page, _ in fresh])
+        ours = rows if all_new else self._ours(rows)
         self._db.many(_INSERT, ours)
         return Written(ours, len(ours) == len(rows))
 
-    def _first(self, keys: list[Row]) -> bool:
-        """Make the URLs known; whether nobody else did before."""
-        if not self._db.shared:
-            self._db.many(_ALONE, keys)
-            return True
-        # in order, so that processes with the same URLs never wait for each other in a circle
-        return self._db.changed(_BESIDE_OTHERS, sorted(keys)) == len(keys)
-
     def _ours(self, rows: list[Row]) -> list[Row]:
         """The rows whose URLs nobody else made known."""
-        standing = set(self._db.lookup(PAGES_OF_KEYS, self._job_id, [row[2] for row in rows]))
-        return [row for row in rows if (row[2], row[1]) in standing]
+        standing = {page_id for _, page_id, _ in self._keys.find([row[2] for row in rows])}
+        return [row for row in rows if row[1] in standing]
 
     def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)

@@ -1,29 +1,63 @@
-"""Payloads already kept in this directory: what a revisit record may refer to."""
+"""Payloads already kept in this directory: what a revisit record may refer to.
+
+Digests are as good as random. Where rows are kept back (`Database.in_bulk`), the newest payloads lie in a table of
+their own, in the order in which they came, and go to `payloads` many at a time (decision 0140).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import bindparam, select
 
 from muniment.model.capture import Earlier
 from muniment.model.page import Finished
-from muniment.tracker.engine import Database, Lookup, Prepared
-from muniment.tracker.tables import pages, payloads
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
+from muniment.tracker.tables import fresh_payloads, pages, payloads
 
 __all__ = ["Payloads"]
 
-_REMEMBER = Prepared(
+_TOGETHER = 50_000
+"""How many newest payloads are remembered before they are moved: some 15 MB, and then a tenth of a second."""
+_COLUMNS = ("job_id", "digest", "page_id", "captured_at", "record_id")
+_KEEP = Prepared(
+    payloads.insert().prefix_with("OR IGNORE", dialect="sqlite").values({name: bindparam(name) for name in _COLUMNS}),
+    *_COLUMNS,
+)
+_FRESH_COLUMNS = (*_COLUMNS, "number")
+_KEEP_FRESH = Prepared(
+    fresh_payloads.insert().values({name: bindparam(name) for name in _FRESH_COLUMNS}), *_FRESH_COLUMNS
+)
+_FRESH = Prepared(
+    select(*(fresh_payloads.c[name] for name in _FRESH_COLUMNS))
+    .where(fresh_payloads.c.job_id == bindparam("job"))
+    .order_by(fresh_payloads.c.number),
+    "job",
+)
+_MOVE = (
     payloads.insert()
-    .prefix_with("OR IGNORE", dialect="sqlite")
-    .values(
-        job_id=bindparam("job"),
-        digest=bindparam("d"),
-        page_id=bindparam("page"),
-        captured_at=bindparam("at"),
-        record_id=bindparam("r"),
+    .prefix_with("OR IGNORE")
+    .from_select(
+        _COLUMNS,
+        select(*(fresh_payloads.c[name] for name in _COLUMNS))
+        .where(fresh_payloads.c.job_id == bindparam("job"))
+        .order_by(fresh_payloads.c.job_id, fresh_payloads.c.digest),
+    )
+)
+_MOVED = Prepared(fresh_payloads.delete().where(fresh_payloads.c.job_id == bindparam("job")), "job")
+_FORGET_FRESH = Prepared(
+    fresh_payloads.delete().where(
+        fresh_payloads.c.job_id == bindparam("job"), fresh_payloads.c.number == bindparam("number")
     ),
-    "job", "d", "page", "at", "r",
+    "job", "number",
+)  # fmt: skip
+_FORGET = Prepared(
+    payloads.delete().where(
+        payloads.c.job_id == bindparam("job"),
+        payloads.c.digest == bindparam("d"),
+        payloads.c.record_id == bindparam("r"),
+    ),
+    "job", "d", "r",
 )  # fmt: skip
 # no join: of a table that was not analysed yet, PostgreSQL would read all pages of the job for each
 _URL = (
@@ -34,6 +68,7 @@ _KNOWN = Lookup(
     payloads.c.job_id,
     payloads.c.digest,
 )
+_URLS = Lookup(select(pages.c.id, pages.c.url), pages.c.job_id, pages.c.id)
 _ANY = Prepared(select(payloads.c.job_id).where(payloads.c.job_id == bindparam("job")).limit(1), "job")
 _BITS = 22
 """Of a digest, that tell whether one like it was kept: of a million, four in five new ones need no look-up."""
@@ -46,8 +81,15 @@ class Payloads:
         self._db, self._job_id = db, job_id
         self._met: bytearray | None = None
         """A byte for each beginning of a digest: 1 when one was kept. None where others or an earlier run kept some."""
-        if not (db.shared or db.rows(_ANY, (job_id,))):
+        self._begin()
+        if not (db.shared or self._fresh or db.rows(_ANY, (job_id,))):
             self._met = bytearray(1 << _BITS)
+        db.when_undone(self._begin)
+
+    def _begin(self) -> None:
+        rows = self._db.rows(_FRESH, (self._job_id,)) if self._db.in_bulk else []
+        self._fresh: dict[bytes, Row] = {row[1]: row for row in rows}
+        self._last = rows[-1][-1] if rows else 0
 
     def remember(self, finished: Iterable[Finished]) -> None:
         """Keep the first capture of each payload; within the caller's transaction."""
@@ -55,15 +97,41 @@ class Payloads:
         if self._met is not None:
             for row in rows:
                 self._met[_beginning(row[1])] = 1
-        # in order, so that sessions never wait for each other in a circle
-        self._db.many(_REMEMBER, sorted(rows))
+        if self._db.in_bulk:
+            self._remember_fresh(rows)
+        else:
+            # in order, so that sessions never wait for each other in a circle
+            self._db.many(_KEEP, sorted(rows))
+
+    def _remember_fresh(self, rows: list[Row]) -> None:
+        first = {row[1]: row for row in reversed(rows) if row[1] not in self._fresh}
+        fresh = {digest: (*row, number) for number, (digest, row) in enumerate(first.items(), self._last + 1)}
+        self._db.many(_KEEP_FRESH, list(fresh.values()))
+        self._fresh.update(fresh)
+        self._last += len(fresh)
+        if len(self._fresh) >= _TOGETHER:
+            self._db.connection.execute(_MOVE, {"job": self._job_id})
+            self._db.many(_MOVED, [(self._job_id,)])
+            self._fresh.clear()
 
     def known(self, digests: Iterable[bytes]) -> dict[bytes, Earlier]:
         """The earlier capture of each digest that has one."""
         met = self._met
         asked = list(digests) if met is None else [digest for digest in digests if met[_beginning(digest)]]
-        rows = self._db.lookup(_KNOWN, self._job_id, asked)
+        fresh = [self._fresh[digest] for digest in asked if digest in self._fresh]
+        rows = self._db.lookup(_KNOWN, self._job_id, [digest for digest in asked if digest not in self._fresh])
+        urls = {row[0]: row[1] for row in self._db.lookup(_URLS, self._job_id, [row[2] for row in fresh])}
+        rows += [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
         return {digest: Earlier(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}
+
+    def forget(self, lost: Sequence[tuple[bytes, bytes]]) -> None:
+        """Let no later revisit refer to records that are lost: digest and record id of each."""
+        fresh = [self._fresh[digest] for digest, record in lost if digest in self._fresh]
+        gone = {row[1]: row[-1] for row in fresh if (row[1], row[4]) in set(lost)}
+        self._db.many(_FORGET_FRESH, [(self._job_id, number) for number in gone.values()])
+        self._db.many(_FORGET, [(self._job_id, *one) for one in lost])
+        for digest in gone:
+            del self._fresh[digest]
 
 
 def _beginning(digest: bytes) -> int:

@@ -11,6 +11,7 @@ from sqlalchemy.schema import DDL
 
 from muniment.tracker.tables import (
     attempts,
+    fresh_payloads,
     hosts,
     job_sums,
     metadata,
@@ -112,6 +113,6 @@ _keep(writers, "fillfactor = 20")
 
 # For each new row PostgreSQL would look at the job's, and lock it: that costs more than the row, and whoever changes
 # the job's state waits for all of them.
-for _growing in (pages, page_keys, relations, repairs, attempts, results, payloads, seeds, hosts):
+for _growing in (pages, page_keys, relations, repairs, attempts, results, payloads, fresh_payloads, seeds, hosts):
     for _key in _growing.foreign_key_constraints:
         _key.ddl_if(dialect="sqlite")

@@ -49,6 +49,7 @@ class SqliteDatabase(Database):
     """One open SQLite file."""
 
     driver_errors = DriverError
+    in_bulk = True
 
     def __init__(self, engine: Engine, path: Path, *, read_only: bool = False) -> None:
         super().__init__()

@@ -27,6 +27,7 @@ __all__ = [
     "PENDING",
     "attempts",
     "cookies",
+    "fresh_payloads",
     "hosts",
     "job_changes",
     "job_rulesets",
@@ -206,6 +207,8 @@ pages = Table(
     info={"holds": "pages: the queue, and what became of each URL"},
 )
 
+KEYS_WORDS = "known URLs, on SQLite all but the last; no index of pages, which each change of a page would write to"
+
 page_keys = Table(
     "page_keys",
     metadata,
@@ -213,20 +216,17 @@ page_keys = Table(
     Column("key", LargeBinary, primary_key=True, comment="16-byte hash of a normalised URL: pages.key"),
     Column("page_id", BigInteger, nullable=False, comment="the page of that URL"),
     sqlite_with_rowid=False,
-    info={"holds": "which URLs are known; not an index of pages, which each change of a page would write to"},
+    info={"holds": KEYS_WORDS},
 )
+
+CHILDREN_WORDS = "little-endian 64-bit words: page id in the upper 56 bits, FoundAs in the lower 8"
 
 relations = Table(
     "relations",
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("parent_id", BigInteger, primary_key=True, autoincrement=False),
-    Column(
-        "children",
-        LargeBinary,
-        nullable=False,
-        comment="little-endian 64-bit words: page id in the upper 56 bits, FoundAs in the lower 8",
-    ),
+    Column("children", LargeBinary, nullable=False, comment=CHILDREN_WORDS),
     sqlite_with_rowid=False,
     info={"holds": "where each page leads: its children, packed"},
 )
@@ -243,9 +243,7 @@ repairs = Table(
         comment="a shorter path to this page was found after its children were told: they are to be told again",
     ),
     sqlite_with_rowid=False,
-    info={
-        "holds": "pages whose children are still to be told of a shorter path: the dirty set of the recursive repair"
-    },
+    info={"holds": "pages whose children are to be told of a shorter path: the dirty set of the recursive repair"},
 )
 
 SESSION_WORDS = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
@@ -295,6 +293,19 @@ payloads = Table(
     info={"holds": "payloads already kept, which revisits refer to"},
 )
 
+fresh_payloads = Table(
+    "fresh_payloads",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("digest", LargeBinary, nullable=False, comment="as in payloads, where it comes with many others"),
+    Column("page_id", BigInteger, nullable=False),
+    Column("captured_at", BigInteger, nullable=False, comment="as in payloads"),
+    Column("record_id", LargeBinary, nullable=False, comment="as in payloads"),
+    Column("number", BigInteger, primary_key=True, autoincrement=False, comment="in the order of their captures"),
+    sqlite_with_rowid=False,
+    info={"holds": "on SQLite, the newest payloads: they lie together, and those of payloads by their digests"},
+)
+
 robots = Table(
     "robots",
     metadata,
@@ -324,17 +335,13 @@ cookies = Table(
     info={"holds": "the cookie jar of a job"},
 )
 
+LINE_WORDS = "the page of a seed line that says more than its URL"
+
 seeds = Table(
     "seeds",
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
-    Column(
-        "page_id",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="the page of a seed line that says more than its URL",
-    ),
+    Column("page_id", BigInteger, primary_key=True, autoincrement=False, comment=LINE_WORDS),
     Column("line", BigInteger, nullable=False, comment="counted from 1"),
     Column("digest", Text, nullable=False, comment="SHA-1 of the payload that the list knows, hex; or empty"),
     Column("etag", Text, nullable=False, comment="validator that the list knows, or empty"),

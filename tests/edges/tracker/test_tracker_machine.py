@@ -29,13 +29,20 @@ from muniment.model.page import Claim
 from muniment.model.pipeline import Ending, Lock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.tracker import assignments, terms
+from muniment.tracker import assignments, page_keys, payloads, terms
 from muniment.tracker.pipeline_tables import assignments as assigned
 from muniment.tracker.pipeline_tables import sessions
 from muniment.tracker.tables import jobs, pages
 
 DOC = Path(__file__).resolve().parents[3] / "docs" / "tracker.md"
 NAMES = ("p", "q", "m")
+
+
+@pytest.fixture(autouse=True)
+def a_few_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept back is written when there are three, so that histories meet both."""
+    monkeypatch.setattr(page_keys, "_TOGETHER", 3)
+    monkeypatch.setattr(payloads, "_TOGETHER", 3)
 
 
 def number_of(url: str) -> int:
