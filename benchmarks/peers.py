@@ -131,6 +131,15 @@ def warcio(home: Path, _load: Load) -> Peer:
     return Peer(f"warcio with {version}", lambda urls, out: [*map(str, (python, script, urls, out / "w.warc.gz"))])
 
 
+def bare(_home: Path, load: Load) -> Peer:
+    """What is left of a fetch when nothing is kept but records and rows; memory as in Muniment's workers."""
+    kept = ("MALLOC_TRIM_THRESHOLD_=33554432", "MALLOC_MMAP_THRESHOLD_=33554432")
+    script = ["env", *kept, sys.executable, str(Path(__file__).with_name("bare.py"))]
+    return Peer(
+        "bare.py, one process", lambda urls, out: [*script, str(urls), str(out), "--at-once", str(load.at_once)]
+    )
+
+
 def zeno(home: Path, load: Load) -> Peer:
     program = built(home, "github.com/internetarchive/Zeno/v2@latest", "Zeno")
 
@@ -150,6 +159,7 @@ def ami(home: Path, load: Load) -> Peer:
 
 PEERS: dict[str, Callable[[Path, Load], Peer]] = {
     "muniment": muniment,
+    "bare": bare,
     "wget": wget,
     "scrapy": scrapy,
     "warcio": warcio,

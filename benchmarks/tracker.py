@@ -220,7 +220,8 @@ _FILL = """
 
 _FILL_KEYS = """
     INSERT INTO page_keys SELECT job_id, key, id FROM pages
-    WHERE NOT EXISTS (SELECT 1 FROM page_keys k WHERE k.job_id = pages.job_id AND k.key = pages.key) ORDER BY job_id, key
+    WHERE NOT EXISTS (SELECT 1 FROM page_keys k WHERE k.job_id = pages.job_id AND k.key = pages.key)
+    ORDER BY job_id, key
 """
 
 
