@@ -25,7 +25,7 @@ from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
 import muniment.tracker.migrate as migrate
-from muniment.errors import BusyError
+from muniment.errors import BusyError, UsageError
 from muniment.model.job import JobState, Outcome
 from muniment.model.page import PageState
 from muniment.model.pipeline import Ending, Lock
@@ -267,6 +267,14 @@ def test_a_migration_that_is_killed_did_not_take_place(place: TrackerPlace, engi
     engine.dispose()
     with closing(opened(place)) as db:
         assert db.connection.execute(text("SELECT page_id FROM page_keys")).scalars().all() == [1]
+
+
+def test_a_tracker_of_a_newer_program_is_not_read(place: TrackerPlace, engine: Engine) -> None:
+    opened(place).close()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(UsageError, match="was made by a newer Muniment; use that one"):
+        opened(place, read_only=True)
 
 
 @pytest.mark.parametrize("place", ["postgresql"], indirect=True)

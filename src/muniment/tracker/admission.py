@@ -137,11 +137,7 @@ class Admission:
         self.keys = PageKeys(db, job_id)
         self._newcomers = Newcomers(db, job_id, scope, hosts, self.keys)
         self._begin()
-        db.when_undone(self._begin_again)
-
-    def _begin_again(self) -> None:
-        self.keys.begin()
-        self._begin()
+        db.when_undone(self._begin)
 
     def _begin(self) -> None:
         rows = self._db.rows(_LAST, (self._job_id, 1))

@@ -19,7 +19,7 @@ from weakref import WeakMethod
 from sqlalchemy import Connection, Engine, text
 
 from muniment.clock import monotonic
-from muniment.errors import MunimentError, TrackerError
+from muniment.errors import MunimentError, TrackerError, UsageError
 from muniment.tracker.dialects import Alike, Asked, Lookup, Prepared, Row
 from muniment.tracker.pipeline_tables import metadata
 
@@ -34,6 +34,7 @@ __all__ = [
     "Row",
     "UndoneError",
     "make_tables",
+    "not_ours",
     "one_transaction",
     "patiently",
 ]
@@ -187,6 +188,13 @@ def patiently(action: Callable[[], _Done], passes: Callable[[BaseException], boo
             if complaint:
                 _log.warning("%s: waiting up to %.0f s for it", complaint, PATIENCE_S)
         time.sleep(_PAUSE_S)
+
+
+def not_ours(name: str, revision: str) -> UsageError:
+    """What is wrong with a tracker of another revision, for who only reads it."""
+    if revision > SCHEMA_REVISION:
+        return UsageError(f"{name} was made by a newer Muniment; use that one")
+    return UsageError(f"{name} was made by an older Muniment; give its crawl command again to bring it up to date")
 
 
 def make_tables(connection: Connection) -> None:

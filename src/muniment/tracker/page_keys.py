@@ -16,8 +16,8 @@ from muniment.tracker.tables import page_keys, pages
 
 __all__ = ["PageKeys"]
 
-_TOGETHER = 50_000
-"""How many keys are remembered before they are written: some 10 MB, and then a tenth of a second."""
+_TOGETHER = 20_000
+"""How many keys are remembered before they are written. With more, a key costs less, and the pause is longer."""
 
 _KNOW = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
 _ALONE = Prepared(_KNOW, "job", "k", "page")
@@ -41,23 +41,23 @@ _WRITTEN = Lookup(
 )
 _REMEMBERED = Lookup(select(pages.c.key, pages.c.id, _HOPS), pages.c.job_id, pages.c.id)
 
-_before = pages.alias("before")
-_LAST_WRITTEN = (
-    select(_before.c.id)
-    .where(
-        _before.c.job_id == bindparam("job"),
-        exists().where(page_keys.c.job_id == _before.c.job_id, page_keys.c.key == _before.c.key),
-    )
-    .order_by(_before.c.id.desc())
-    .limit(literal_column("1"))
-    .scalar_subquery()
-)
-_NOT_WRITTEN = Prepared(
-    select(pages.c.key, pages.c.id).where(
-        pages.c.job_id == bindparam("job"), pages.c.id > func.coalesce(_LAST_WRITTEN, literal_column("0"))
-    ),
-    "job",
-    "job",
+_KNOWN = exists().where(page_keys.c.job_id == pages.c.job_id, page_keys.c.key == pages.c.key)
+_FROM = Prepared(
+    select(pages.c.id, _KNOWN)
+    .where(pages.c.job_id == bindparam("job"), pages.c.id >= bindparam("page"))
+    .order_by(pages.c.id)
+    .limit(literal_column("1")),
+    "job", "page",
+)  # fmt: skip
+"""The first page from a number on, and whether its key is written."""
+_AFTER = Prepared(
+    select(pages.c.key, pages.c.id)
+    .where(pages.c.job_id == bindparam("job"), pages.c.id > bindparam("page"))
+    .order_by(pages.c.id),
+    "job", "page",
+)  # fmt: skip
+_LAST = Prepared(
+    select(func.coalesce(func.max(pages.c.id), literal_column("0"))).where(pages.c.job_id == bindparam("job")), "job"
 )
 
 
@@ -66,12 +66,25 @@ class PageKeys:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
-        self.begin()
+        self._begin()
+        db.when_undone(self._begin)
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Read which keys are still to be written: those of the pages after the last one that is written."""
-        rows = self._db.rows(_NOT_WRITTEN, (self._job_id, self._job_id)) if self._db.in_bulk else []
+        rows = self._db.rows(_AFTER, (self._job_id, self._last_written())) if self._db.in_bulk else []
         self._remembered: dict[bytes, int] = dict(rows)
+
+    def _last_written(self) -> int:
+        """The last page whose key is written. All before it are, too: it is found by halving."""
+        written, missing = 0, self._db.rows(_LAST, (self._job_id,))[0][0] + 1
+        while missing - written > 1:
+            middle = (written + missing) // 2
+            page_id, is_written = self._db.rows(_FROM, (self._job_id, middle))[0]
+            if is_written:
+                written = page_id
+            else:
+                missing = middle
+        return int(written)
 
     def add(self, rows: list[Row]) -> bool:
         """Make URLs known, (job, key, page) each; whether no other process did before."""

@@ -17,8 +17,8 @@ from muniment.tracker.tables import fresh_payloads, pages, payloads
 
 __all__ = ["Payloads"]
 
-_TOGETHER = 50_000
-"""How many newest payloads are remembered before they are moved: some 15 MB, and then a tenth of a second."""
+_TOGETHER = 20_000
+"""How many newest payloads are remembered before they are moved (`page_keys`)."""
 _COLUMNS = ("job_id", "digest", "page_id", "captured_at", "record_id")
 _KEEP = Prepared(
     payloads.insert().prefix_with("OR IGNORE", dialect="sqlite").values({name: bindparam(name) for name in _COLUMNS}),
@@ -119,15 +119,17 @@ class Payloads:
         met = self._met
         asked = list(digests) if met is None else [digest for digest in digests if met[_beginning(digest)]]
         fresh = [self._fresh[digest] for digest in asked if digest in self._fresh]
-        rows = self._db.lookup(_KNOWN, self._job_id, [digest for digest in asked if digest not in self._fresh])
         urls = {row[0]: row[1] for row in self._db.lookup(_URLS, self._job_id, [row[2] for row in fresh])}
-        rows += [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
+        rows = [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
+        # last, so that they win: they were captured before
+        rows += self._db.lookup(_KNOWN, self._job_id, asked)
         return {digest: Earlier(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}
 
     def forget(self, lost: Sequence[tuple[bytes, bytes]]) -> None:
         """Let no later revisit refer to records that are lost: digest and record id of each."""
         fresh = [self._fresh[digest] for digest, record in lost if digest in self._fresh]
-        gone = {row[1]: row[-1] for row in fresh if (row[1], row[4]) in set(lost)}
+        records = set(lost)
+        gone = {row[1]: row[-1] for row in fresh if (row[1], row[4]) in records}
         self._db.many(_FORGET_FRESH, [(self._job_id, number) for number in gone.values()])
         self._db.many(_FORGET, [(self._job_id, *one) for one in lost])
         for digest in gone:

@@ -27,6 +27,7 @@ from muniment.tracker.engine import (
     Row,
     UndoneError,
     make_tables,
+    not_ours,
     patiently,
 )
 from muniment.tracker.pipeline_tables import metadata
@@ -109,9 +110,9 @@ class PostgresDatabase(Database):
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
-        if found is None or found < SCHEMA_REVISION:
+        if found != SCHEMA_REVISION:
             database.close()
-            raise UsageError(f"{url} was made by an older Muniment; give a crawl command to bring it up to date")
+            raise not_ours(url, found or "")
         return database
 
     @property

@@ -23,6 +23,7 @@ from muniment.tracker.engine import (
     Prepared,
     Row,
     make_tables,
+    not_ours,
     patiently,
 )
 from muniment.tracker.faults import DriverError, first_line, is_locked, opening_error, tracker_error, unfit
@@ -37,7 +38,7 @@ _PRAGMAS = (
     # where fsync(2) does not reach the disk: macOS alone has another call, elsewhere this changes nothing
     "fullfsync=ON",
     "cache_size=-65536",
-    # 64 MB: new pages lie all over the index of keys, and what one checkpoint writes once, four would write four times
+    # 64 MB: a block that many batches change is written to the file once for all of them
     "wal_autocheckpoint=16000",
     "busy_timeout=1000",
     "temp_store=MEMORY",
@@ -95,11 +96,9 @@ class SqliteDatabase(Database):
         except DriverError as error:
             database.close()
             raise TrackerError(f"the tracker {path} cannot be read: {first_line(error)}") from None
-        if found is not None and found < SCHEMA_REVISION:
+        if found is not None and found != SCHEMA_REVISION:
             database.close()
-            raise UsageError(
-                f"{path} was made by an older Muniment; give its crawl command again to bring it up to date"
-            )
+            raise not_ours(str(path), found)
         return database
 
     @cached_property

@@ -164,6 +164,17 @@ def test_the_first_capture_of_a_payload_counts(tracker: Make, together: int) -> 
     assert records(job) == {30: (SITES[0], 0), 31: (SITES[12], 12)}
 
 
+def test_the_first_capture_counts_though_it_lies_with_the_others(
+    tracker: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "_TOGETHER", 2)
+    job = tracker(*SITES)
+    for page, by in ((0, 30), (1, 31), (2, 30), (3, 32)):
+        # the third was under way beside the first, which was moved with the second
+        captured(job, page, by=by)
+        assert records(job)[30] == (SITES[0], 0)
+
+
 def test_a_lost_payload_is_forgotten_wherever_it_lies(tracker: Make, together: int) -> None:
     job = tracker(*SITES)
     captured(job, 0, 1)
