@@ -123,7 +123,7 @@ async def fetch(urls: list[str], archive: Archive, at_once: int) -> None:
     waiting, place = iter(urls), urlsplit(urls[0])
     ended = [loop.create_future() for _ in range(min(at_once, len(urls)))]
     for one in ended:
-        await loop.create_connection(lambda one=one: Lane(waiting, archive, one), place.hostname, place.port)  # type: ignore[misc]
+        await loop.create_connection(lambda one=one: Lane(waiting, archive, one), place.hostname, place.port)
     await asyncio.gather(*ended)
 
 

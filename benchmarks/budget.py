@@ -32,7 +32,7 @@ _AT_ONCE = 64
 def transfer(server: Nginx, paths: list[str]) -> None:
     """Ask for every page and read its answer, on many connections at once and as plainly as sockets allow.
 
-    On one connection alone each answer would be waited for, which costs twice as much again.
+    On one connection alone each answer would be waited for, which costs two and a half times as much.
     """
     waiting = iter(paths)
     piece = bytearray(_PIECE)
@@ -48,6 +48,7 @@ def transfer(server: Nginx, paths: list[str]) -> None:
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
                 got = connection.recv_into(piece)
+                assert got, "nginx closed the connection"
                 if connection not in left:
                     end = piece.index(b"\r\n\r\n", 0, got) + 4
                     left[connection] = int(piece[:end].lower().split(b"content-length: ")[1].split(b"\r\n")[0]) + end

@@ -22,6 +22,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from crawl import SERVER, captured_urls
 from make_corpus import make_corpus
 from measure import Measured, measure
@@ -69,7 +70,8 @@ def touch_memory(size: int) -> None:
     A virtual machine's host takes back what was free for some seconds, and whoever touches it next pays for that:
     up to 50 us a page for the program that runs after a pause, and nothing for the next.
     """
-    with mmap.mmap(-1, max(size, mmap.PAGESIZE)) as memory:
+    most = psutil.virtual_memory().available // 2
+    with mmap.mmap(-1, max(min(size, most), mmap.PAGESIZE)) as memory:
         for at in range(0, len(memory), mmap.PAGESIZE):
             memory[at] = 1
 

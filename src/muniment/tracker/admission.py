@@ -25,7 +25,7 @@ from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.newcomers import Newcomer, Newcomers, Offer
-from muniment.tracker.numbers import Numbers
+from muniment.tracker.numbers import Numbers, last_page
 from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
@@ -33,11 +33,6 @@ from muniment.tracker.tables import pages, relations, repairs
 
 __all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
-_LAST = Prepared(
-    select(pages.c.id).where(pages.c.job_id == bindparam("job")).order_by(pages.c.id.desc()).limit(bindparam("most")),
-    "job",
-    "most",
-)
 _DRAFT = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
@@ -140,8 +135,7 @@ class Admission:
         db.when_undone(self._begin)
 
     def _begin(self) -> None:
-        rows = self._db.rows(_LAST, (self._job_id, 1))
-        self.last_id = int(rows[0][0]) if rows else 0
+        self.last_id = last_page(self._db, self._job_id)
         """The highest page id known; alone, that is also how many URLs the job knows."""
         self._numbers.begin(self.last_id)
         self._seen = SeenCache(complete=self.last_id == 0 and not self._db.shared)

@@ -9,12 +9,23 @@ from __future__ import annotations
 from collections import deque
 from itertools import count
 
-from muniment.tracker.engine import Database
-from muniment.tracker.pipeline_tables import job_numbers
+from sqlalchemy import bindparam, func, literal_column, select
 
-__all__ = ["Numbers"]
+from muniment.tracker.engine import Database, Prepared
+from muniment.tracker.pipeline_tables import job_numbers
+from muniment.tracker.tables import pages
+
+__all__ = ["Numbers", "last_page"]
 
 _BLOCK = 4096
+_LAST_PAGE = Prepared(
+    select(func.coalesce(func.max(pages.c.id), literal_column("0"))).where(pages.c.job_id == bindparam("job")), "job"
+)
+
+
+def last_page(db: Database, job_id: int) -> int:
+    """The highest number of a page that the tracker has; 0 before there is one."""
+    return int(db.rows(_LAST_PAGE, (job_id,))[0][0])
 
 
 class Numbers:

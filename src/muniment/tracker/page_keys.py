@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, bindparam, cast, exists, func, literal_column, select
+from sqlalchemy import BigInteger, bindparam, cast, exists, literal_column, select
 
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
+from muniment.tracker.numbers import last_page
 from muniment.tracker.tables import page_keys, pages
 
 __all__ = ["PageKeys"]
@@ -19,9 +20,9 @@ __all__ = ["PageKeys"]
 _TOGETHER = 20_000
 """How many keys are remembered before they are written. With more, a key costs less, and the pause is longer."""
 
-_KNOW = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
-_ALONE = Prepared(_KNOW, "job", "k", "page")
-_BESIDE_OTHERS = Prepared(_KNOW.prefix_with("OR IGNORE", dialect="sqlite"), "job", "k", "page")
+_ADD = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
+_ALONE = Prepared(_ADD, "job", "k", "page")
+_BESIDE_OTHERS = Prepared(_ADD.prefix_with("OR IGNORE", dialect="sqlite"), "job", "k", "page")
 
 # by the database itself, in which a row costs a third of what it would from here
 _WRITE = page_keys.insert().from_select(
@@ -41,9 +42,9 @@ _WRITTEN = Lookup(
 )
 _REMEMBERED = Lookup(select(pages.c.key, pages.c.id, _HOPS), pages.c.job_id, pages.c.id)
 
-_KNOWN = exists().where(page_keys.c.job_id == pages.c.job_id, page_keys.c.key == pages.c.key)
+_IS_WRITTEN = exists().where(page_keys.c.job_id == pages.c.job_id, page_keys.c.key == pages.c.key)
 _FROM = Prepared(
-    select(pages.c.id, _KNOWN)
+    select(pages.c.id, _IS_WRITTEN)
     .where(pages.c.job_id == bindparam("job"), pages.c.id >= bindparam("page"))
     .order_by(pages.c.id)
     .limit(literal_column("1")),
@@ -56,9 +57,6 @@ _AFTER = Prepared(
     .order_by(pages.c.id),
     "job", "page",
 )  # fmt: skip
-_LAST = Prepared(
-    select(func.coalesce(func.max(pages.c.id), literal_column("0"))).where(pages.c.job_id == bindparam("job")), "job"
-)
 
 
 class PageKeys:
@@ -76,7 +74,7 @@ class PageKeys:
 
     def _last_written(self) -> int:
         """The last page whose key is written. All before it are, too: it is found by halving."""
-        written, missing = 0, self._db.rows(_LAST, (self._job_id,))[0][0] + 1
+        written, missing = 0, last_page(self._db, self._job_id) + 1
         while missing - written > 1:
             middle = (written + missing) // 2
             page_id, is_written = self._db.rows(_FROM, (self._job_id, middle))[0]

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam, func, or_, select, text
+from sqlalchemy import bindparam, or_, select, text
 
 from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.numbers import last_page
 from muniment.tracker.tables import pages
 
 __all__ = ["JUDGED", "DryRun", "Judged", "Judging", "dry_run", "judge_pages", "rejudge"]
@@ -75,7 +76,7 @@ class Judging:
         self._db, self._job_id, self._ruleset = db, job_id, ruleset
         self._states = (only or PageState.READY).value, (only or PageState.SKIPPED).value
         self._at = 0
-        self._last = _last_page(db, job_id)
+        self._last = last_page(db, job_id)
 
     @property
     def done(self) -> bool:
@@ -149,7 +150,7 @@ def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20
     """Judge all pages that wait or are left out, and change nothing."""
     examples: list[tuple[str, str]] = []
     skipped = ready = at = 0
-    last = _last_page(db, job_id)
+    last = last_page(db, job_id)
     while at < last:
         for row in db.rows(_WAITING, (job_id, at, at + _BATCH, PageState.READY.value, PageState.SKIPPED.value)):
             found = _changed(ruleset, row)
@@ -160,11 +161,6 @@ def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20
                 examples.append((row[1], found[1]))
         at += _BATCH
     return DryRun(skipped, ready, tuple(examples))
-
-
-def _last_page(db: Database, job_id: int) -> int:
-    last = select(func.max(pages.c.id)).where(pages.c.job_id == job_id)
-    return int(db.connection.execute(last).scalar() or 0)
 
 
 def rejudge(db: Database, job_id: int, ruleset: Ruleset) -> None:

@@ -207,7 +207,7 @@ pages = Table(
     info={"holds": "pages: the queue, and what became of each URL"},
 )
 
-KEYS_WORDS = "known URLs, on SQLite but the last 20,000; no index of pages, which each change of one would write to"
+KEYS_WORDS = "known URLs, on SQLite but the newest; no index of pages, which each change of one would write to"
 
 page_keys = Table(
     "page_keys",
