@@ -188,7 +188,7 @@ class Segment:
         stored = stores(exchange.header("content-type"), exchange.header("content-encoding"), body.length)
         large = body.length > _IN_MEMORY
         pieces = [] if large else list(body.wire())
-        block_sha1 = sha1_of(exchange.head, body.wire() if large else pieces)
+        block_sha1 = body.block_sha1 or sha1_of(exchange.head, body.wire() if large else pieces)
         header = records.response_header(
             event,
             urn,

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import REVISIT_ABOVE, Segment
+from muniment.archive.together import digest_together
 from muniment.crawl.harvest import Harvested, Page, Refused, finished, refused
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
@@ -119,6 +120,8 @@ class Recorder:
 
     async def _record(self, batch: list[Page]) -> None:
         fetched = [page for page in batch if isinstance(page, Harvested)]
+        for _ in digest_together([page.exchange for page in fetched]):
+            await asyncio.sleep(0)
         digests = [page.exchange.body.payload_sha1 for page in fetched if _may_be_known(page)]
         earlier = await self._ask_known(digests) if digests else {}
         results = []

@@ -79,12 +79,14 @@ def _first(pieces: Iterable[Piece], limit: int) -> bytes:
 class MemoryBody:
     """A body in memory, once: in the pieces in which it came."""
 
-    __slots__ = ("_chunked", "_pieces", "_sha1", "_use", "length", "payload_length")
+    __slots__ = ("_chunked", "_pieces", "_sha1", "_use", "block_sha1", "length", "payload_length")
+    in_memory = True
 
     def __init__(self, pieces: list[Piece], length: int, payload_length: int, *, chunked: bool, use: MemoryUse) -> None:
         self._pieces = pieces
         self._chunked = chunked
         self._sha1: bytes | None = None
+        self.block_sha1 = b""
         self._use: MemoryUse | None = use
         self.length = length
         self.payload_length = payload_length
@@ -95,6 +97,10 @@ class MemoryBody:
         if self._sha1 is None:
             self._sha1 = _sha1(decode(self._pieces) if self._chunked else self._pieces)
         return self._sha1
+
+    def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
+        """Take digests in from who computed them: the payload's is not computed again."""
+        self._sha1, self.block_sha1 = payload_sha1, block_sha1
 
     def wire(self) -> Iterator[Piece]:
         """The bytes as received, in pieces."""
@@ -117,7 +123,8 @@ class MemoryBody:
 class SpooledBody:
     """A body in an unnamed temporary file, which is gone with the process."""
 
-    __slots__ = ("_chunked", "_file", "length", "payload_length", "payload_sha1")
+    __slots__ = ("_chunked", "_file", "block_sha1", "length", "payload_length", "payload_sha1")
+    in_memory = False
 
     def __init__(
         self, file: IO[bytes], length: int, payload_length: int, payload_sha1: bytes, *, chunked: bool
@@ -127,6 +134,11 @@ class SpooledBody:
         self.length = length
         self.payload_length = payload_length
         self.payload_sha1 = payload_sha1
+        self.block_sha1 = b""
+
+    def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
+        """Take digests in from who computed them."""
+        self.payload_sha1, self.block_sha1 = payload_sha1, block_sha1
 
     def wire(self) -> Iterator[bytes]:
         """The bytes as received, in pieces of 256 KB. Raises OSError when the file cannot be read."""

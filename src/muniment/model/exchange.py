@@ -27,6 +27,17 @@ class Body(Protocol):
     def payload_sha1(self) -> bytes:
         """SHA-1 of the payload, 20 bytes."""
 
+    @property
+    def block_sha1(self) -> bytes:
+        """SHA-1 of the header block and the wire bytes, when the body was told of it; otherwise empty."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the bytes can be had without reading a file."""
+
+    def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
+        """Take digests in from who computed them, along with those of other bodies."""
+
     def wire(self) -> Iterator[bytes | memoryview]:
         """The bytes as received, in order, in pieces."""
 

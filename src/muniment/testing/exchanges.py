@@ -18,12 +18,19 @@ __all__ = ["GeneratedBody", "MemoryBody", "chunk", "exchange", "page_context"]
 class MemoryBody:
     """A body held in memory; `payload` is told when the wire form has a transfer coding."""
 
+    in_memory = True
+    block_sha1 = b""
+
     def __init__(self, wire: bytes, payload: bytes | None = None) -> None:
         self._wire = wire
         self._payload = wire if payload is None else payload
         self.length = len(wire)
         self.payload_length = len(self._payload)
         self.payload_sha1 = hashlib.sha1(self._payload, usedforsecurity=False).digest()
+
+    def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
+        """Take digests in from who computed them."""
+        self.payload_sha1, self.block_sha1 = payload_sha1, block_sha1
 
     def wire(self) -> Iterator[bytes]:
         """The bytes as received."""
@@ -40,6 +47,9 @@ class MemoryBody:
 class GeneratedBody:
     """A body of `count` pieces made when asked for: as large as a spooled one, without the file."""
 
+    in_memory = False
+    block_sha1 = b""
+
     def __init__(self, piece: Callable[[int], bytes], count: int) -> None:
         self._piece = piece
         self._count = count
@@ -50,6 +60,10 @@ class GeneratedBody:
             self.length += len(data)
         self.payload_length = self.length
         self.payload_sha1 = digest.digest()
+
+    def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
+        """Take digests in from who computed them."""
+        self.payload_sha1, self.block_sha1 = payload_sha1, block_sha1
 
     def wire(self) -> Iterator[bytes]:
         """The pieces in order."""

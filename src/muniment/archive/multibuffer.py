@@ -1,0 +1,161 @@
+"""SHA-1 of many messages side by side, by Intel's multi-buffer library where the machine has it.
+
+Each step of SHA-1 waits for the one before it, so that one message keeps a small part of a core busy. The library takes
+up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. The messages lie in one arena, which
+is all that it reads. What is taken from its header is the same from version 1.3, the first that has SHA-1 of this
+kind, to 2: the layout of a job down to `order`, and the functions that go by the manager's own table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import platform
+from collections.abc import Sequence
+from functools import lru_cache
+
+__all__ = ["ARENA", "Multibuffer", "Place", "load"]
+
+Place = tuple[int, int]
+"""Where a message lies in the arena, and its length."""
+
+ARENA = 4 << 20
+"""Bytes of messages at once.
+
+With a quarter of them lanes run empty for a third of the time; twice as many gain nothing.
+"""
+
+_LIBRARIES = ("libIPSec_MB.so.2", "libIPSec_MB.so.1")
+_OLDEST, _NEWER = 0x010300, 0x030000
+_WORTH = 6
+"""Lanes that must be busy: with fewer the library is no faster than one message after the other."""
+_LENGTH = 20
+_NONE = bytes(_LENGTH)
+_NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST = 3, 1, 13, 2
+
+
+class _Job(ctypes.Structure):
+    """The beginning of the library's IMB_JOB, which is longer."""
+
+    _fields_ = (
+        ("keys", ctypes.c_uint64 * 3),
+        ("message", ctypes.c_uint64),
+        ("cipher_places", ctypes.c_uint64 * 3),
+        ("offset", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("vector", ctypes.c_uint64 * 2),
+        ("digest", ctypes.c_uint64),
+        ("digest_length", ctypes.c_uint64),
+        ("others", ctypes.c_uint64 * 3),
+        ("status", ctypes.c_int),
+        ("cipher", ctypes.c_int),
+        ("direction", ctypes.c_int),
+        ("hash", ctypes.c_int),
+        ("order", ctypes.c_int),
+    )
+
+
+class Multibuffer:
+    """The library's manager of jobs, and the arena where its messages are put. For one thread."""
+
+    def __init__(self, library: ctypes.PyDLL) -> None:
+        for name, returns, takes in (
+            ("alloc_mb_mgr", ctypes.c_void_p, [ctypes.c_uint64]),
+            ("init_mb_mgr_auto", None, [ctypes.c_void_p, ctypes.c_void_p]),
+            ("imb_get_errno", ctypes.c_int, [ctypes.c_void_p]),
+            ("get_next_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
+            ("submit_job_nocheck_sse", ctypes.c_void_p, [ctypes.c_void_p]),
+            ("flush_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
+        ):
+            function = getattr(library, name)
+            function.restype, function.argtypes = returns, takes
+        self._manager = ctypes.c_void_p(library.alloc_mb_mgr(0))
+        if not self._manager:
+            raise OSError("libIPSec_MB: no memory")
+        library.init_mb_mgr_auto(self._manager, None)
+        if library.imb_get_errno(self._manager):
+            raise OSError("libIPSec_MB: cannot use this processor")
+        # Named after one set of instructions, they go by the manager's table, which is of the best. The check that is
+        # left out would refuse more than 65,534 bytes, whatever the algorithm; that of SHA-1 counts in 64 bits.
+        self._next, self._submit, self._flush = (
+            library.get_next_job_sse,
+            library.submit_job_nocheck_sse,
+            library.flush_job_sse,
+        )
+        self._jobs: dict[int, _Job] = {}
+        memory = bytearray(ARENA)
+        self.arena = memoryview(memory)
+        """Where messages are put before `digests` is asked for them."""
+        self._held = (ctypes.c_char * ARENA).from_buffer(memory)
+        self._base = ctypes.addressof(self._held)
+
+    def digests(self, places: Sequence[Place]) -> list[bytes]:
+        """SHA-1 of the messages that lie at these places, in their order."""
+        digests = ctypes.create_string_buffer(_LENGTH * len(places))
+        to, base, manager = ctypes.addressof(digests), self._base, self._manager
+        for which in _worth_it(places):
+            job = self._job(self._next(manager))
+            at, length = places[which]
+            job.message, job.length, job.digest = base + at, length, to + _LENGTH * which
+            self._submit(manager)
+        while self._flush(manager) is not None:
+            pass
+        raw = digests.raw
+        found = (raw[at : at + _LENGTH] for at in range(0, len(raw), _LENGTH))
+        return [self._alone(place) if one == _NONE else one for one, place in zip(found, places, strict=True)]
+
+    def _alone(self, place: Place) -> bytes:
+        at, length = place
+        return hashlib.sha1(self.arena[at : at + length], usedforsecurity=False).digest()
+
+    def _job(self, address: int) -> _Job:
+        """A job of the manager's ring, which it hands out again and again; only the first time all is filled in."""
+        job = self._jobs.get(address)
+        if job is None:
+            job = self._jobs[address] = _Job.from_address(address)
+            ctypes.memset(address, 0, ctypes.sizeof(_Job))
+            job.cipher, job.direction, job.hash, job.order = _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST
+            job.digest_length = _LENGTH
+        return job
+
+
+def _worth_it(places: Sequence[Place]) -> list[int]:
+    """The messages from the longest to the shortest, without those that would keep too few lanes busy."""
+    order = sorted(range(len(places)), key=lambda which: places[which][1], reverse=True)
+    left = sum(length for _, length in places)
+    for first, which in enumerate(order):
+        length = places[which][1]
+        if left >= _WORTH * length:
+            return order[first:]
+        left -= length
+    return []
+
+
+@lru_cache(maxsize=1)
+def load() -> Multibuffer | None:
+    """The one of this process; None where there is no such library, or one that does not compute what hashlib does."""
+    if platform.machine() != "x86_64":
+        return None
+    for name in _LIBRARIES:
+        try:
+            # the calls are too short to let go of the interpreter's lock
+            library = ctypes.PyDLL(name)
+            if not _OLDEST <= library.imb_get_version() < _NEWER:
+                continue
+            found = Multibuffer(library)
+        except (OSError, AttributeError):
+            continue
+        if _is_right(found):
+            return found
+    return None
+
+
+def _is_right(multibuffer: Multibuffer) -> bool:
+    """Whether it computes what hashlib does, for messages of many lengths around the edges of blocks, long ones too."""
+    arena = multibuffer.arena
+    lengths = [*range(1000, 1130), *range(65_500, 65_600, 7), *[200_001] * 16]
+    places = [(17 * at, length) for at, length in enumerate(lengths)]
+    end = max(at + length for at, length in places)
+    arena[:end] = hashlib.shake_128(b"muniment").digest(end)
+    expected = [hashlib.sha1(arena[at : at + length], usedforsecurity=False).digest() for at, length in places]
+    return multibuffer.digests(places) == expected

@@ -1,0 +1,178 @@
+"""Digests of many messages at once: the real library beside hashlib."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muniment.archive import multibuffer
+from muniment.archive.check import check
+from muniment.archive.multibuffer import ARENA, Multibuffer, Place, load
+from muniment.archive.together import digest_together
+from muniment.fetch.bodies import BodyBuilder, MemoryUse
+from muniment.testing.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
+
+RANDOM = random.Random(5)
+NOISE = RANDOM.randbytes(ARENA)
+
+
+def sha1(data: bytes | memoryview) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
+
+
+@pytest.fixture
+def library() -> Multibuffer:
+    found = load()
+    assert found is not None, "libIPSec_MB is missing, see scripts/test"
+    found.arena[:] = NOISE
+    return found
+
+
+@pytest.fixture
+def nothing_loaded():
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+def random_places(lengths: list[int]) -> list[Place]:
+    return [(RANDOM.randrange(ARENA - length), length) for length in lengths]
+
+
+@pytest.mark.x86
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [],
+        [0],
+        [55_000],
+        [0] * 40,
+        list(range(300)),
+        [64 * n + d for n in range(1, 20) for d in (-9, -8, -1, 0, 1)],
+        [ARENA - 1, *[40_000] * 30],
+        [*[40_000] * 30, 1 << 20, 900_000, 0, 1],
+        [56_000] * 16,
+        [150_000] * 20,
+        list(range(65_400, 65_700, 3)),
+        [2000] * 1000,
+    ],
+    ids=lambda lengths: f"{len(lengths)}-up-to-{max(lengths, default=0)}",
+)
+def test_it_is_what_hashlib_computes(library: Multibuffer, lengths: list[int]) -> None:
+    places = random_places(lengths)
+    assert library.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+
+
+@pytest.mark.x86
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 5000), st.integers(0, 200_000)), max_size=60))
+def test_it_is_what_hashlib_computes_for_any_lengths(lengths: list[int]) -> None:
+    found = load()
+    assert found is not None
+    found.arena[:] = NOISE
+    places = random_places(lengths)
+    assert found.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+
+
+@pytest.mark.x86
+def test_the_lanes_are_used_where_they_are_worth_it(library: Multibuffer, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone: list[int] = []
+    real = hashlib.sha1
+    monkeypatch.setattr(hashlib, "sha1", lambda data, **options: alone.append(len(data)) or real(data, **options))
+    library.digests(random_places([50_000] * 40))
+    assert alone == []
+    library.digests(random_places([50_000] * 5))
+    assert alone == [50_000] * 5
+    alone.clear()
+    library.digests(random_places([*[50_000] * 40, ARENA - 1]))
+    assert alone == [ARENA - 1]
+
+
+@pytest.mark.usefixtures("nothing_loaded")
+@pytest.mark.parametrize("name", ["libnowhere.so.1", "libc.so.6"])
+def test_without_the_library_everything_is_digested_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multibuffer, "_LIBRARIES", (name,))
+    assert load() is None
+    pages = [exchange(body=MemoryBody(NOISE[:9000])) for _ in range(20)]
+    assert list(digest_together(pages)) == []
+    assert {page.body.block_sha1 for page in pages} == {b""}
+
+
+@pytest.mark.x86
+@pytest.mark.usefixtures("nothing_loaded")
+@pytest.mark.parametrize(("bound", "version"), [("_OLDEST", 0x7F0000), ("_NEWER", 0x010000)])
+def test_a_library_of_another_version_is_left_alone(bound: str, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load() is not None
+    load.cache_clear()
+    monkeypatch.setattr(multibuffer, bound, version)
+    assert load() is None
+
+
+@pytest.mark.x86
+@pytest.mark.usefixtures("nothing_loaded")
+def test_a_library_that_computes_something_else_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multibuffer, "_SHA1", 14)  # SHA-224, whose digests are longer
+    monkeypatch.setattr(multibuffer, "_LENGTH", 28)
+    assert load() is None
+
+
+@pytest.mark.x86
+def test_what_the_library_does_not_answer_is_digested_alone(
+    library: Multibuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = random_places([3000] * 20)
+    monkeypatch.setattr(library, "_submit", lambda _: None)
+    assert library.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+
+
+@pytest.mark.x86
+def test_bodies_of_all_kinds_know_their_digests(tmp_path) -> None:
+    payloads = [RANDOM.randbytes(RANDOM.choice([3000, 20_000, 150_000])) for _ in range(120)]
+    pages = []
+    for number, payload in enumerate(payloads):
+        if number % 3 == 0:
+            builder = BodyBuilder(tmp_path, MemoryUse())
+            for at in range(0, len(payload), 16_384):
+                builder.add(memoryview(payload)[at : at + 16_384], None)
+            body = builder.finish()
+        elif number % 3 == 1:
+            body = MemoryBody(chunk(payload), payload)
+        else:
+            body = MemoryBody(payload)
+        pages.append(exchange(body=body))
+    steps = len(list(digest_together(pages)))
+    assert steps > 1, "more than the arena holds is digested in several steps"
+    for page, payload in zip(pages, payloads, strict=True):
+        assert page.body.payload_sha1 == sha1(payload)
+        assert page.body.block_sha1 == sha1(page.head + b"".join(page.body.wire()))
+
+
+@pytest.mark.x86
+def test_what_gains_nothing_is_left_alone() -> None:
+    left = [
+        exchange(body=MemoryBody(b"small")),
+        exchange(body=MemoryBody(NOISE[: ARENA - 10])),
+        exchange(body=GeneratedBody(lambda _: NOISE[:5000], 1)),
+        exchange(body=MemoryBody(NOISE[:5000]), no_head=True),
+    ]
+    taken = [exchange(body=MemoryBody(NOISE[:5000])) for _ in range(8)]
+    assert len(list(digest_together([*left, *taken]))) == 1
+    assert [page.body.block_sha1 for page in left] == [b""] * 4
+    assert all(page.body.block_sha1 for page in taken)
+    assert list(digest_together(taken[:3])) == []
+
+
+@pytest.mark.x86
+def test_records_have_the_digests_that_were_computed_together(directory) -> None:
+    pages = [exchange(f"http://site.example/{n}", body=MemoryBody(NOISE[n : n + 30_000])) for n in range(40)]
+    assert list(digest_together(pages)) == [None]
+    segment = directory.segment()
+    for page in pages:
+        assert page.body.block_sha1
+        segment.write(page, page_context())
+    segment.seal()
+    assert check(directory.out).faults == ()
