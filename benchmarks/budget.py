@@ -1,4 +1,4 @@
-"""What a page of the fetch benchmark costs at the least: its transfer, its two digests and its compression, each alone.
+"""What a page of the fetch benchmark costs at the least: its transfer, its compression and its two digests, each alone.
 
 CPU microseconds per page in one process, of the machine that runs it; nothing else is done with the bytes. Beside them
 belongs what `benchmarks/fetch.py` says of a whole fetch. Prints a Markdown table.
@@ -23,6 +23,7 @@ from crawl import SERVER
 from make_corpus import make_corpus
 
 from muniment.archive.members import deflate_member
+from muniment.archive.multibuffer import ARENA, Multibuffer, Place, load
 from muniment.testing.nginx import Nginx
 
 _PIECE = 1 << 18
@@ -74,6 +75,20 @@ def digest(bodies: list[bytes]) -> None:
         hashlib.sha1(body, usedforsecurity=False).digest()
 
 
+def digest_side_by_side(multibuffer: Multibuffer, bodies: list[bytes]) -> None:
+    """The same by the multi-buffer library, as many bodies at a time as its arena holds."""
+    places: list[Place] = []
+    end = 0
+    for body in bodies:
+        if end + len(body) > ARENA:
+            multibuffer.digests(places * 2)
+            places, end = [], 0
+        multibuffer.arena[end : end + len(body)] = body
+        places.append((end, len(body)))
+        end += len(body)
+    multibuffer.digests(places * 2)
+
+
 def compress(bodies: list[bytes]) -> None:
     """A gzip member of each page that compresses, as the archive makes it; images are stored."""
     for body in bodies:
@@ -104,14 +119,19 @@ def main() -> None:
         with Nginx(corpus, access_log=False, http=SERVER) as server:
             parts = {
                 "transfer": lambda: transfer(server, paths),
-                "two digests (SHA-1)": lambda: digest(bodies),
                 "compression": lambda: compress(bodies),
+                "two digests (SHA-1)": lambda: digest(bodies),
             }
+            if (multibuffer := load()) is not None:
+                parts["two digests, side by side"] = lambda: digest_side_by_side(multibuffer, bodies)
             costs = {name: cost(work, len(paths), arguments.rounds) for name, work in parts.items()}
     print(f"{len(bodies)} pages, {sum(map(len, bodies)) / len(bodies) / 1000:.1f} kB on average\n")
     print("| at the least | CPU µs a page |\n|---|---|")
-    for name, value in (*costs.items(), ("all three", sum(costs.values()))):
+    for name, value in costs.items():
         print(f"| {name} | {value:.0f} |")
+    transferred, compressed, *digested = costs.values()
+    for value in digested:
+        print(f"| all three, with digests of {value:.0f} | {transferred + compressed + value:.0f} |")
 
 
 if __name__ == "__main__":

@@ -141,20 +141,22 @@ def bare(_home: Path, load: Load) -> Peer:
 
 
 def zeno(home: Path, load: Load) -> Peer:
+    """Zeno, which makes a digest of SHA-1 here as the others do, and pays no heed to how often it asks a host."""
     program = built(home, "github.com/internetarchive/Zeno/v2@latest", "Zeno")
+    at_once = ("--workers", str(load.at_once), "--disable-rate-limit", "--warc-pool-size", str(load.workers))
+    alike = ("--warc-digest-algorithm", "sha1", "--disable-assets-capture", "--disable-local-dedupe")
+    quiet = ("--no-stdout-log", "--no-stderr-log", "--no-log-file", "--min-space-required", "0.1")
 
-    def command(urls: Path, out: Path) -> list[str]:
-        return [str(program), "get", "list", str(urls), "--job", "peer", "--workers", str(load.at_once), "--no-tui"]
+    def command(urls: Path, _out: Path) -> list[str]:
+        return [str(program), "get", "list", str(urls), "--job", "peer", *at_once, *alike, *quiet]
 
     return Peer("Zeno", command)
 
 
 def ami(home: Path, load: Load) -> Peer:
     program = built(home, "github.com/tamnd/ami/cmd/ami@latest", "ami")
-    at_once = str(load.at_once)
-    return Peer(
-        "ami", lambda urls, out: [str(program), "crawl", str(urls), "-o", str(out / "ami"), "--per-host", at_once]
-    )
+    how = ("--format", "warc", "--per-host", str(load.at_once))
+    return Peer("ami", lambda urls, out: [str(program), "crawl", str(urls), "-o", str(out / "ami"), *how])
 
 
 PEERS: dict[str, Callable[[Path, Load], Peer]] = {
@@ -186,7 +188,9 @@ def environment(home: Path, *packages: str) -> Path:
 
 
 def built(home: Path, package: str, name: str) -> Path:
-    """A program that the Go command builds from its module proxy."""
+    """A program that is installed, or that the Go command builds from its module proxy."""
+    if (found := shutil.which(name)) is not None:
+        return Path(found)
     if shutil.which("go") is None:
         raise UnavailableError("there is no Go on this machine")
     install(["go", "install", "-modcacherw", package], {"GOPATH": str(home / "go"), "GOBIN": str(home)})
