@@ -6,26 +6,18 @@ The order is the guarantee: records synced, then rows synced. The open file is `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 from isal import isal_zlib
 
 from muniment.archive import records
-from muniment.archive.digests import sha1_of
+from muniment.archive.drafts import IN_MEMORY, Draft, Wanted, compress, draft
 from muniment.archive.durable import GrowingFile, archive_error
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
-from muniment.archive.members import (
-    Part,
-    deflate_member,
-    deflate_quickly,
-    store_member,
-    stores,
-    stream_deflated,
-    stream_stored,
-)
-from muniment.archive.records import RECORD_END, Event, WarcInfo
+from muniment.archive.members import Part, deflate_member, stream_deflated, stream_stored
+from muniment.archive.records import RECORD_END, WarcInfo
 from muniment.archive.rows import failure_row, record_row
 from muniment.clock import new_record_urn, now_us
 from muniment.disk import sync_directory
@@ -34,14 +26,9 @@ from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 
-__all__ = ["OPEN_SUFFIX", "REVISIT_ABOVE", "Segment"]
+__all__ = ["OPEN_SUFFIX", "Segment"]
 
 OPEN_SUFFIX = ".open"
-REVISIT_ABOVE = 100
-"""Payloads of at most so many bytes are always stored again: a revisit would be no smaller."""
-
-_IN_MEMORY = 1 << 20
-"""Larger blocks are streamed: digested in one pass, compressed in a second."""
 
 
 class Segment:
@@ -88,12 +75,19 @@ class Segment:
         return self._warc.length
 
     def write(
-        self, exchange: Exchange, context: PageContext, earlier: Earlier | None = None, *, unchanged: bool = False
+        self,
+        exchange: Exchange,
+        context: PageContext,
+        earlier: Earlier | None = None,
+        *,
+        unchanged: bool = False,
+        made: Draft | None = None,
     ) -> Capture:
         """Add the records of one exchange and its row; buffered, safe only after `sync`.
 
-        `earlier` is an earlier capture of the same payload: the exchange becomes a revisit of it, unless it is
-        truncated or failed, or, not being `unchanged` from what the seed list knows, no larger than `REVISIT_ABOVE`.
+        `made` is what `drafts` made of it, if anything did. `earlier` is an earlier capture of the same payload: the
+        exchange becomes a revisit of it, unless it is truncated or failed, or, not being `unchanged` from what the seed
+        list knows, no larger than `drafts.REVISIT_ABOVE`.
         An exchange without a header block leaves a row only.
         """
         if not exchange.head:
@@ -101,7 +95,9 @@ class Segment:
             return self.write_failure(exchange.url, failure, context, exchange)
         mark = self._warc.length
         try:
-            capture = self._write_records(exchange, context, earlier, unchanged=unchanged)
+            if made is None or made.warcinfo != self._warcinfo:
+                made = draft((exchange, context, earlier, unchanged), self._warcinfo)
+            capture = self._write_records(exchange, context, made, unchanged=unchanged)
         except OSError as error:
             self._warc.cut(mark)
             self._checksum = 0
@@ -111,6 +107,16 @@ class Segment:
             raise
         self._note(capture)
         return capture
+
+    def drafts(self, wanted: Iterable[Wanted]) -> list[Draft]:
+        """Make and compress the records of some exchanges that lie in memory, for `write`; nothing is written.
+
+        One after the other, each record's compression would push out of the processor's cache what makes the next.
+        """
+        made = [draft(one, self._warcinfo) for one in wanted]
+        for one in made:
+            compress(one)
+        return made
 
     def write_failure(
         self, url: str, failure: Failure, context: PageContext, exchange: Exchange | None = None
@@ -164,46 +170,20 @@ class Segment:
         self._append(self._first)
         self._journal.append(self._entry(None))
 
-    def _write_records(
-        self, exchange: Exchange, context: PageContext, earlier: Earlier | None, *, unchanged: bool
-    ) -> Capture:
-        event = Event.of(exchange, self._warcinfo)
-        urn = new_record_urn()
+    def _write_records(self, exchange: Exchange, context: PageContext, made: Draft, *, unchanged: bool) -> Capture:
         offset = self._warc.length
-        if earlier is not None and _may_revisit(exchange, unchanged=unchanged):
-            record_type = "revisit"
-            header = records.revisit_header(event, urn, earlier, _payload_sha1(exchange), exchange.head)
-            self._append(deflate_member(b"".join((header, exchange.head, RECORD_END))))
+        if made.record_type == "response" and exchange.body.length > IN_MEMORY:
+            stream = stream_stored if made.stored else stream_deflated
+            stream(chain[Part](made.parts, (exchange.head,), exchange.body.wire(), (RECORD_END,)), self._append)
         else:
-            record_type = "response"
-            self._write_response(exchange, event, urn)
+            compress(made)
+            self._append(made.member)
         place = (self.name, offset, self._warc.length - offset)
-        self._append(deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request)))
-        if block := records.metadata_block(context, exchange.duration_ms):
-            self._append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, block)))
-        return record_row(exchange, context, unchanged=unchanged, record_id=urn, record_type=record_type, place=place)
-
-    def _write_response(self, exchange: Exchange, event: Event, urn: str) -> None:
-        body = exchange.body
-        stored = stores(exchange.header("content-type"), exchange.header("content-encoding"), body.length)
-        large = body.length > _IN_MEMORY
-        pieces = [] if large else list(body.wire())
-        block_sha1 = body.block_sha1 or sha1_of(exchange.head, body.wire() if large else pieces)
-        header = records.response_header(
-            event,
-            urn,
-            truncated=exchange.truncated,
-            payload_sha1=_payload_sha1(exchange),
-            block_sha1=block_sha1,
-            length=len(exchange.head) + body.length,
+        for member in made.beside:
+            self._append(member)
+        return record_row(
+            exchange, context, unchanged=unchanged, record_id=made.record_id, record_type=made.record_type, place=place
         )
-        if large:
-            stream = stream_stored if stored else stream_deflated
-            stream(_whole(header, exchange), self._append)
-        elif stored:
-            self._append(store_member((header + exchange.head, *pieces, RECORD_END)))
-        else:
-            self._append(deflate_member(b"".join((header, exchange.head, *pieces, RECORD_END))))
 
     def _append(self, data: bytes) -> None:
         self._checksum = isal_zlib.crc32(data, self._checksum)
@@ -230,18 +210,3 @@ class Segment:
         self._fresh.clear()
         if not self._safe:
             self._begin()
-
-
-def _may_revisit(exchange: Exchange, *, unchanged: bool) -> bool:
-    if exchange.truncated or exchange.failure is not None:
-        return False
-    return unchanged or (exchange.status != 304 and exchange.body.payload_length > REVISIT_ABOVE)
-
-
-def _payload_sha1(exchange: Exchange) -> bytes | None:
-    """The payload's digest; None for a 304, which has no payload."""
-    return None if exchange.status == 304 else exchange.body.payload_sha1
-
-
-def _whole(header: bytes, exchange: Exchange) -> Iterator[Part]:
-    return chain[Part]((header, exchange.head), exchange.body.wire(), (RECORD_END,))
