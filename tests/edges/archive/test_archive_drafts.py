@@ -53,7 +53,7 @@ def test_what_was_made_beforehand_is_what_would_be_written(directory):
     for segment in (beforehand, at_once):
         segment.seal()
     assert records(directory.warc(0)) == records(directory.warc(1))
-    assert len(records(directory.warc(0))) == 14
+    assert len(records(directory.warc(0))) == 18
     assert check(directory.out).faults == ()
 
 
