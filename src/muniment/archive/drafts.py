@@ -1,4 +1,4 @@
-"""Drafts: the records of an exchange before they have a place in a file. Pure but for fresh ids; no file."""
+"""Drafts: the records of an exchange before they have a place in a file. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from muniment.clock import new_record_urn
 from muniment.model.capture import Earlier, PageContext
 from muniment.model.exchange import Exchange
 
-__all__ = ["IN_MEMORY", "REVISIT_ABOVE", "Draft", "Wanted", "compress", "draft"]
+__all__ = ["LARGE", "REVISIT_ABOVE", "Draft", "Wanted", "compress", "draft"]
 
 Wanted = tuple[Exchange, PageContext, Earlier | None, bool]
 """What a draft is made of: the exchange, what is known of it, its earlier capture, and whether it is unchanged."""
@@ -22,7 +22,7 @@ Wanted = tuple[Exchange, PageContext, Earlier | None, bool]
 REVISIT_ABOVE = 100
 """Payloads of at most so many bytes are always stored again: a revisit would be no smaller."""
 
-IN_MEMORY = 1 << 20
+LARGE = 1 << 20
 """Larger blocks are streamed: digested in one pass, compressed in a second."""
 
 
@@ -36,15 +36,18 @@ class Draft(Struct):
     stored: bool
     """The first record is not deflated."""
     parts: Sequence[Part]
-    """The first record, a response or revisit; of a large one its header alone."""
+    """The first record, a response or revisit; of a large response the header alone."""
     beside: Sequence[bytes]
     """The members of the records that tell of it: request and metadata."""
     member: bytes = b""
-    """The first record's member, once it is compressed; never that of a large one."""
+    """The first record's member, once it is compressed; never that of a large response."""
 
 
 def draft(wanted: Wanted, warcinfo: str) -> Draft:
-    """The records of an exchange, the first not yet compressed; a revisit of its earlier capture when it may be one."""
+    """The records of an exchange, the first not yet compressed; a revisit of its earlier capture when it may be one.
+
+    Raises OSError when a large body's file cannot be read.
+    """
     exchange, context, earlier, unchanged = wanted
     event = Event.of(exchange, warcinfo)
     urn = new_record_urn()
@@ -63,14 +66,14 @@ def draft(wanted: Wanted, warcinfo: str) -> Draft:
 
 
 def compress(made: Draft) -> None:
-    """Make the first record's member; not of a large one."""
+    """Make the first record's member; not for a large response."""
     if not made.member:
         made.member = store_member(made.parts) if made.stored else deflate_member(b"".join(made.parts))
 
 
 def _response(exchange: Exchange, event: Event, urn: str) -> Sequence[Part]:
     body = exchange.body
-    large = body.length > IN_MEMORY
+    large = body.length > LARGE
     pieces = [] if large else list(body.wire())
     header = records.response_header(
         event,

@@ -2,8 +2,11 @@
 
 Each step of SHA-1 waits for the one before it, so that one message keeps a small part of a core busy. The library takes
 up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. The messages lie in one arena, which
-is all that it reads. What is taken from its header is the same from version 1.3, the first that has SHA-1 of this
-kind, to 2: the layout of a job down to `order`, and the functions that go by the manager's own table.
+is all that it reads, and each digest has a place of its own, so that jobs may end in any order.
+
+What is taken from its header is the same from version 1.3, the first that has SHA-1 of this kind, to 2.0.2: the layout
+of a job down to `order`, and the functions. Those that are named after SSE go by the manager's table, which is of the
+best instructions that the processor has.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import hashlib
 import platform
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 __all__ = ["ARENA", "Multibuffer", "Place", "load"]
 
@@ -26,11 +30,13 @@ With a quarter of them lanes run empty for a third of the time; twice as many ga
 """
 
 _LIBRARIES = ("libIPSec_MB.so.2", "libIPSec_MB.so.1")
-_OLDEST, _NEWER = 0x010300, 0x030000
+_OLDEST, _NEWER = 0x010300, 0x020100
 _WORTH = 6
-"""Lanes that must be busy: with fewer the library is no faster than one message after the other."""
+"""How many times the longest message all of them must have, or the library is no faster than one after the other."""
 _LENGTH = 20
 _NONE = bytes(_LENGTH)
+_WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}
+"""What the library would use by the processor's word alone, which counts only when the kernel has it enabled, too."""
 _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST = 3, 1, 13, 2
 
 
@@ -63,20 +69,22 @@ class Multibuffer:
             ("alloc_mb_mgr", ctypes.c_void_p, [ctypes.c_uint64]),
             ("init_mb_mgr_auto", None, [ctypes.c_void_p, ctypes.c_void_p]),
             ("imb_get_errno", ctypes.c_int, [ctypes.c_void_p]),
+            ("imb_get_feature_flags", ctypes.c_uint64, []),
             ("get_next_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
             ("submit_job_nocheck_sse", ctypes.c_void_p, [ctypes.c_void_p]),
             ("flush_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
         ):
             function = getattr(library, name)
             function.restype, function.argtypes = returns, takes
+        if not _enabled(library.imb_get_feature_flags()):
+            raise OSError("libIPSec_MB: takes instructions for usable that the kernel has not enabled")
         self._manager = ctypes.c_void_p(library.alloc_mb_mgr(0))
         if not self._manager:
             raise OSError("libIPSec_MB: no memory")
         library.init_mb_mgr_auto(self._manager, None)
         if library.imb_get_errno(self._manager):
             raise OSError("libIPSec_MB: cannot use this processor")
-        # Named after one set of instructions, they go by the manager's table, which is of the best. The check that is
-        # left out would refuse more than 65,534 bytes, whatever the algorithm; that of SHA-1 counts in 64 bits.
+        # The check that is left out would refuse more than 65,534 bytes for any algorithm; SHA-1 counts in 64 bits.
         self._next, self._submit, self._flush = (
             library.get_next_job_sse,
             library.submit_job_nocheck_sse,
@@ -85,24 +93,34 @@ class Multibuffer:
         self._jobs: dict[int, _Job] = {}
         memory = bytearray(ARENA)
         self.arena = memoryview(memory)
-        """Where messages are put before `digests` is asked for them."""
+        """Where messages are put before `digests` is asked for them; between calls what lies there is nobody's."""
+        self._answers = ctypes.create_string_buffer(0)
         self._held = (ctypes.c_char * ARENA).from_buffer(memory)
         self._base = ctypes.addressof(self._held)
 
     def digests(self, places: Sequence[Place]) -> list[bytes]:
         """SHA-1 of the messages that lie at these places, in their order."""
-        digests = ctypes.create_string_buffer(_LENGTH * len(places))
-        to, base, manager = ctypes.addressof(digests), self._base, self._manager
-        for which in _worth_it(places):
+        found = self.answers(places)
+        return [self._alone(place) if one == _NONE else one for one, place in zip(found, places, strict=True)]
+
+    def answers(self, places: Sequence[Place]) -> list[bytes]:
+        """What the library says of these messages: zeros for those that were not given to it."""
+        # what an exception left in the lanes is answered into the last buffer, which therefore is still there
+        self._finish()
+        self._answers = ctypes.create_string_buffer(_LENGTH * len(places))
+        to, base, manager = ctypes.addressof(self._answers), self._base, self._manager
+        for which in _side_by_side(places):
             job = self._job(self._next(manager))
             at, length = places[which]
             job.message, job.length, job.digest = base + at, length, to + _LENGTH * which
             self._submit(manager)
-        while self._flush(manager) is not None:
+        self._finish()
+        raw = self._answers.raw
+        return [raw[at : at + _LENGTH] for at in range(0, len(raw), _LENGTH)]
+
+    def _finish(self) -> None:
+        while self._flush(self._manager) is not None:
             pass
-        raw = digests.raw
-        found = (raw[at : at + _LENGTH] for at in range(0, len(raw), _LENGTH))
-        return [self._alone(place) if one == _NONE else one for one, place in zip(found, places, strict=True)]
 
     def _alone(self, place: Place) -> bytes:
         at, length = place
@@ -119,7 +137,7 @@ class Multibuffer:
         return job
 
 
-def _worth_it(places: Sequence[Place]) -> list[int]:
+def _side_by_side(places: Sequence[Place]) -> list[int]:
     """The messages from the longest to the shortest, without those that would keep too few lanes busy."""
     order = sorted(range(len(places)), key=lambda which: places[which][1], reverse=True)
     left = sum(length for _, length in places)
@@ -129,6 +147,16 @@ def _worth_it(places: Sequence[Place]) -> list[int]:
             return order[first:]
         left -= length
     return []
+
+
+def _enabled(features: int) -> bool:
+    """Whether the kernel lets programs use what the library would use; not every virtual machine has what it shows."""
+    try:
+        about = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    flags = about.partition("\nflags")[2].partition("\n")[0].split()
+    return all(name in flags for name, bit in _WIDE.items() if features & bit)
 
 
 @lru_cache(maxsize=1)
@@ -153,9 +181,9 @@ def load() -> Multibuffer | None:
 def _is_right(multibuffer: Multibuffer) -> bool:
     """Whether it computes what hashlib does, for messages of many lengths around the edges of blocks, long ones too."""
     arena = multibuffer.arena
-    lengths = [*range(1000, 1130), *range(65_500, 65_600, 7), *[200_001] * 16]
+    lengths = [*range(130), *range(1000, 1130), *range(65_500, 65_600, 7), *[200_001] * 16]
     places = [(17 * at, length) for at, length in enumerate(lengths)]
     end = max(at + length for at, length in places)
     arena[:end] = hashlib.shake_128(b"muniment").digest(end)
     expected = [hashlib.sha1(arena[at : at + length], usedforsecurity=False).digest() for at, length in places]
-    return multibuffer.digests(places) == expected
+    return multibuffer.answers(places) == expected

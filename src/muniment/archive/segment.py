@@ -13,7 +13,7 @@ from pathlib import Path
 from isal import isal_zlib
 
 from muniment.archive import records
-from muniment.archive.drafts import IN_MEMORY, Draft, Wanted, compress, draft
+from muniment.archive.drafts import LARGE, Draft, Wanted, compress, draft
 from muniment.archive.durable import GrowingFile, archive_error
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
 from muniment.archive.members import Part, deflate_member, stream_deflated, stream_stored
@@ -109,7 +109,7 @@ class Segment:
         return capture
 
     def drafts(self, wanted: Iterable[Wanted]) -> list[Draft]:
-        """Make and compress the records of some exchanges that lie in memory, for `write`; nothing is written.
+        """Make and compress the records of exchanges with no large body, for `write` to this segment; writes nothing.
 
         One after the other, each record's compression would push out of the processor's cache what makes the next.
         """
@@ -172,7 +172,7 @@ class Segment:
 
     def _write_records(self, exchange: Exchange, context: PageContext, made: Draft, *, unchanged: bool) -> Capture:
         offset = self._warc.length
-        if made.record_type == "response" and exchange.body.length > IN_MEMORY:
+        if made.record_type == "response" and exchange.body.length > LARGE:
             stream = stream_stored if made.stored else stream_deflated
             stream(chain[Part](made.parts, (exchange.head,), exchange.body.wire(), (RECORD_END,)), self._append)
         else:

@@ -16,10 +16,10 @@ _SMALLEST = 2 << 10
 
 
 def digest_together(exchanges: Sequence[Exchange]) -> Iterator[None]:
-    """Let bodies know their payloads' and blocks' digests, as many as the arena holds at each step: some 2 ms.
+    """Let bodies know their payloads' and blocks' digests, as many as the arena holds at each step; to be run through.
 
-    Bodies that gain nothing by it are left out, and all of them where there is no multi-buffer library: who asks for
-    their digests computes them.
+    A step takes a few milliseconds, and others may have their turn between two. Bodies that gain nothing by it are left
+    out, and all of them where there is no multi-buffer library: who asks for their digests computes them.
     """
     fit = [exchange for exchange in exchanges if _fits(exchange)]
     multibuffer = load() if len(fit) >= _FEWEST else None

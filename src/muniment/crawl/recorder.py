@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.archive.drafts import IN_MEMORY, REVISIT_ABOVE, Draft, Wanted
+from muniment.archive.drafts import LARGE, REVISIT_ABOVE, Draft, Wanted
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import Segment
 from muniment.archive.together import digest_together
@@ -28,7 +28,7 @@ __all__ = ["Page", "Recorder"]
 _MOST_PAGES = 100
 _LONGEST_WAIT_S = 0.05
 _PAGES_A_TURN = 16
-"""Pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
+"""Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
 _AT_ONCE = 4 << 20
 """Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
 
@@ -150,12 +150,15 @@ class Recorder:
             segment = await self._open_segment()
             drafts = segment.drafts([_wanted(page, earlier) for page in light.values()])
             made = dict(zip(light, drafts, strict=True))
-        return [
-            refused(page)
-            if isinstance(page, Refused)
-            else await _written(await self._open_segment(), page, earlier, made.get(at))
-            for at, page in enumerate(pages)
-        ]
+        results = []
+        for at, page in enumerate(pages):
+            if isinstance(page, Refused):
+                results.append(refused(page))
+                continue
+            results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
+            if at not in made:
+                await asyncio.sleep(0)
+        return results
 
     async def _record_asides(self) -> list[Callable[[], None]]:
         """Record them; what is to be said when they are synced."""
@@ -192,7 +195,7 @@ def _may_be_known(page: Harvested) -> bool:
 
 
 def _is_light(exchange: Exchange) -> bool:
-    return bool(exchange.head) and exchange.body.in_memory and exchange.body.length <= IN_MEMORY
+    return bool(exchange.head) and exchange.body.in_memory and exchange.body.length <= LARGE
 
 
 def _wanted(page: Harvested, earlier: Known) -> Wanted:

@@ -29,14 +29,14 @@ class Body(Protocol):
 
     @property
     def block_sha1(self) -> bytes:
-        """SHA-1 of the header block and the wire bytes, when the body was told of it; otherwise empty."""
+        """SHA-1 of its exchange's header block and its own wire bytes, if it was told of it; otherwise empty."""
 
     @property
     def in_memory(self) -> bool:
         """Whether the bytes can be had without reading a file."""
 
     def know(self, payload_sha1: bytes, block_sha1: bytes) -> None:
-        """Take digests in from who computed them, along with those of other bodies."""
+        """Take in digests from who computed them along with others: the payload's, and that of its exchange's block."""
 
     def wire(self) -> Iterator[bytes | memoryview]:
         """The bytes as received, in order, in pieces."""

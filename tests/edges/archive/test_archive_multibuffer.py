@@ -130,6 +130,46 @@ def test_what_the_library_does_not_answer_is_digested_alone(
 
 
 @pytest.mark.x86
+def test_what_an_exception_left_in_the_lanes_changes_nothing(
+    library: Multibuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places, others = random_places([3000] * 20), random_places([2000] * 30)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(library, "_finish", _interrupted(library))
+        library.digests(places)
+    assert library.digests(others) == [sha1(NOISE[at : at + length]) for at, length in others]
+
+
+def _interrupted(library: Multibuffer):
+    """Lets the first call through, which empties the lanes, and not the second."""
+    calls = iter([library._finish])
+
+    def finish() -> None:
+        for call in calls:
+            return call()
+        raise KeyboardInterrupt
+
+    return finish
+
+
+@pytest.mark.x86
+@pytest.mark.usefixtures("nothing_loaded")
+def test_a_library_that_answers_nothing_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multibuffer, "_side_by_side", lambda _: [])
+    assert load() is None
+
+
+@pytest.mark.x86
+@pytest.mark.usefixtures("nothing_loaded")
+def test_instructions_that_the_kernel_has_not_enabled_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load() is not None
+    load.cache_clear()
+    # SSE 4.2 stands for what is there, under a name that no kernel says
+    monkeypatch.setattr(multibuffer, "_WIDE", {"avx9000": 1 << 4})
+    assert load() is None
+
+
+@pytest.mark.x86
 def test_bodies_of_all_kinds_know_their_digests(tmp_path) -> None:
     payloads = [RANDOM.randbytes(RANDOM.choice([3000, 20_000, 150_000])) for _ in range(120)]
     pages = []
