@@ -3,7 +3,8 @@
 A figure counts only when every URL was fetched: of WARC files, response by response; Scrapy writes none, and counts for
 itself. CPU time is that of all processes of a program; beside it stands what is left without the cost of starting and
 ending, which a list of one URL shows. With `--before` the tool `before` is Muniment as the sources in that directory
-have it: what a change costs. Prints a Markdown table; progress goes to standard error.
+have it: what a change costs. ami and Zeno are taken from the PATH, or built from Go's module proxy. Prints a Markdown
+table; progress goes to standard error.
 
 Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--size BYTES] [--rounds N] [--tls]
        python benchmarks/fetch.py --tools muniment,bare,wget,scrapy,warcio,zeno,ami

@@ -29,6 +29,7 @@ LARGE = 1 << 20
 class Draft(Struct):
     """One exchange's records."""
 
+    wanted: Wanted
     warcinfo: str
     """The warcinfo record of the only file that they fit into."""
     record_id: str
@@ -62,7 +63,7 @@ def draft(wanted: Wanted, warcinfo: str) -> Draft:
     beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request))]
     if block := records.metadata_block(context, exchange.duration_ms):
         beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, block)))
-    return Draft(warcinfo, urn, record_type, stored, parts, beside)
+    return Draft(wanted, warcinfo, urn, record_type, stored, parts, beside)
 
 
 def compress(made: Draft) -> None:

@@ -40,6 +40,18 @@ _WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}
 _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST = 3, 1, 13, 2
 
 
+_FUNCTIONS = {
+    "alloc_mb_mgr": (ctypes.c_void_p, [ctypes.c_uint64]),
+    "init_mb_mgr_auto": (None, [ctypes.c_void_p, ctypes.c_void_p]),
+    "imb_get_errno": (ctypes.c_int, [ctypes.c_void_p]),
+    "imb_get_feature_flags": (ctypes.c_uint64, []),
+    "get_next_job_sse": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "submit_job_nocheck_sse": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "flush_job_sse": (ctypes.c_void_p, [ctypes.c_void_p]),
+}
+"""What each returns and takes."""
+
+
 class _Job(ctypes.Structure):
     """The beginning of the library's IMB_JOB, which is longer."""
 
@@ -65,15 +77,7 @@ class Multibuffer:
     """The library's manager of jobs, and the arena where its messages are put. For one thread."""
 
     def __init__(self, library: ctypes.PyDLL) -> None:
-        for name, returns, takes in (
-            ("alloc_mb_mgr", ctypes.c_void_p, [ctypes.c_uint64]),
-            ("init_mb_mgr_auto", None, [ctypes.c_void_p, ctypes.c_void_p]),
-            ("imb_get_errno", ctypes.c_int, [ctypes.c_void_p]),
-            ("imb_get_feature_flags", ctypes.c_uint64, []),
-            ("get_next_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
-            ("submit_job_nocheck_sse", ctypes.c_void_p, [ctypes.c_void_p]),
-            ("flush_job_sse", ctypes.c_void_p, [ctypes.c_void_p]),
-        ):
+        for name, (returns, takes) in _FUNCTIONS.items():
             function = getattr(library, name)
             function.restype, function.argtypes = returns, takes
         if not _enabled(library.imb_get_feature_flags()):
@@ -130,10 +134,12 @@ class Multibuffer:
         """A job of the manager's ring, which it hands out again and again; only the first time all is filled in."""
         job = self._jobs.get(address)
         if job is None:
-            job = self._jobs[address] = _Job.from_address(address)
+            job = _Job.from_address(address)
             ctypes.memset(address, 0, ctypes.sizeof(_Job))
             job.cipher, job.direction, job.hash, job.order = _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST
             job.digest_length = _LENGTH
+            # last: what an exception left half filled in must not be taken for a job
+            self._jobs[address] = job
         return job
 
 

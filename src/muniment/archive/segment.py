@@ -75,41 +75,25 @@ class Segment:
         return self._warc.length
 
     def write(
-        self,
-        exchange: Exchange,
-        context: PageContext,
-        earlier: Earlier | None = None,
-        *,
-        unchanged: bool = False,
-        made: Draft | None = None,
+        self, exchange: Exchange, context: PageContext, earlier: Earlier | None = None, *, unchanged: bool = False
     ) -> Capture:
         """Add the records of one exchange and its row; buffered, safe only after `sync`.
 
-        `made` is what `drafts` made of it, if anything did. `earlier` is an earlier capture of the same payload: the
-        exchange becomes a revisit of it, unless it is truncated or failed, or, not being `unchanged` from what the seed
-        list knows, no larger than `drafts.REVISIT_ABOVE`.
-        An exchange without a header block leaves a row only.
+        `earlier` is an earlier capture of the same payload: the exchange becomes a revisit of it, unless it is
+        truncated or failed, or, not being `unchanged` from what the seed list knows, no larger than
+        `drafts.REVISIT_ABOVE`. An exchange without a header block leaves a row only.
         """
         if not exchange.head:
             failure = exchange.failure or Failure("protocol", "no response header")
             return self.write_failure(exchange.url, failure, context, exchange)
-        mark = self._warc.length
-        try:
-            if made is None or made.warcinfo != self._warcinfo:
-                made = draft((exchange, context, earlier, unchanged), self._warcinfo)
-            capture = self._write_records(exchange, context, made, unchanged=unchanged)
-        except OSError as error:
-            self._warc.cut(mark)
-            self._checksum = 0
-            raise archive_error(error, self._warc.path) from error
-        except ArchiveError:
-            self._forget()
-            raise
-        self._note(capture)
-        return capture
+        return self._write((exchange, context, earlier, unchanged), None)
+
+    def write_draft(self, made: Draft) -> Capture:
+        """The same of what `drafts` made, which is made again when it was for another file."""
+        return self._write(made.wanted, made)
 
     def drafts(self, wanted: Iterable[Wanted]) -> list[Draft]:
-        """Make and compress the records of exchanges with no large body, for `write` to this segment; writes nothing.
+        """Make and compress the records of exchanges with no large body, for `write_draft`; nothing is written.
 
         One after the other, each record's compression would push out of the processor's cache what makes the next.
         """
@@ -170,7 +154,24 @@ class Segment:
         self._append(self._first)
         self._journal.append(self._entry(None))
 
-    def _write_records(self, exchange: Exchange, context: PageContext, made: Draft, *, unchanged: bool) -> Capture:
+    def _write(self, wanted: Wanted, made: Draft | None) -> Capture:
+        mark = self._warc.length
+        try:
+            if made is None or made.warcinfo != self._warcinfo:
+                made = draft(wanted, self._warcinfo)
+            capture = self._write_records(made)
+        except OSError as error:
+            self._warc.cut(mark)
+            self._checksum = 0
+            raise archive_error(error, self._warc.path) from error
+        except ArchiveError:
+            self._forget()
+            raise
+        self._note(capture)
+        return capture
+
+    def _write_records(self, made: Draft) -> Capture:
+        exchange, context, _, unchanged = made.wanted
         offset = self._warc.length
         if made.record_type == "response" and exchange.body.length > LARGE:
             stream = stream_stored if made.stored else stream_deflated

@@ -222,8 +222,11 @@ def _write(segment: Segment, page: Harvested, earlier: Known, made: Draft | None
         if page.done and failure is not None and not of_this_machine(str(failure)):
             segment.write_failure(exchange.url, failure, page.context, exchange)
         return finished(page, payload=b"", record_id=b"")
-    _, context, known, unchanged = _wanted(page, earlier)
-    capture = segment.write(exchange, context, known, unchanged=unchanged, made=made)
+    if made is not None:
+        capture = segment.write_draft(made)
+    else:
+        exchange, context, known, unchanged = _wanted(page, earlier)
+        capture = segment.write(exchange, context, known, unchanged=unchanged)
     fresh = exchange.body.payload_sha1 if _may_be_known(page) and capture.record_type == "response" else b""
     return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
 

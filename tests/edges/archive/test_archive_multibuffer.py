@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import random
 
@@ -150,6 +151,23 @@ def _interrupted(library: Multibuffer):
         raise KeyboardInterrupt
 
     return finish
+
+
+@pytest.mark.x86
+@pytest.mark.usefixtures("nothing_loaded")
+def test_a_job_that_an_exception_left_half_filled_in_is_filled_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multibuffer, "_is_right", lambda _: True)
+    fresh = load()
+    assert fresh is not None
+    fresh.arena[:] = NOISE
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ctypes, "memset", _interrupt)
+        fresh.digests([(0, 3000)] * 20)
+    assert fresh.digests([(0, 3000)] * 20) == [sha1(NOISE[:3000])] * 20
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.x86
