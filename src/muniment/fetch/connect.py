@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohappyeyeballs
 
@@ -14,6 +14,7 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.connection import Connection
 from muniment.fetch.dns import Resolver
 from muniment.fetch.faults import connect_failure
+from muniment.fetch.request import Origin
 from muniment.fetch.tls import make_context
 from muniment.model.failure import Failure
 from muniment.rules.proxies import proxy_for
@@ -92,15 +93,19 @@ class Connector:
         self, connection: Connection, addresses: tuple[str, ...], proxy: ProxyDialer | None
     ) -> Failure | None:
         origin = connection.origin
-        if proxy is None:
-            sock = await dial(addresses, origin.port)
-            connection.ip = sock.getpeername()[0]
-        else:
+        if proxy is not None:
             tunnel = await proxy.dial(origin.host, origin.port)
             if isinstance(tunnel, Failure):
                 return tunnel
-            sock = tunnel
-        await self._attach(connection, sock)
+            await self._attach(connection, tunnel)
+        elif len(addresses) == 1:
+            # by the loop alone: half the time of a socket that is connected first and handed over then
+            connection.ip = addresses[0]
+            await self._make(connection, host=addresses[0], port=origin.port)
+        else:
+            sock = await dial(addresses, origin.port)
+            connection.ip = sock.getpeername()[0]
+            await self._attach(connection, sock)
         return None
 
     async def close(self) -> None:
@@ -111,28 +116,32 @@ class Connector:
         return make_context(insecure=self._insecure, ca_file=self._ca_file)
 
     async def _attach(self, connection: Connection, sock: socket.socket) -> None:
-        """Hand the socket to the event loop, through TLS where the origin wants it."""
-        loop = asyncio.get_running_loop()
-        origin = connection.origin
+        """Hand a connected socket to the event loop."""
         try:
-            if not origin.secure:
-                await loop.create_connection(lambda: connection, sock=sock)
-                return
-            if self._context is None:
-                self._context = self._make_context()
-            name = origin.host.removeprefix("[").removesuffix("]").rstrip(".")
-            await loop.create_connection(
-                lambda: connection,
-                sock=sock,
-                ssl=self._context,
-                server_hostname=name,
-                ssl_handshake_timeout=self._timeout + 1,
-                ssl_shutdown_timeout=1.0,
+            await self._make(connection, sock=sock)
+        except BaseException:
+            sock.close()
+            raise
+
+    async def _make(self, connection: Connection, **peer: Any) -> None:
+        """A transport to `peer`, which is a socket or host and port, through TLS where the origin wants it."""
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection, **peer, **self._tls(connection.origin) if connection.origin.secure else {}
             )
         except BaseException:
             connection.unmake()
-            sock.close()
             raise
+
+    def _tls(self, origin: Origin) -> dict[str, Any]:
+        if self._context is None:
+            self._context = self._make_context()
+        return {
+            "ssl": self._context,
+            "server_hostname": origin.host.removeprefix("[").removesuffix("]").rstrip("."),
+            "ssl_handshake_timeout": self._timeout + 1,
+            "ssl_shutdown_timeout": 1.0,
+        }
 
 
 def _dialers(urls: Iterable[str], resolver: Resolver) -> dict[str, ProxyDialer]:

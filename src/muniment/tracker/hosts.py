@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from sqlalchemy import bindparam, literal_column, select
@@ -144,6 +144,12 @@ class Hosts:
             self._meet_again([row[1:] for row in rows])
         else:
             self._meet_again(self._db.lookup(_BY_NAME, self._job_id, new))
+
+    def begin(self, site_paths: Mapping[str, str]) -> None:
+        """Make the hosts of a new job, within the caller's transaction: name → path prefixes, one a line."""
+        rows = [(self._job_id, self._numbers.take(), name, paths) for name, paths in site_paths.items()]
+        self._db.many(_ADD, rows)
+        self._meet_again(row[1:] for row in rows)
 
     def _meet_again(self, rows: Iterable[Row]) -> None:
         for host_id, name, paths in rows:

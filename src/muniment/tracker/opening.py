@@ -141,8 +141,7 @@ def _create(
         job = jobs.create_job(db, name, given, starts.digest, now, origin)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
-        for url in urls:
-            sites.add(url)
+        sites.begin(urls)
         admission.add_starts(urls)
         if settings.seed:
             begin_list(db, job.job_id)

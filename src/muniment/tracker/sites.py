@@ -47,6 +47,13 @@ class Sites:
         self._db, self._job_id, self._scope, self._hosts, self._admission = db, job_id, scope, hosts, admission
         self._no_parent = no_parent
 
+    def begin(self, starts: Iterable[str]) -> None:
+        """Make the hosts of a new job's start URLs (with `--no-parent`, their directories) its site."""
+        prefixes: dict[str, dict[str, None]] = {}
+        for url in starts:
+            prefixes.setdefault(host_of(url), {})[start_prefix(url, self._no_parent)] = None
+        self._hosts.begin({name: "/" if "/" in paths else "\n".join(paths) for name, paths in prefixes.items()})
+
     def add(self, url: str) -> Counter[int]:
         """Make the host of a URL (with `--no-parent`, its directory) part of the site; returns pages newly pending."""
         name = host_of(url)
