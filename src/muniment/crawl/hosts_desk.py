@@ -255,10 +255,12 @@ class HostsDesk:
             return
         self._manners[host_id] = CALM if after == CALM else after
         self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
+        long = after.reason.endswith("Retry-After") or after.pauses > before.pauses
         if (after.until, after.strikes) != (before.until, before.strikes):
             waits = HostWaits(self._hosts.waits_of(host_id).crawl_delay_ms, after.until, after.reason, after.strikes)
-            self._hosts.keep_waits(host_id, waits)
-        long = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+            # a back-off is over in seconds: a kill may lose it, and a commit for each would hold up the other hosts
+            keep = self._hosts.keep_waits if long else self._hosts.note_waits
+            keep(host_id, waits)
         if long and after.until > max(now, before.until):
             self._pause(host_id, after)
 

@@ -65,6 +65,8 @@ class Lanes:
         self._hosts: dict[str, _HostLanes] = {}
         self._ready: dict[str, None] = {}
         """Hosts that may have room, the longest waiting first; whatever can make room puts a host here."""
+        self._left: list[Claim] = []
+        """Pages of hosts that are left alone, until they are given back together."""
         self._inflight, self._delay = inflight, delay
         self.running = 0
         self.queued = 0
@@ -153,8 +155,11 @@ class Lanes:
         """A page that was taken and whose request may not go out now is the next one again."""
         self.landed(claim.host)
         self.acknowledged(claim.host)
-        self._hosts[claim.host].queue.appendleft(claim)
+        lanes = self._hosts[claim.host]
+        lanes.queue.appendleft(claim)
         self.queued += 1
+        if self.held(claim.host):
+            self._leave(lanes)
 
     def start(self, host: str) -> bool:
         """Whether a request may go out at this moment; if so, it has."""
@@ -184,17 +189,19 @@ class Lanes:
         lanes = self._hosts.get(host)
         if lanes is not None:
             lanes.hold = monotonic() + seconds if seconds > 0 else 0.0
+            if seconds > 0:
+                self._leave(lanes)
             self.look_at(host)
 
-    def give_back_held(self, host: str) -> list[Claim]:
-        """Take out the pages of a host that is being left alone: somebody else may be due first, or have more."""
-        lanes = self._hosts.get(host)
-        if lanes is None or not self.held(host):
-            return []
-        claims = list(lanes.queue)
+    def give_back_held(self) -> list[Claim]:
+        """Take out the pages of hosts that are left alone: somebody else may be due first, or have more."""
+        left, self._left = self._left, []
+        return left
+
+    def _leave(self, lanes: _HostLanes) -> None:
+        self._left += lanes.queue
+        self.queued -= len(lanes.queue)
         lanes.queue.clear()
-        self.queued -= len(claims)
-        return claims
 
     def held(self, host: str) -> bool:
         """Whether a host is being left alone."""
@@ -236,7 +243,7 @@ class Lanes:
 
     def give_back(self) -> list[Claim]:
         """Take out every page that has not been started."""
-        claims = [claim for lanes in self._hosts.values() for claim in lanes.queue]
+        claims = [*self.give_back_held(), *(claim for lanes in self._hosts.values() for claim in lanes.queue)]
         for lanes in self._hosts.values():
             lanes.queue.clear()
         self.queued = 0

@@ -194,14 +194,12 @@ class Worker:
 
     def _hold(self, host: str, seconds: float) -> None:
         self._lanes.hold(host, seconds)
-        self._give_back(self._lanes.give_back_held(host))
         if seconds <= 0:
             self._start_lanes()
 
     def _withhold(self, claim: Claim) -> None:
         """A page's host may not be asked now, which was not so when its lane began."""
         self._lanes.put_back(claim)
-        self._give_back(self._lanes.give_back_held(claim.host))
         self._wake_later(claim.host)
         # the wait may have ended just now, and nothing else may come to start it again
         self._start_lanes()
@@ -382,6 +380,8 @@ class Worker:
 
     def _return_permits(self) -> None:
         """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""
+        # first, or it would seem that their hosts still have pages here
+        self._give_back(self._lanes.give_back_held())
         held: dict[str, int] = {}
         for host in [*self._lowered]:
             if self._client.open_connections(host) <= self._lanes.permits(host):

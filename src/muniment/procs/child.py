@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
@@ -16,6 +17,9 @@ from muniment.model.process import Ending
 from muniment.procs.system import Awaited
 
 __all__ = ["Child"]
+
+_TRACED_S = 0.05
+"""Who traces a process (a debugger, a profiler) hears of its end first: how often to look whether it has."""
 
 
 class Child:
@@ -53,7 +57,9 @@ class Child:
         if self.returncode is None:
             ready = select.poll()
             ready.register(self._awaited.descriptor, select.POLLIN)
-            ready.poll(None if timeout is None else timeout * 1000)
+            ended = ready.poll(None if timeout is None else timeout * 1000)
+            while ended and self.poll() is None:
+                time.sleep(_TRACED_S)
         code = self.poll()
         if code is None:
             raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
@@ -68,9 +74,9 @@ class Child:
                 await gone.wait()
             finally:
                 loop.remove_reader(self._awaited.descriptor)
-            self.poll()
-        assert self.returncode is not None
-        return self.returncode
+        while (code := self.poll()) is None:  # noqa: ASYNC110 (nobody tells when a tracer has heard)
+            await asyncio.sleep(_TRACED_S)
+        return code
 
     def send_signal(self, number: signal.Signals) -> None:
         """Signal it, if it is there."""

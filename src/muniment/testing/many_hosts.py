@@ -8,7 +8,9 @@ import random
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
+
+import uvloop
 
 from muniment.testing.nginx import Nginx, free_port
 
@@ -36,10 +38,10 @@ class ManyHosts:
     def __init__(self, home: Path) -> None:
         """`home` is an existing directory for the server's root."""
         self._nginx = Nginx(home, addresses=("0.0.0.0",), server=_PAGES, access_log=False)  # noqa: S104 (loopback names)
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._stack = contextlib.ExitStack()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._held: set[asyncio.Transport] = set()
         self._ports: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -47,7 +49,7 @@ class ManyHosts:
         self._stack.enter_context(self._nginx)
         self._thread.start()
         self._stack.callback(self._end)
-        server: asyncio.Server = self._do(asyncio.start_server(self._stall, "0.0.0.0", 0, backlog=4096))  # noqa: S104
+        server = self._do(self._listen())
         self._stack.callback(server.close)
         self._ports = {
             LIVE: self._nginx.ports[0],
@@ -73,22 +75,11 @@ class ManyHosts:
         random.Random(seed).shuffle(hosts)
         return [url for host in hosts for url in host]
 
+    async def _listen(self) -> asyncio.AbstractServer:
+        return await self._loop.create_server(lambda: _Stall(self._held), "0.0.0.0", 0, backlog=4096)  # noqa: S104
+
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
-
-    async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            if await reader.read(4096) and int(writer.get_extra_info("sockname")[0].rpartition(".")[2]) % 2:
-                writer.write(_HALF)
-            await reader.read()
-        except OSError:
-            pass  # the client has had enough
-        finally:
-            writer.close()
-            self._tasks.discard(task)
 
     def _end(self) -> None:
         self._do(self._let_go())
@@ -97,7 +88,23 @@ class ManyHosts:
         self._loop.close()
 
     async def _let_go(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+        for transport in list(self._held):
+            transport.abort()
+
+
+class _Stall(asyncio.Protocol):
+    """Reads what it is asked, and answers half of it or nothing; takes as little time as it can from who asks."""
+
+    def __init__(self, held: set[asyncio.Transport]) -> None:
+        self._held = held
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._held.add(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        if int(self._transport.get_extra_info("sockname")[0].rpartition(".")[2]) % 2:
+            self._transport.write(_HALF)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._held.discard(self._transport)

@@ -251,6 +251,7 @@ class Frontier:
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted)
+            self.hosts.keep_noted()
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)

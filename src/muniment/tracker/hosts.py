@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import bindparam, literal_column, select
 
 from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
@@ -85,6 +85,7 @@ class Hosts:
         self._by_name: dict[str, Host] = {}
         self._names: dict[int, str] = {}
         self._numbers = Numbers(db, job_id, "hosts")
+        self._noted: dict[int, HostWaits] = {}
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
         self._load()
@@ -107,13 +108,22 @@ class Hosts:
     @one_transaction
     def keep_waits(self, host_id: int, waits: HostWaits) -> None:
         """Keep them at once, in a transaction of their own: a kill before the page's finish must not lose them."""
+        self.note_waits(host_id, waits)
+        with self._db.transaction():
+            self.keep_noted()
+
+    def note_waits(self, host_id: int, waits: HostWaits) -> None:
+        """Keep them with the pages that finish next; lost when that is undone."""
         if waits == _NONE:
             self.waits.pop(host_id, None)
         else:
             self.waits[host_id] = waits
-        row = (waits.crawl_delay_ms, waits.until, waits.reason, waits.strikes, self._job_id, host_id)
-        with self._db.transaction():
-            self._db.many(_WAIT, [row])
+        self._noted[host_id] = waits
+
+    def keep_noted(self) -> None:
+        """Write what was noted, within the caller's transaction."""
+        noted, self._noted = sorted(self._noted.items()), {}
+        self._db.many(_WAIT, [(*structs.astuple(waits), self._job_id, host_id) for host_id, waits in noted])
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""

@@ -414,6 +414,15 @@ def test_a_failed_page_that_goes_again_counts_once(tracker):
     assert job.sums()[:2] == (4, 0)
 
 
+def test_without_a_parent_a_host_has_the_directories_of_all_its_start_pages(tracker):
+    start, other = site("one/two/page"), site("x", "b.example")
+    inside, beside = (site("one/two/in"), site("three/in"), site("any", "b.example")), (site("one/out"), site("three"))
+    job = tracker(start, site("three/page"), site("all/x", "b.example"), other, no_parent=True)
+    web = {start: [(url, A) for url in (*inside, *beside)]}
+    web |= {url: [(f"{url}/next", A)] for url in (*inside, *beside)}
+    assert {url for url in job.crawl(web) if url.endswith("/next")} == {f"{url}/next" for url in inside}
+
+
 def test_no_parent_keeps_to_the_directory_of_each_start_page(tracker):
     start, other = site("docs/index.html"), site("wiki/")
     web = {start: [(site("docs/a"), A), (site("blog/"), A), (site("docsx"), A)], site("docs/a"): [(site("docs/b"), A)]}

@@ -7,6 +7,7 @@ import os
 from contextlib import closing
 
 import pytest
+from sqlalchemy import select
 from tracker_harness import Tracker, site
 
 from muniment.clock import now_ms
@@ -16,6 +17,7 @@ from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.rules.politeness import Sign
 from muniment.tracker.hosts import HostWaits
+from muniment.tracker.tables import hosts
 
 NAMES = ("a.example", "b.example", "c.example")
 
@@ -95,6 +97,20 @@ def test_retry_after_is_saved_and_told_at_once(desk):
     assert (pause["event"], pause["host"]) == ("pause", "a.example")
     desk.desk.tick(now_ms() + 6_000)
     assert desk.events()[-1]["event"] == "resume"
+
+
+def test_a_back_off_is_kept_with_the_pages_that_finish_next(new_place):
+    """It is over in seconds: a commit for each of a thousand hosts that cannot be reached would hold up the others."""
+    place = new_place()
+    with closing(Desk(place)) as first:
+        first.fails("a.example", "refused: Connection refused")
+        claim = first.tracker.take(site("", "b.example"))
+        strikes = select(hosts.c.strikes).where(hosts.c.job_id == first.tracker.job_id, hosts.c.id == 1)
+        assert (first.hosts.waits_of(1).strikes, first.tracker.db.connection.execute(strikes).scalar()) == (1, 0)
+        first.tracker.finish(claim)
+        assert first.tracker.db.connection.execute(strikes).scalar() == 1
+    with closing(Desk(place, resumed=True)) as again:
+        assert {host: waits.strikes for host, waits in again.hosts.waits.items()} == {1: 1}
 
 
 def test_three_failures_prove_a_host_dead_that_never_answered(desk):
