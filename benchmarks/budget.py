@@ -23,11 +23,12 @@ from crawl import SERVER
 from make_corpus import make_corpus
 
 from muniment.archive.members import deflate_member
-from muniment.archive.multibuffer import ARENA, Multibuffer, Place, load
+from muniment.archive.multibuffer import Multibuffer, load
 from muniment.testing.nginx import Nginx
 
 _PIECE = 1 << 18
 _AT_ONCE = 64
+_BATCH = 96
 
 
 def transfer(server: Nginx, paths: list[str]) -> None:
@@ -76,17 +77,9 @@ def digest(bodies: list[bytes]) -> None:
 
 
 def digest_side_by_side(multibuffer: Multibuffer, bodies: list[bytes]) -> None:
-    """The same by the multi-buffer library, as many bodies at a time as its arena holds."""
-    places: list[Place] = []
-    end = 0
-    for body in bodies:
-        if end + len(body) > ARENA:
-            multibuffer.digests(places * 2)
-            places, end = [], 0
-        multibuffer.arena[end : end + len(body)] = body
-        places.append((end, len(body)))
-        end += len(body)
-    multibuffer.digests(places * 2)
+    """The same by the multi-buffer library, as many bodies at a time as a batch has."""
+    for at in range(0, len(bodies), _BATCH):
+        multibuffer.digests([(body, 0) for body in bodies[at : at + _BATCH] for _ in range(2)])
 
 
 def compress(bodies: list[bytes]) -> None:

@@ -1,8 +1,8 @@
 """SHA-1 of many messages side by side, by Intel's multi-buffer library where the machine has it.
 
 Each step of SHA-1 waits for the one before it, so that one message keeps a small part of a core busy. The library takes
-up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. The messages lie in one arena, which
-is all that it reads, and each digest has a place of its own, so that jobs may end in any order.
+up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. It reads them where they lie, and each
+digest has a place of its own, so that jobs may end in any order.
 
 What is taken from its header is the same from version 1.3, the first that has SHA-1 of this kind, to 2.0.2: the layout
 of a job down to `order`, and the functions. Those that are named after SSE go by the manager's table, which is of the
@@ -18,16 +18,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ARENA", "Multibuffer", "Place", "load"]
+__all__ = ["Message", "Multibuffer", "load"]
 
-Place = tuple[int, int]
-"""Where a message lies in the arena, and its length."""
-
-ARENA = 4 << 20
-"""Bytes of messages at once.
-
-With a quarter of them lanes run empty for a third of the time; twice as many gain nothing.
-"""
+Message = tuple[bytes, int]
+"""What holds a message, and where it begins there: it goes to the end."""
 
 _LIBRARIES = ("libIPSec_MB.so.2", "libIPSec_MB.so.1")
 _OLDEST, _NEWER = 0x010300, 0x020100
@@ -39,6 +33,8 @@ _WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}
 """What the library would use by the processor's word alone, which counts only when the kernel has it enabled, too."""
 _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST = 3, 1, 13, 2
 
+_address = ctypes.pythonapi.PyBytes_AsString
+_address.restype, _address.argtypes = ctypes.c_size_t, [ctypes.py_object]
 
 _FUNCTIONS = {
     "alloc_mb_mgr": (ctypes.c_void_p, [ctypes.c_uint64]),
@@ -74,7 +70,7 @@ class _Job(ctypes.Structure):
 
 
 class Multibuffer:
-    """The library's manager of jobs, and the arena where its messages are put. For one thread."""
+    """The library's manager of jobs. For one thread."""
 
     def __init__(self, library: ctypes.PyDLL) -> None:
         for name, (returns, takes) in _FUNCTIONS.items():
@@ -95,40 +91,34 @@ class Multibuffer:
             library.flush_job_sse,
         )
         self._jobs: dict[int, _Job] = {}
-        memory = bytearray(ARENA)
-        self.arena = memoryview(memory)
-        """Where messages are put before `digests` is asked for them; between calls what lies there is nobody's."""
+        # what the lanes may still read, and write, when an exception came between
+        self._messages: Sequence[Message] = ()
         self._answers = ctypes.create_string_buffer(0)
-        self._held = (ctypes.c_char * ARENA).from_buffer(memory)
-        self._base = ctypes.addressof(self._held)
 
-    def digests(self, places: Sequence[Place]) -> list[bytes]:
-        """SHA-1 of the messages that lie at these places, in their order."""
-        found = self.answers(places)
-        return [self._alone(place) if one == _NONE else one for one, place in zip(found, places, strict=True)]
+    def digests(self, messages: Sequence[Message]) -> list[bytes]:
+        """SHA-1 of each message, in their order."""
+        found = self.answers(messages)
+        return [_alone(message) if one == _NONE else one for one, message in zip(found, messages, strict=True)]
 
-    def answers(self, places: Sequence[Place]) -> list[bytes]:
+    def answers(self, messages: Sequence[Message]) -> list[bytes]:
         """What the library says of these messages: zeros for those that were not given to it."""
-        # what an exception left in the lanes is answered into the last buffer, which therefore is still there
+        # what an exception left in the lanes is read and answered now, and lies where it lay
         self._finish()
-        self._answers = ctypes.create_string_buffer(_LENGTH * len(places))
-        to, base, manager = ctypes.addressof(self._answers), self._base, self._manager
-        for which in _side_by_side(places):
+        self._messages, self._answers = messages, ctypes.create_string_buffer(_LENGTH * len(messages))
+        to, manager = ctypes.addressof(self._answers), self._manager
+        for which in _side_by_side([len(whole) - at for whole, at in messages]):
             job = self._job(self._next(manager))
-            at, length = places[which]
-            job.message, job.length, job.digest = base + at, length, to + _LENGTH * which
+            whole, at = messages[which]
+            job.message, job.length, job.digest = _address(whole) + at, len(whole) - at, to + _LENGTH * which
             self._submit(manager)
         self._finish()
+        self._messages = ()
         raw = self._answers.raw
         return [raw[at : at + _LENGTH] for at in range(0, len(raw), _LENGTH)]
 
     def _finish(self) -> None:
         while self._flush(self._manager) is not None:
             pass
-
-    def _alone(self, place: Place) -> bytes:
-        at, length = place
-        return hashlib.sha1(self.arena[at : at + length], usedforsecurity=False).digest()
 
     def _job(self, address: int) -> _Job:
         """A job of the manager's ring, which it hands out again and again; only the first time all is filled in."""
@@ -143,15 +133,19 @@ class Multibuffer:
         return job
 
 
-def _side_by_side(places: Sequence[Place]) -> list[int]:
+def _alone(message: Message) -> bytes:
+    whole, at = message
+    return hashlib.sha1(memoryview(whole)[at:], usedforsecurity=False).digest()
+
+
+def _side_by_side(lengths: Sequence[int]) -> list[int]:
     """The messages from the longest to the shortest, without those that would keep too few lanes busy."""
-    order = sorted(range(len(places)), key=lambda which: places[which][1], reverse=True)
-    left = sum(length for _, length in places)
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    left = sum(lengths)
     for first, which in enumerate(order):
-        length = places[which][1]
-        if left >= _WORTH * length:
+        if left >= _WORTH * lengths[which]:
             return order[first:]
-        left -= length
+        left -= lengths[which]
     return []
 
 
@@ -186,10 +180,8 @@ def load() -> Multibuffer | None:
 
 def _is_right(multibuffer: Multibuffer) -> bool:
     """Whether it computes what hashlib does, for messages of many lengths around the edges of blocks, long ones too."""
-    arena = multibuffer.arena
     lengths = [*range(130), *range(1000, 1130), *range(65_500, 65_600, 7), *[200_001] * 16]
-    places = [(17 * at, length) for at, length in enumerate(lengths)]
-    end = max(at + length for at, length in places)
-    arena[:end] = hashlib.shake_128(b"muniment").digest(end)
-    expected = [hashlib.sha1(arena[at : at + length], usedforsecurity=False).digest() for at, length in places]
-    return multibuffer.answers(places) == expected
+    noise = hashlib.shake_128(b"muniment").digest(200_001)
+    messages = [(noise[:length], 0) for length in lengths]
+    messages += [(noise, len(noise) - length) for length in lengths]
+    return multibuffer.answers(messages) == [_alone(message) for message in messages]

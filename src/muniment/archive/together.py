@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from muniment.archive.multibuffer import ARENA, Multibuffer, Place, load
+from muniment.archive.multibuffer import Message, Multibuffer, load
 from muniment.model.exchange import Exchange
 
-__all__ = ["digest_together"]
+__all__ = ["AT_ONCE", "digest_together"]
 
+AT_ONCE = 4 << 20
+"""Bytes of blocks within a step: 2 or 3 ms."""
 _FEWEST = 4
 """Exchanges, of two messages each, that may be worth it."""
 _SMALLEST = 2 << 10
@@ -16,7 +18,7 @@ _SMALLEST = 2 << 10
 
 
 def digest_together(exchanges: Sequence[Exchange]) -> Iterator[None]:
-    """Let bodies know their payloads' and blocks' digests, as many as the arena holds at each step; to be run through.
+    """Let bodies know their payloads' and blocks' digests, some megabytes at each step; to be run through.
 
     A step takes a few milliseconds, and others may have their turn between two. Bodies that gain nothing by it are left
     out, and all of them where there is no multi-buffer library: who asks for their digests computes them.
@@ -26,55 +28,43 @@ def digest_together(exchanges: Sequence[Exchange]) -> Iterator[None]:
     if multibuffer is None:
         return
     group: list[Exchange] = []
-    used = 0
+    size = 0
     for exchange in fit:
-        room = _room(exchange)
-        if used + room > ARENA:
+        group.append(exchange)
+        size += exchange.body.length
+        if size >= AT_ONCE:
             _digest(multibuffer, group)
             yield
-            group, used = [], 0
-        group.append(exchange)
-        used += room
-    _digest(multibuffer, group)
-    yield
+            group, size = [], 0
+    if group:
+        _digest(multibuffer, group)
+        yield
 
 
 def _fits(exchange: Exchange) -> bool:
     body = exchange.body
-    return body.in_memory and body.length >= _SMALLEST and _room(exchange) <= ARENA and bool(exchange.head)
-
-
-def _room(exchange: Exchange) -> int:
-    body = exchange.body
-    block = len(exchange.head) + body.length
-    return block if body.length == body.payload_length else block + body.payload_length
+    return body.in_memory and _SMALLEST <= body.length <= AT_ONCE and bool(exchange.head)
 
 
 def _digest(multibuffer: Multibuffer, exchanges: list[Exchange]) -> None:
-    places: list[Place] = []
-    end = 0
-    for exchange in exchanges:
-        block, payload, end = _put(multibuffer.arena, end, exchange)
-        places += (payload, block)
-    digests = iter(multibuffer.digests(places))
+    messages = [message for exchange in exchanges for message in _messages(exchange)]
+    digests = iter(multibuffer.digests(messages))
     for exchange, payload_sha1, block_sha1 in zip(exchanges, digests, digests, strict=True):
         exchange.body.know(payload_sha1, block_sha1)
 
 
-def _put(arena: memoryview, at: int, exchange: Exchange) -> tuple[Place, Place, int]:
-    """Copy an exchange into the arena: where its block lies, where its payload, and where both end."""
-    body = exchange.body
-    start = at + len(exchange.head)
-    arena[at:start] = exchange.head
-    end = start
-    for piece in body.wire():
-        begun, end = end, end + len(piece)
-        arena[begun:end] = piece
-    block = at, end - at
+def _messages(exchange: Exchange) -> tuple[Message, Message]:
+    """An exchange's payload and its block."""
+    body, block = exchange.body, _block(exchange)
     if body.length == body.payload_length:
-        return block, (start, end - start), end
-    # what is chunked lies there twice
-    payload = body.payload(body.payload_length)
-    begun, end = end, end + len(payload)
-    arena[begun:end] = payload
-    return block, (begun, end - begun), end
+        return (block, len(exchange.head)), (block, 0)
+    return (body.payload(body.payload_length), 0), (block, 0)
+
+
+def _block(exchange: Exchange) -> bytes:
+    """The header block and the body in one piece: the read that brought them, where it was one and nothing else."""
+    head, pieces = exchange.head, list(exchange.body.wire())
+    read = pieces[0].obj if len(pieces) == 1 and isinstance(pieces[0], memoryview) else None
+    if isinstance(read, bytes) and len(read) == len(head) + len(pieces[0]) and read.startswith(head):
+        return read
+    return b"".join((head, *pieces))

@@ -9,16 +9,18 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from muniment.archive import multibuffer
 from muniment.archive.check import check
-from muniment.archive.multibuffer import ARENA, Multibuffer, Place, load
-from muniment.archive.together import digest_together
+from muniment.archive.multibuffer import Message, Multibuffer, load
+from muniment.archive.together import AT_ONCE, _block, digest_together
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
+from muniment.fetch.wire import ResponseReader
 from muniment.testing.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 
 RANDOM = random.Random(5)
-NOISE = RANDOM.randbytes(ARENA)
+NOISE = RANDOM.randbytes(AT_ONCE + 1000)
 
 
 def sha1(data: bytes | memoryview) -> bytes:
@@ -29,7 +31,6 @@ def sha1(data: bytes | memoryview) -> bytes:
 def library() -> Multibuffer:
     found = load()
     assert found is not None, "libIPSec_MB is missing, see scripts/test"
-    found.arena[:] = NOISE
     return found
 
 
@@ -40,8 +41,18 @@ def nothing_loaded():
     load.cache_clear()
 
 
-def random_places(lengths: list[int]) -> list[Place]:
-    return [(RANDOM.randrange(ARENA - length), length) for length in lengths]
+def random_messages(lengths: list[int]) -> list[Message]:
+    """Messages of these lengths, each in bytes of its own that begin before it."""
+    found = []
+    for length in lengths:
+        before = RANDOM.randrange(700)
+        start = RANDOM.randrange(len(NOISE) - before - length)
+        found.append((NOISE[start : start + before + length], before))
+    return found
+
+
+def alone(messages: list[Message]) -> list[bytes]:
+    return [sha1(whole[at:]) for whole, at in messages]
 
 
 @pytest.mark.x86
@@ -54,7 +65,7 @@ def random_places(lengths: list[int]) -> list[Place]:
         [0] * 40,
         list(range(300)),
         [64 * n + d for n in range(1, 20) for d in (-9, -8, -1, 0, 1)],
-        [ARENA - 1, *[40_000] * 30],
+        [AT_ONCE - 1, *[40_000] * 30],
         [*[40_000] * 30, 1 << 20, 900_000, 0, 1],
         [56_000] * 16,
         [150_000] * 20,
@@ -64,8 +75,8 @@ def random_places(lengths: list[int]) -> list[Place]:
     ids=lambda lengths: f"{len(lengths)}-up-to-{max(lengths, default=0)}",
 )
 def test_it_is_what_hashlib_computes(library: Multibuffer, lengths: list[int]) -> None:
-    places = random_places(lengths)
-    assert library.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+    messages = random_messages(lengths)
+    assert library.digests(messages) == alone(messages)
 
 
 @pytest.mark.x86
@@ -74,9 +85,8 @@ def test_it_is_what_hashlib_computes(library: Multibuffer, lengths: list[int]) -
 def test_it_is_what_hashlib_computes_for_any_lengths(lengths: list[int]) -> None:
     found = load()
     assert found is not None
-    found.arena[:] = NOISE
-    places = random_places(lengths)
-    assert found.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+    messages = random_messages(lengths)
+    assert found.digests(messages) == alone(messages)
 
 
 @pytest.mark.x86
@@ -84,13 +94,13 @@ def test_the_lanes_are_used_where_they_are_worth_it(library: Multibuffer, monkey
     alone: list[int] = []
     real = hashlib.sha1
     monkeypatch.setattr(hashlib, "sha1", lambda data, **options: alone.append(len(data)) or real(data, **options))
-    library.digests(random_places([50_000] * 40))
+    library.digests(random_messages([50_000] * 40))
     assert alone == []
-    library.digests(random_places([50_000] * 5))
+    library.digests(random_messages([50_000] * 5))
     assert alone == [50_000] * 5
     alone.clear()
-    library.digests(random_places([*[50_000] * 40, ARENA - 1]))
-    assert alone == [ARENA - 1]
+    library.digests(random_messages([*[50_000] * 40, AT_ONCE - 1]))
+    assert alone == [AT_ONCE - 1]
 
 
 @pytest.mark.usefixtures("nothing_loaded")
@@ -125,20 +135,20 @@ def test_a_library_that_computes_something_else_is_not_used(monkeypatch: pytest.
 def test_what_the_library_does_not_answer_is_digested_alone(
     library: Multibuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = random_places([3000] * 20)
+    messages = random_messages([3000] * 20)
     monkeypatch.setattr(library, "_submit", lambda _: None)
-    assert library.digests(places) == [sha1(NOISE[at : at + length]) for at, length in places]
+    assert library.digests(messages) == alone(messages)
 
 
 @pytest.mark.x86
 def test_what_an_exception_left_in_the_lanes_changes_nothing(
     library: Multibuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places, others = random_places([3000] * 20), random_places([2000] * 30)
+    messages, others = random_messages([3000] * 20), random_messages([2000] * 30)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(library, "_finish", _interrupted(library))
-        library.digests(places)
-    assert library.digests(others) == [sha1(NOISE[at : at + length]) for at, length in others]
+        library.digests(messages)
+    assert library.digests(others) == alone(others)
 
 
 def _interrupted(library: Multibuffer):
@@ -159,11 +169,10 @@ def test_a_job_that_an_exception_left_half_filled_in_is_filled_in_again(monkeypa
     monkeypatch.setattr(multibuffer, "_is_right", lambda _: True)
     fresh = load()
     assert fresh is not None
-    fresh.arena[:] = NOISE
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(ctypes, "memset", _interrupt)
-        fresh.digests([(0, 3000)] * 20)
-    assert fresh.answers([(0, 3000)] * 20) == [sha1(NOISE[:3000])] * 20
+        fresh.digests([(NOISE[:3000], 0)] * 20)
+    assert fresh.answers([(NOISE[:3000], 0)] * 20) == [sha1(NOISE[:3000])] * 20
 
 
 def _interrupt(*_: object) -> None:
@@ -203,17 +212,51 @@ def test_bodies_of_all_kinds_know_their_digests(tmp_path) -> None:
             body = MemoryBody(payload)
         pages.append(exchange(body=body))
     steps = len(list(digest_together(pages)))
-    assert steps > 1, "more than the arena holds is digested in several steps"
+    assert steps > 1, "more than a few megabytes are digested in several steps"
     for page, payload in zip(pages, payloads, strict=True):
         assert page.body.payload_sha1 == sha1(payload)
         assert page.body.block_sha1 == sha1(page.head + b"".join(page.body.wire()))
 
 
 @pytest.mark.x86
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"], ids=["", "interim"])
+@pytest.mark.parametrize("surplus", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["", "surplus"])
+@pytest.mark.parametrize("step", [1 << 20, 5_000, 157])
+def test_digests_are_those_of_the_response_whatever_the_reads_that_brought_it(
+    before: bytes, surplus: bytes, step: int, tmp_path
+) -> None:
+    pages, told = [], []
+    for length in range(3_000, 60_000, 3_000):
+        payload = RANDOM.randbytes(length)
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length
+        builder = BodyBuilder(tmp_path, MemoryUse())
+        reader = ResponseReader(builder)
+        wire = before + head + payload + surplus
+        for at in range(0, len(wire), step):
+            if reader.feed(wire[at : at + step]):
+                break
+        assert reader.head is not None
+        pages.append(structs.replace(exchange(body=builder.finish()), head=reader.head.raw))
+        told.append((sha1(payload), sha1(head + payload)))
+    assert len(list(digest_together(pages))) == 1
+    assert [(page.body.payload_sha1, page.body.block_sha1) for page in pages] == told
+
+
+@pytest.mark.x86
+def test_what_came_in_one_read_is_not_copied(tmp_path) -> None:
+    builder = BodyBuilder(tmp_path, MemoryUse())
+    wire = b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n" + NOISE[:9000]
+    reader = ResponseReader(builder)
+    assert reader.feed(wire)
+    assert reader.head is not None
+    assert _block(structs.replace(exchange(body=builder.finish()), head=reader.head.raw)) is wire
+
+
+@pytest.mark.x86
 def test_what_gains_nothing_is_left_alone() -> None:
     left = [
         exchange(body=MemoryBody(b"small")),
-        exchange(body=MemoryBody(NOISE[: ARENA - 10])),
+        exchange(body=MemoryBody(NOISE[: AT_ONCE + 1])),
         exchange(body=GeneratedBody(lambda _: NOISE[:5000], 1)),
         exchange(body=MemoryBody(NOISE[:5000]), no_head=True),
     ]
