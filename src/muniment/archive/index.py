@@ -46,6 +46,13 @@ _TYPES: dict[object, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa
 _NARROW: dict[str, pa.DataType] = {"status": pa.int32(), "attempt": pa.int32(), "depth": pa.int32()}
 
 
+_ALIKE = (
+    "host", "status", "content_type", "warc_file", "error", "record_type", "ip", "attempt", "depth", "found_as",
+    "truncated",
+)  # fmt: skip
+"""Columns whose values come again and again; a dictionary of others, such as URLs, is longer than they are."""
+
+
 def _schema() -> pa.Schema:
     fields = msgspec.structs.fields(Capture)
     return pa.schema([(field.name, _NARROW.get(field.name) or _TYPES[field.type]) for field in fields])
@@ -178,7 +185,14 @@ def _see_sealed(out: Path, name: str) -> None:
 def _write(target: Path, batches: Iterable[pa.RecordBatch], metadata: dict[bytes, bytes]) -> None:
     aside = target.with_name(target.name + ".tmp")
     schema = SCHEMA.with_metadata({_VERSION: _FORMAT, **metadata})
-    with pq.ParquetWriter(aside, schema, compression="zstd", compression_level=3, write_page_checksum=True) as writer:
+    with pq.ParquetWriter(
+        aside,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=_ALIKE,  # type: ignore[arg-type]  # the stubs know only yes and no
+        write_page_checksum=True,
+    ) as writer:
         for table in _row_groups(batches):
             writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=ROW_GROUP)
     sync_path(aside)

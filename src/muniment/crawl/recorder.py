@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import structs
@@ -16,7 +17,9 @@ from muniment.archive.drafts import LARGE, REVISIT_ABOVE, Draft, Wanted
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import Segment
 from muniment.archive.together import digest_together
+from muniment.archive.walk import walk_and_seal
 from muniment.crawl.harvest import Harvested, Page, Refused, finished, refused
+from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
@@ -31,6 +34,9 @@ _PAGES_A_TURN = 16
 """Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
 _AT_ONCE = 4 << 20
 """Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
+
+_WALKED_HERE = 3 << 29
+"""Bytes of the largest file that a worker walks itself: it has half a minute for its end, on whatever disk."""
 
 AskFile = Callable[[], Awaitable[str]]
 Known = dict[bytes, Earlier]
@@ -97,7 +103,9 @@ class Recorder:
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
             await self._record(batch)
         if self._segment is not None:
-            await self._end(self._segment)
+            last = self._segment
+            await self._end(last)
+            await self._walk(last)
         self._tell()
 
     def close(self) -> None:
@@ -181,6 +189,17 @@ class Recorder:
         self._segment = None
         await asyncio.get_running_loop().run_in_executor(None, segment.end)
         self._ended.append(segment.name)
+
+    async def _walk(self, segment: Segment) -> None:
+        """Walk and seal the last file beside the other workers' (decision 0142).
+
+        One that cannot be sealed stays open: whoever joins the index walks it again, and says why.
+        """
+        if segment.size <= _WALKED_HERE:
+            with suppress(ArchiveError):
+                await asyncio.get_running_loop().run_in_executor(
+                    None, walk_and_seal, self._out, self._parts, segment.name
+                )
 
     def _tell(self) -> None:
         # after the finish of its pages: a file that fails its walk must not be told of before them

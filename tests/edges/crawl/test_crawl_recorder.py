@@ -13,6 +13,7 @@ from msgspec import structs
 from muniment.archive.check import check
 from muniment.archive.journal import entries, journal_path
 from muniment.archive.records import WarcInfo
+from muniment.archive.segment import OPEN_SUFFIX
 from muniment.archive.walk import walk_and_seal
 from muniment.crawl.harvest import Manner, harvest
 from muniment.crawl.outlinks import Outlinks
@@ -80,6 +81,35 @@ def test_what_belongs_to_no_page_is_recorded_before_it_is_told(tmp_path: Path) -
     uvloop.run(record())
     assert told == [1]
     assert _rows(journal) == 2
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged(tmp_path: Path, damaged: bool) -> None:
+    ended: list[tuple[str, bool]] = []
+    page = harvest(claim(URL), exchange(URL, b"a page"), Outlinks(), Manner(3))
+    sealed, being_written = tmp_path / NAME, tmp_path / (NAME + OPEN_SUFFIX)
+
+    async def record() -> None:
+        reported = asyncio.Event()
+        recorder = Recorder(
+            tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known,
+            lambda *_: reported.set(), lambda name: ended.append((name, sealed.exists())),
+        )  # fmt: skip
+        recording = asyncio.create_task(recorder.run())
+        recorder.add(page)
+        await reported.wait()
+        if damaged:
+            with being_written.open("r+b") as file:
+                file.seek(-20, 2)
+                file.write(b"?")
+        recorder.close()
+        await recording
+
+    uvloop.run(record())
+    assert ended == [(NAME, not damaged)]
+    assert being_written.exists() == damaged
+    found = walk_and_seal(tmp_path, tmp_path / "parts", NAME)
+    assert (found is not None) == damaged, "who joins the index hears of it"
 
 
 def _rows(journal: Path) -> int:
