@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +48,11 @@ def test_tries_are_rows_and_the_last_one_decides(muniment: Callable[..., Any], t
     assert row["error"].startswith("refused: ")
     assert json.loads(muniment("why", dead, "-o", "out", "--json").stdout)["verdict"] == "failed"
     assert muniment("check", "out").code == 0
+
+
+def test_a_host_that_answers_in_the_end_is_owed_no_patience_by_the_next_run(tmp_path: Path) -> None:
+    """Its last page may be the last of the run: that it answered is kept all the same."""
+    with GatedSite({"/": [BUSY, BUSY, Answer("at last")]}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--quiet", "--tries", 3)
+    with closing(sqlite3.connect(tmp_path / "out" / "tracker.sqlite")) as tracker:
+        assert tracker.execute("SELECT wait_until, wait_reason, strikes FROM hosts").fetchall() == [(0, "", 0)]

@@ -191,6 +191,7 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     finally:
         for task in watching:
             task.cancel()
+    opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary

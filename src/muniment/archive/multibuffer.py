@@ -33,8 +33,7 @@ _WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}
 """What the library would use by the processor's word alone, which counts only when the kernel has it enabled, too."""
 _NO_CIPHER, _ENCRYPT, _SHA1, _HASH_FIRST = 3, 1, 13, 2
 
-_address = ctypes.pythonapi.PyBytes_AsString
-_address.restype, _address.argtypes = ctypes.c_size_t, [ctypes.py_object]
+_address = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)(("PyBytes_AsString", ctypes.pythonapi))
 
 _FUNCTIONS = {
     "alloc_mb_mgr": (ctypes.c_void_p, [ctypes.c_uint64]),

@@ -10,7 +10,7 @@ from muniment.model.exchange import Exchange
 __all__ = ["AT_ONCE", "digest_together"]
 
 AT_ONCE = 4 << 20
-"""Bytes of blocks within a step: 2 or 3 ms."""
+"""Bytes of bodies after which a step ends: 2 or 3 ms."""
 _FEWEST = 4
 """Exchanges, of two messages each, that may be worth it."""
 _SMALLEST = 2 << 10

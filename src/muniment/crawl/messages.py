@@ -123,7 +123,7 @@ class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
 
 
 class FileEnded(Struct, frozen=True, array_like=True, tag=True):
-    """Nothing more is written to a WARC file, and the finishes of its pages were sent: it can be walked and sealed."""
+    """Nothing more is written to a WARC file, and the finishes of its pages were sent: it can be walked, or was."""
 
     name: str
 

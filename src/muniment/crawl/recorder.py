@@ -36,7 +36,7 @@ _AT_ONCE = 4 << 20
 """Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
 
 _WALKED_HERE = 3 << 29
-"""Bytes of the largest file that a worker walks itself: it has half a minute for its end, on whatever disk."""
+"""Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
 
 AskFile = Callable[[], Awaitable[str]]
 Known = dict[bytes, Earlier]
@@ -98,7 +98,7 @@ class Recorder:
             self._wake.set()
 
     async def run(self) -> None:
-        """Record batches until `close`, then end the file."""
+        """Record batches until `close`, then end the file, walk and seal it."""
         while await self._some():
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
             await self._record(batch)

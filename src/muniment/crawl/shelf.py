@@ -141,8 +141,8 @@ class Shelf:
     async def prepare(self) -> None:
         """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
 
-        Files that end from here on are left to it, and the one that is being walked: a process for one of them would
-        need the same while.
+        Files that end from here on are walked by their workers, or left to it, as is the one that is being walked: a
+        process for one of them would need the same while.
         """
         self._ending = True
         self._hurry()

@@ -132,7 +132,8 @@ class ResponseReader:
     def _feed_head(self, data: bytes) -> Piece:
         """Read header blocks; gives the bytes after the final one, none while it is incomplete.
 
-        They are not copied where they came in one read with a small block: most of a page does.
+        They are not copied where they came in one read with a small block: most of a page does. What is given then goes
+        to the end of that read, which `archive.together` relies on.
         """
         held = self._held
         begin = start = seen = 0

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
+from muniment.clock import monotonic
 from muniment.model.process import Ending
 from muniment.procs.system import Awaited
 
@@ -55,10 +56,11 @@ class Child:
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, from any thread; raises TimeoutError when that takes more than `timeout` seconds."""
         if self.returncode is None:
+            end = None if timeout is None else monotonic() + timeout
             ready = select.poll()
             ready.register(self._awaited.descriptor, select.POLLIN)
             ended = ready.poll(None if timeout is None else timeout * 1000)
-            while ended and self.poll() is None:
+            while ended and self.poll() is None and (end is None or monotonic() < end):
                 time.sleep(_TRACED_S)
         code = self.poll()
         if code is None:

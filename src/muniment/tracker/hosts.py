@@ -86,6 +86,9 @@ class Hosts:
         self._names: dict[int, str] = {}
         self._numbers = Numbers(db, job_id, "hosts")
         self._noted: dict[int, HostWaits] = {}
+        """To be written with the next finish."""
+        self._written: dict[int, HostWaits] = {}
+        """Written last; an undone transaction may have taken them along."""
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
         self._load()
@@ -100,6 +103,8 @@ class Hosts:
         self._numbers.begin(max(self._names, default=0))
         self.waits.clear()
         self.waits.update((row[0], HostWaits(*row[1:])) for row in self._db.rows(_WAITING, (self._job_id,)))
+        for host_id, waits in {**self._written, **self._noted}.items():
+            self.note_waits(host_id, waits)
 
     def waits_of(self, host_id: int) -> HostWaits:
         """What a host wants of us."""
@@ -112,8 +117,15 @@ class Hosts:
         with self._db.transaction():
             self.keep_noted()
 
+    @one_transaction
+    def keep_rest(self) -> None:
+        """Keep what is noted still: no more pages will finish."""
+        if self._noted:
+            with self._db.transaction():
+                self.keep_noted()
+
     def note_waits(self, host_id: int, waits: HostWaits) -> None:
-        """Keep them with the pages that finish next; lost when that is undone."""
+        """Keep them with the pages that finish next."""
         if waits == _NONE:
             self.waits.pop(host_id, None)
         else:
@@ -122,8 +134,9 @@ class Hosts:
 
     def keep_noted(self) -> None:
         """Write what was noted, within the caller's transaction."""
-        noted, self._noted = sorted(self._noted.items()), {}
-        self._db.many(_WAIT, [(*structs.astuple(waits), self._job_id, host_id) for host_id, waits in noted])
+        self._written, self._noted = self._noted, {}
+        rows = [(*structs.astuple(waits), self._job_id, host_id) for host_id, waits in sorted(self._written.items())]
+        self._db.many(_WAIT, rows)
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""

@@ -7,7 +7,7 @@ import os
 from contextlib import closing
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from tracker_harness import Tracker, site
 
 from muniment.clock import now_ms
@@ -109,6 +109,22 @@ def test_a_back_off_is_kept_with_the_pages_that_finish_next(new_place):
         assert (first.hosts.waits_of(1).strikes, first.tracker.db.connection.execute(strikes).scalar()) == (1, 0)
         first.tracker.finish(claim)
         assert first.tracker.db.connection.execute(strikes).scalar() == 1
+    with closing(Desk(place, resumed=True)) as again:
+        assert {host: waits.strikes for host, waits in again.hosts.waits.items()} == {1: 1}
+
+
+def test_a_back_off_outlasts_a_transaction_that_is_undone_and_the_last_finish(new_place):
+    place = new_place()
+    with closing(Desk(place)) as first:
+        first.fails("a.example", "refused: Connection refused")
+        first.tracker.db.forget()
+        assert first.hosts.waits_of(1).strikes == 1
+        first.tracker.finish(first.tracker.take(site("", "b.example")))
+        # as when that finish was undone
+        first.tracker.db.connection.execute(update(hosts).values(strikes=0))
+        first.tracker.db.forget()
+        assert first.hosts.waits_of(1).strikes == 1
+        first.hosts.keep_rest()
     with closing(Desk(place, resumed=True)) as again:
         assert {host: waits.strikes for host, waits in again.hosts.waits.items()} == {1: 1}
 
