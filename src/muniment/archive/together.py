@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from muniment.archive.multibuffer import Message, Multibuffer, load
 from muniment.model.exchange import Exchange
 
-__all__ = ["AT_ONCE", "digest_together"]
+__all__ = ["digest_together"]
 
-AT_ONCE = 4 << 20
+_AT_ONCE = 4 << 20
 """Bytes of bodies after which a step ends: 2 or 3 ms."""
 _FEWEST = 4
 """Exchanges, of two messages each, that may be worth it."""
@@ -32,7 +32,7 @@ def digest_together(exchanges: Sequence[Exchange]) -> Iterator[None]:
     for exchange in fit:
         group.append(exchange)
         size += exchange.body.length
-        if size >= AT_ONCE:
+        if size >= _AT_ONCE:
             _digest(multibuffer, group)
             yield
             group, size = [], 0
@@ -43,7 +43,7 @@ def digest_together(exchanges: Sequence[Exchange]) -> Iterator[None]:
 
 def _fits(exchange: Exchange) -> bool:
     body = exchange.body
-    return body.in_memory and _SMALLEST <= body.length <= AT_ONCE and bool(exchange.head)
+    return body.in_memory and body.length >= _SMALLEST and bool(exchange.head)
 
 
 def _digest(multibuffer: Multibuffer, exchanges: list[Exchange]) -> None:

@@ -7,12 +7,14 @@ completed does not matter (seed 002).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import path_of
 
-__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "start_prefix"]
+__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "site_paths", "start_prefix"]
 
 FAR = 0xFFFF
 """More hops than any page has: not reached that way. Hops saturate just below."""
@@ -101,6 +103,12 @@ def start_prefix(url: str, no_parent: bool) -> str:
     """The path prefix that a start URL makes part of the site: everything, or its directory with `--no-parent`."""
     path = path_of(url)
     return path[: path.rfind("/") + 1] if no_parent else "/"
+
+
+def site_paths(prefixes: Iterable[str]) -> str:
+    """A host's prefixes as `on_site` reads them: each once, and `/` alone where it is among them."""
+    known = dict.fromkeys(prefixes)
+    return "/" if "/" in known else "\n".join(known)
 
 
 def on_site(url: str, site_paths: str) -> bool:

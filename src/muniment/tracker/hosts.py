@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, literal_column, select
 
+from muniment.rules.scope import site_paths
 from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.numbers import Numbers
 from muniment.tracker.tables import hosts, jobs
@@ -168,9 +169,9 @@ class Hosts:
         else:
             self._meet_again(self._db.lookup(_BY_NAME, self._job_id, new))
 
-    def begin(self, site_paths: Mapping[str, str]) -> None:
+    def begin(self, sites: Mapping[str, str]) -> None:
         """Make the hosts of a new job, within the caller's transaction: name → path prefixes, one a line."""
-        rows = [(self._job_id, self._numbers.take(), name, paths) for name, paths in site_paths.items()]
+        rows = [(self._job_id, self._numbers.take(), name, paths) for name, paths in sites.items()]
         self._db.many(_ADD, rows)
         self._meet_again(row[1:] for row in rows)
 
@@ -189,7 +190,7 @@ class Hosts:
         known = host.site_paths.split("\n") if host.site_paths else []
         if prefix in known or "/" in known:
             return False
-        paths = "/" if prefix == "/" else "\n".join([*known, prefix])
+        paths = site_paths([*known, prefix])
         self._by_name[name] = Host(host.host_id, name, paths)
         self._db.many(_SITE, [(paths, self._job_id, host.host_id)])
         self._db.many(_GROWN, [(self._job_id,)])

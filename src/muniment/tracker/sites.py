@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, Finished, PageState
 from muniment.model.url import host_of
-from muniment.rules.scope import Scope, Standing, on_site, start_prefix
+from muniment.rules.scope import Scope, Standing, on_site, site_paths, start_prefix
 from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Hosts
@@ -49,10 +49,10 @@ class Sites:
 
     def begin(self, starts: Iterable[str]) -> None:
         """Make the hosts of a new job's start URLs (with `--no-parent`, their directories) its site."""
-        prefixes: dict[str, dict[str, None]] = {}
+        prefixes: dict[str, list[str]] = {}
         for url in starts:
-            prefixes.setdefault(host_of(url), {})[start_prefix(url, self._no_parent)] = None
-        self._hosts.begin({name: "/" if "/" in paths else "\n".join(paths) for name, paths in prefixes.items()})
+            prefixes.setdefault(host_of(url), []).append(start_prefix(url, self._no_parent))
+        self._hosts.begin({name: site_paths(found) for name, found in prefixes.items()})
 
     def add(self, url: str) -> Counter[int]:
         """Make the host of a URL (with `--no-parent`, its directory) part of the site; returns pages newly pending."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from muniment.archive.index import SCHEMA, index_journal, join
+from muniment.archive.index import _ALIKE, SCHEMA, index_journal, join
 from muniment.archive.read import rows
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.failure import Failure
@@ -76,6 +76,15 @@ def test_a_resumed_run_is_joined_to_the_first(directory):
     assert urls(directory) == wanted(0, 1)
     table = pq.read_table(directory.out / "captures.parquet")
     assert table.schema.equals(SCHEMA)
+
+
+def test_columns_have_a_dictionary_where_their_values_come_again(directory):
+    fill(directory, 0)
+    join(directory.out, directory.parts)
+    group = pq.ParquetFile(directory.out / "captures.parquet").metadata.row_group(0)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    assert {column.path_in_schema for column in columns if column.has_dictionary_page} == set(_ALIKE)
+    assert {column.compression for column in columns} == {"ZSTD"}
 
 
 def test_a_directory_without_rows_gets_an_empty_index(directory):

@@ -14,13 +14,14 @@ from msgspec import structs
 from muniment.archive import multibuffer
 from muniment.archive.check import check
 from muniment.archive.multibuffer import Message, Multibuffer, load
-from muniment.archive.together import AT_ONCE, _block, digest_together
+from muniment.archive.together import _block, digest_together
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
 from muniment.fetch.wire import ResponseReader
 from muniment.testing.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 
 RANDOM = random.Random(5)
-NOISE = RANDOM.randbytes(AT_ONCE + 1000)
+LARGE = 4 << 20
+NOISE = RANDOM.randbytes(LARGE + 1000)
 
 
 def sha1(data: bytes | memoryview) -> bytes:
@@ -65,7 +66,7 @@ def alone(messages: list[Message]) -> list[bytes]:
         [0] * 40,
         list(range(300)),
         [64 * n + d for n in range(1, 20) for d in (-9, -8, -1, 0, 1)],
-        [AT_ONCE - 1, *[40_000] * 30],
+        [LARGE - 1, *[40_000] * 30],
         [*[40_000] * 30, 1 << 20, 900_000, 0, 1],
         [56_000] * 16,
         [150_000] * 20,
@@ -99,8 +100,8 @@ def test_the_lanes_are_used_where_they_are_worth_it(library: Multibuffer, monkey
     library.digests(random_messages([50_000] * 5))
     assert alone == [50_000] * 5
     alone.clear()
-    library.digests(random_messages([*[50_000] * 40, AT_ONCE - 1]))
-    assert alone == [AT_ONCE - 1]
+    library.digests(random_messages([*[50_000] * 40, LARGE - 1]))
+    assert alone == [LARGE - 1]
 
 
 @pytest.mark.usefixtures("nothing_loaded")
@@ -256,13 +257,12 @@ def test_what_came_in_one_read_is_not_copied(tmp_path) -> None:
 def test_what_gains_nothing_is_left_alone() -> None:
     left = [
         exchange(body=MemoryBody(b"small")),
-        exchange(body=MemoryBody(NOISE[: AT_ONCE + 1])),
         exchange(body=GeneratedBody(lambda _: NOISE[:5000], 1)),
         exchange(body=MemoryBody(NOISE[:5000]), no_head=True),
     ]
     taken = [exchange(body=MemoryBody(NOISE[:5000])) for _ in range(8)]
     assert len(list(digest_together([*left, *taken]))) == 1
-    assert [page.body.block_sha1 for page in left] == [b""] * 4
+    assert [page.body.block_sha1 for page in left] == [b""] * 3
     assert all(page.body.block_sha1 for page in taken)
     assert list(digest_together(taken[:3])) == []
 

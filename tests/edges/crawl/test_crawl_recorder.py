@@ -15,6 +15,7 @@ from muniment.archive.journal import entries, journal_path
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.archive.walk import walk_and_seal
+from muniment.crawl import recorder as recorder_module
 from muniment.crawl.harvest import Manner, harvest
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
@@ -83,8 +84,13 @@ def test_what_belongs_to_no_page_is_recorded_before_it_is_told(tmp_path: Path) -
     assert _rows(journal) == 2
 
 
-@pytest.mark.parametrize("damaged", [False, True])
-def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged(tmp_path: Path, damaged: bool) -> None:
+@pytest.mark.parametrize("state", ["whole", "damaged", "large"])
+def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
+    tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged, left = state == "damaged", state != "whole"
+    if state == "large":
+        monkeypatch.setattr(recorder_module, "_WALKED_HERE", 100)
     ended: list[tuple[str, bool]] = []
     page = harvest(claim(URL), exchange(URL, b"a page"), Outlinks(), Manner(3))
     sealed, being_written = tmp_path / NAME, tmp_path / (NAME + OPEN_SUFFIX)
@@ -106,8 +112,8 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged(tmp_path: 
         await recording
 
     uvloop.run(record())
-    assert ended == [(NAME, not damaged)]
-    assert being_written.exists() == damaged
+    assert ended == [(NAME, not left)]
+    assert being_written.exists() == left
     found = walk_and_seal(tmp_path, tmp_path / "parts", NAME)
     assert (found is not None) == damaged, "who joins the index hears of it"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.link import FoundAs, Kind
-from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS, Scope, Standing, on_site, start_prefix
+from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS, Scope, Standing, on_site, site_paths, start_prefix
 
 LINK, REQUISITE, FRAME, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.IFRAME, FoundAs.REDIRECT
 LISTED = FoundAs.SITEMAP_URL
@@ -200,3 +200,11 @@ def test_start_prefix(url, no_parent, prefix):
 )
 def test_on_site(path, prefixes, inside):
     assert on_site("https://a.example:8443" + path, prefixes) is inside
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "paths"),
+    [((), ""), (("/a/",), "/a/"), (("/a/", "/b/", "/a/"), "/a/\n/b/"), (("/a/", "/", "/b/"), "/"), (("/", "/"), "/")],
+)
+def test_the_prefixes_of_a_host_are_kept_once_and_the_whole_host_alone(prefixes, paths):
+    assert site_paths(prefixes) == paths
