@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from muniment.archive import records
-from muniment.archive.digests import sha1_of
+from muniment.archive.digests import sha1_labels, sha1_of
 from muniment.archive.members import Part, deflate_member, deflate_quickly, store_member, stores
 from muniment.archive.records import RECORD_END, Event
 from muniment.clock import new_record_urn
@@ -44,26 +44,44 @@ class Draft(Struct):
     """The first record's member, once it is compressed; never that of a large response."""
 
 
-def draft(wanted: Wanted, warcinfo: str) -> Draft:
-    """The records of an exchange, the first not yet compressed; a revisit of its earlier capture when it may be one.
+def draft(wanted: Sequence[Wanted], warcinfo: str) -> list[Draft]:
+    """The records of exchanges, the first of each not yet compressed; a revisit of its earlier capture if it may be.
 
     Raises OSError when a large body's file cannot be read.
     """
-    exchange, context, earlier, unchanged = wanted
+    kinds = ["revisit" if _is_revisit(one) else "response" for one in wanted]
+    digests = [digest for one, kind in zip(wanted, kinds, strict=True) for digest in _digests(one[0], kind)]
+    labels = sha1_labels(digests)
+    return [
+        _draft(one, kind, warcinfo, labels[3 * at : 3 * at + 3])
+        for at, (one, kind) in enumerate(zip(wanted, kinds, strict=True))
+    ]
+
+
+def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> Draft:
+    """`labels` are those of the digests of the payload, of the block and of the request."""
+    exchange, context, earlier, _ = wanted
+    payload, block, request = labels
+    if exchange.status == 304:
+        payload = ""
     event = Event.of(exchange, warcinfo)
     urn = new_record_urn()
-    if earlier is not None and _may_revisit(exchange, unchanged=unchanged):
-        record_type, stored = "revisit", False
-        header = records.revisit_header(event, urn, earlier, _payload_sha1(exchange), exchange.head)
-        parts: Sequence[Part] = (header, exchange.head, RECORD_END)
+    stored, body = False, exchange.body
+    parts: Sequence[Part]
+    if kind == "revisit" and earlier is not None:
+        length = len(exchange.head)
+        header = records.revisit_header(event, urn, earlier, payload=payload, block=block, length=length)
+        parts = (header, exchange.head, RECORD_END)
     else:
-        record_type = "response"
-        stored = stores(exchange.header("content-type"), exchange.header("content-encoding"), exchange.body.length)
-        parts = _response(exchange, event, urn)
-    beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request))]
-    if block := records.metadata_block(context, exchange.duration_ms):
-        beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, block)))
-    return Draft(wanted, warcinfo, urn, record_type, stored, parts, beside)
+        stored = stores(exchange.header("content-type"), exchange.header("content-encoding"), body.length)
+        length = len(exchange.head) + body.length
+        cut = exchange.truncated
+        header = records.response_header(event, urn, truncated=cut, payload=payload, block=block, length=length)
+        parts = (header,) if body.length > LARGE else (header, exchange.head, *body.wire(), RECORD_END)
+    beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request, request))]
+    if told := records.metadata_block(context, exchange.duration_ms):
+        beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, told)))
+    return Draft(wanted, warcinfo, urn, kind, stored, parts, beside)
 
 
 def compress(made: Draft) -> None:
@@ -72,27 +90,18 @@ def compress(made: Draft) -> None:
         made.member = store_member(made.parts) if made.stored else deflate_member(b"".join(made.parts))
 
 
-def _response(exchange: Exchange, event: Event, urn: str) -> Sequence[Part]:
-    body = exchange.body
-    large = body.length > LARGE
-    pieces = [] if large else list(body.wire())
-    header = records.response_header(
-        event,
-        urn,
-        truncated=exchange.truncated,
-        payload_sha1=_payload_sha1(exchange),
-        block_sha1=body.block_sha1 or sha1_of(exchange.head, body.wire() if large else pieces),
-        length=len(exchange.head) + body.length,
-    )
-    return (header,) if large else (header, exchange.head, *pieces, RECORD_END)
-
-
-def _may_revisit(exchange: Exchange, *, unchanged: bool) -> bool:
-    if exchange.truncated or exchange.failure is not None:
+def _is_revisit(wanted: Wanted) -> bool:
+    exchange, _, earlier, unchanged = wanted
+    if earlier is None or exchange.truncated or exchange.failure is not None:
         return False
     return unchanged or (exchange.status != 304 and exchange.body.payload_length > REVISIT_ABOVE)
 
 
-def _payload_sha1(exchange: Exchange) -> bytes | None:
-    """The payload's digest; None for a 304, which has no payload."""
-    return None if exchange.status == 304 else exchange.body.payload_sha1
+def _digests(exchange: Exchange, kind: str) -> tuple[bytes, bytes, bytes]:
+    """Of the payload, of the first record's block and of the request; a 304 has no payload, and a digest of nothing."""
+    body = exchange.body
+    block = body.block_sha1 if kind == "response" else b""
+    if not block:
+        block = sha1_of(exchange.head, body.wire() if kind == "response" else ())
+    payload = sha1_of(b"") if exchange.status == 304 else body.payload_sha1
+    return payload, block, sha1_of(exchange.request)

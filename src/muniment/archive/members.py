@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from isal import isal_zlib
 
@@ -43,8 +44,11 @@ _PLAIN = frozenset({
 
 def stores(content_type: str, content_coding: str, length: int) -> bool:
     """Whether a body of `length` bytes is stored as it is, by what its headers say."""
-    if length < _SMALL:
-        return False
+    return length >= _SMALL and _is_dense(content_type, content_coding)
+
+
+@lru_cache(maxsize=1024)
+def _is_dense(content_type: str, content_coding: str) -> bool:
     if content_coding and content_coding.rpartition(",")[2].strip().lower() in _CODED:
         return True
     kind = content_type.partition(";")[0].strip().lower()

@@ -86,44 +86,43 @@ def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -
     return b"".join((_encode(head), block, RECORD_END))
 
 
-def response_header(
-    event: Event, record_id: str, *, truncated: str, payload_sha1: bytes | None, block_sha1: bytes, length: int
-) -> bytes:
-    """A response record's header; `payload_sha1` is None where there is no payload, as in a 304."""
+def response_header(event: Event, record_id: str, *, truncated: str, payload: str, block: str, length: int) -> bytes:
+    """A response record's header, with the labels of its digests; no `payload` where there is none, as in a 304."""
     cut = f"WARC-Truncated: {_clean(truncated)}\r\n" if truncated else ""
-    payload = f"WARC-Payload-Digest: {sha1_label(payload_sha1)}\r\n" if payload_sha1 else ""
+    payload = f"WARC-Payload-Digest: {payload}\r\n" if payload else ""
     return _encode(
         f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n{event.connection}{cut}{payload}"
-        f"WARC-Block-Digest: {sha1_label(block_sha1)}\r\n"
+        f"WARC-Block-Digest: {block}\r\n"
         f"Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n"
     )
 
 
-def revisit_header(event: Event, record_id: str, earlier: Earlier, payload_sha1: bytes | None, head: bytes) -> bytes:
-    """A revisit record's header (§6.7); its block is the response's own `head`.
+def revisit_header(event: Event, record_id: str, earlier: Earlier, *, payload: str, block: str, length: int) -> bytes:
+    """A revisit record's header (§6.7), with the labels of its digests; its block is the response's own header block.
 
     Its profile is identical-payload-digest, or server-not-modified where there is no payload, as in a 304.
     """
-    if payload_sha1 is None:
-        profile, payload = "server-not-modified", ""
-    else:
+    if payload:
         profile = "identical-payload-digest"
-        payload = f"WARC-Truncated: length\r\nWARC-Payload-Digest: {sha1_label(payload_sha1)}\r\n"
+        payload = f"WARC-Truncated: length\r\nWARC-Payload-Digest: {payload}\r\n"
+    else:
+        profile = "server-not-modified"
     return _encode(
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier)}{event.connection}{payload}{_block_digest(head)}"
-        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
+        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier)}{event.connection}{payload}"
+        f"WARC-Block-Digest: {block}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n"
     )
 
 
-def request_record(event: Event, record_id: str, response: str, request: bytes) -> bytes:
-    """The whole request record, its end included, bound to its response."""
+def request_record(event: Event, record_id: str, response: str, request: bytes, digest: str) -> bytes:
+    """The whole request record, its end included, bound to its response; `digest` is the label of the request's."""
     head = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Concurrent-To: <{response}>\r\n{event.connection}{_block_digest(request)}"
+        f"WARC-Concurrent-To: <{response}>\r\n{event.connection}WARC-Block-Digest: {digest}\r\n"
         f"Content-Type: application/http; msgtype=request\r\nContent-Length: {len(request)}\r\n\r\n"
     )
     return b"".join((_encode(head), request, RECORD_END))

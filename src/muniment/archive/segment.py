@@ -6,7 +6,7 @@ The order is the guarantee: records synced, then rows synced. The open file is `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -92,12 +92,12 @@ class Segment:
         """The same of what `drafts` made, which is made again when it was for another file."""
         return self._write(made.wanted, made)
 
-    def drafts(self, wanted: Iterable[Wanted]) -> list[Draft]:
+    def drafts(self, wanted: Sequence[Wanted]) -> list[Draft]:
         """Make and compress the records of exchanges with no large body, for `write_draft`; nothing is written.
 
         One after the other, each record's compression would push out of the processor's cache what makes the next.
         """
-        made = [draft(one, self._warcinfo) for one in wanted]
+        made = draft(wanted, self._warcinfo)
         for one in made:
             compress(one)
         return made
@@ -158,7 +158,7 @@ class Segment:
         mark = self._warc.length
         try:
             if made is None or made.warcinfo != self._warcinfo:
-                made = draft(wanted, self._warcinfo)
+                (made,) = draft((wanted,), self._warcinfo)
             capture = self._write_records(made)
         except OSError as error:
             self._warc.cut(mark)

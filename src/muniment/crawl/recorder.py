@@ -132,7 +132,7 @@ class Recorder:
         fetched = [page for page in batch if isinstance(page, Harvested)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
-        digests = [page.exchange.body.payload_sha1 for page in fetched if _may_be_known(page)]
+        digests = [digest for digest in map(_digest_of, fetched) if digest]
         earlier = await self._ask_known(digests) if digests else {}
         results: list[Finished] = []
         words = await self._record_asides()
@@ -162,9 +162,10 @@ class Recorder:
         for at, page in enumerate(pages):
             if isinstance(page, Refused):
                 results.append(refused(page))
-                continue
-            results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
-            if at not in made:
+            elif at in made and not page.before:
+                results.append(_write(await self._open_segment(), page, earlier, made[at]))
+            else:
+                results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
                 await asyncio.sleep(0)
         return results
 
@@ -208,9 +209,11 @@ class Recorder:
             self._tell_ended(name)
 
 
-def _may_be_known(page: Harvested) -> bool:
+def _digest_of(page: Harvested) -> bytes:
+    """The digest of a payload that an earlier capture may have, and a later one; empty for one that is kept anyway."""
     exchange = page.exchange
-    return bool(exchange.head) and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
+    whole = exchange.head and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
+    return exchange.body.payload_sha1 if whole else b""
 
 
 def _is_light(exchange: Exchange) -> bool:
@@ -220,7 +223,7 @@ def _is_light(exchange: Exchange) -> bool:
 def _wanted(page: Harvested, earlier: Known) -> Wanted:
     """What is to be recorded of a page."""
     # a record of this directory is found again without the archive that the seed line tells of
-    known = earlier.get(page.exchange.body.payload_sha1) if _may_be_known(page) else None
+    known = earlier.get(_digest_of(page)) if earlier else None
     return page.exchange, page.context, known or page.earlier, page.unchanged
 
 
@@ -246,7 +249,7 @@ def _write(segment: Segment, page: Harvested, earlier: Known, made: Draft | None
     else:
         exchange, context, known, unchanged = _wanted(page, earlier)
         capture = segment.write(exchange, context, known, unchanged=unchanged)
-    fresh = exchange.body.payload_sha1 if _may_be_known(page) and capture.record_type == "response" else b""
+    fresh = _digest_of(page) if capture.record_type == "response" else b""
     return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
 
 

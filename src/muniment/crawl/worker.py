@@ -21,6 +21,7 @@ from muniment.archive.records import WarcInfo
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
+from muniment.crawl.hands import Hands
 from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, retry_wait, turned_away
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
@@ -75,7 +76,8 @@ class Worker:
         self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
         self._files: deque[asyncio.Future[str]] = deque()
         self._unacknowledged: deque[list[str]] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._hands = Hands(self._lane, self._fail)
+        self._stop_task: asyncio.Task[None] | None = None
         self._lowered: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
@@ -222,14 +224,7 @@ class Worker:
         for host in self._lanes.startable():
             claim = self._lanes.take(host)
             if claim is not None:
-                task = asyncio.create_task(self._lane(claim))
-                self._tasks.add(task)
-                task.add_done_callback(self._lane_ended)
-
-    def _lane_ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
+                self._hands.take(claim)
 
     def _recording_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():
@@ -321,20 +316,12 @@ class Worker:
     def _tasks_stop(self, grace_s: float) -> None:
         if not self._stopping:
             self._stopping = True
-            task = asyncio.create_task(self._stop(grace_s))
-            self._tasks.add(task)
-            task.add_done_callback(self._lane_ended)
+            self._stop_task = asyncio.create_task(self._stop(grace_s))
 
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight land within the grace, give the rest back, and seal."""
-        lanes = self._tasks - {asyncio.current_task()}
         self._give_back(self._lanes.give_back())
-        if lanes:
-            _, late = await asyncio.wait(lanes, timeout=grace_s)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late)
+        await self._hands.end(grace_s)
         self._recorder.close()
 
     # -- what the worker says

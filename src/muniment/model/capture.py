@@ -7,7 +7,7 @@ from msgspec import Struct
 __all__ = ["Capture", "Earlier", "PageContext"]
 
 
-class Capture(Struct, frozen=True, kw_only=True, array_like=True):
+class Capture(Struct, frozen=True, array_like=True):
     """One row of `captures.parquet`; the fields are the columns, in order (contract, "Rows of the index")."""
 
     url: str
@@ -57,7 +57,7 @@ class Earlier(Struct, frozen=True):
     """Its sixteen bytes, already synced in this directory; empty for a record that lies elsewhere."""
 
 
-class PageContext(Struct, frozen=True, kw_only=True):
+class PageContext(Struct, frozen=True):
     """What the archive is told about the page that an exchange belongs to."""
 
     via: str

@@ -48,7 +48,7 @@ class Body(Protocol):
         """Give back the temporary file, if there is one; safe to call twice."""
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class Exchange(Struct, frozen=True):
     """One request and what came back.
 
     `head` is empty when no complete header block with an HTTP status line arrived: then there is no record, `status`

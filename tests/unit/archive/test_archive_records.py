@@ -8,13 +8,14 @@ import pytest
 from msgspec import structs
 
 from muniment.archive import records
-from muniment.archive.digests import sha1_label, sha1_of
+from muniment.archive.digests import sha1_label, sha1_labels, sha1_of
 from muniment.archive.grammar import parse_header, violations
 from muniment.clock import new_record_urn, record_urn
 from muniment.model.capture import Earlier
 from muniment.testing.exchanges import exchange, page_context
 
 INFO = new_record_urn()
+LABEL = sha1_label(bytes(20))
 URN = new_record_urn()
 EVIL = "x\r\nWARC-Type: evil\r\n\r\n\x00\x85\u2028y"
 
@@ -35,6 +36,13 @@ def test_label_is_unpadded_upper_base32():
     assert sha1_label(bytes(20)) == "sha1:" + "A" * 32
 
 
+def test_labels_of_many_are_those_of_each():
+    digests = [hashlib.sha1(bytes([n])).digest() for n in range(50)] + [bytes(20), b"\xff" * 20] * 2
+    for count in range(len(digests) + 1):
+        labels = [f"sha1:{base64.b32encode(digest).decode()}" for digest in digests[:count]]
+        assert sha1_labels(digests[:count]) == labels
+
+
 def test_sha1_of_pieces():
     assert sha1_of(b"ab", [b"c", b"d"]) == hashlib.sha1(b"abcd").digest()
 
@@ -50,8 +58,7 @@ def test_warcinfo_says_what_is_known_and_leaves_out_the_rest():
 
 def test_response_fields_come_in_one_order():
     event = records.Event.of(exchange(ip="2001:db8::1"), INFO)
-    digest = bytes(20)
-    record = records.response_header(event, URN, truncated="time", payload_sha1=digest, block_sha1=digest, length=0)
+    record = records.response_header(event, URN, truncated="time", payload=LABEL, block=LABEL, length=0)
     header, _ = parts(record + records.RECORD_END)
     assert [name for name, _ in header.fields] == [
         "warc-type", "warc-record-id", "warc-date", "warc-target-uri", "warc-warcinfo-id", "warc-ip-address",
@@ -70,7 +77,8 @@ def test_plain_http_and_unknown_address_leave_no_fields():
 def test_revisit_refers_to_the_earlier_capture():
     earlier = Earlier("https://site.example/first", 5_000_001, bytes(range(16)))
     x = exchange()
-    record = records.revisit_header(records.Event.of(x, INFO), URN, earlier, bytes(20), x.head)
+    event, length = records.Event.of(x, INFO), len(x.head)
+    record = records.revisit_header(event, URN, earlier, payload=LABEL, block=LABEL, length=length)
     header, block = parts(record + x.head + records.RECORD_END)
     assert block == x.head
     assert header.get("warc-profile").endswith("/1.1/revisit/identical-payload-digest")
@@ -85,13 +93,14 @@ def test_revisits_name_only_what_is_known(captured_at):
     x = exchange()
     earlier = Earlier("https://site.example/", captured_at)
     known = ["warc-refers-to-target-uri", "warc-refers-to-date"] if captured_at else []
-    for payload_sha1, profile in ((bytes(20), "identical-payload-digest"), (None, "server-not-modified")):
-        record = records.revisit_header(records.Event.of(x, INFO), URN, earlier, payload_sha1, x.head)
+    event, length = records.Event.of(x, INFO), len(x.head)
+    for label, profile in ((LABEL, "identical-payload-digest"), ("", "server-not-modified")):
+        record = records.revisit_header(event, URN, earlier, payload=label, block=LABEL, length=length)
         header, _ = parts(record + x.head + records.RECORD_END)
         assert header.get("warc-profile") == f"http://netpreserve.org/warc/1.1/revisit/{profile}"
         assert [name for name, _ in header.fields if name.startswith("warc-refers-to")] == known
         payload = [name for name, _ in header.fields if name in {"warc-payload-digest", "warc-truncated"}]
-        assert bool(payload) is (payload_sha1 is not None)
+        assert bool(payload) is bool(label)
 
 
 def test_metadata_names_links_and_leaves_out_an_unknown_depth():
@@ -118,9 +127,9 @@ def test_header_values_cannot_inject_lines():
     event = records.Event.of(x, INFO)
     earlier = Earlier("https://b.example/" + EVIL, 1, bytes(16))
     made = [
-        records.response_header(event, URN, truncated=EVIL, payload_sha1=None, block_sha1=bytes(20), length=0),
-        records.revisit_header(event, URN, earlier, bytes(20), x.head),
-        records.request_record(event, URN, URN, b"GET"),
+        records.response_header(event, URN, truncated=EVIL, payload="", block=LABEL, length=0),
+        records.revisit_header(event, URN, earlier, payload=LABEL, block=LABEL, length=len(x.head)),
+        records.request_record(event, URN, URN, b"GET", LABEL),
         records.metadata_record(event, URN, URN, b""),
         records.warcinfo_record(records.WarcInfo(software=EVIL, command=EVIL), EVIL, URN, 1),
     ]
@@ -133,7 +142,7 @@ def test_header_values_cannot_inject_lines():
 
 def test_foreign_characters_are_utf8_and_lone_surrogates_do_not_fail():
     event = records.Event.of(exchange(url="https://a.example/ä\udcff"), INFO)
-    assert "WARC-Target-URI: https://a.example/ä?".encode() in records.request_record(event, URN, URN, b"")
+    assert "WARC-Target-URI: https://a.example/ä?".encode() in records.request_record(event, URN, URN, b"", LABEL)
 
 
 def test_a_line_of_a_list_has_nothing_to_tell_beside_its_row():

@@ -3,6 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from muniment.archive.digests import sha1_label
 from muniment.archive.grammar import parse_header, violations
 from muniment.archive.records import Event, metadata_record, request_record, response_header
 from muniment.archive.usual import usual_header
@@ -14,11 +15,12 @@ EVENT = Event(
     "WARC-IP-Address: ::1\r\nWARC-Protocol: http/1.1\r\nWARC-Protocol: tls/1.3\r\nWARC-Cipher-Suite: TLS_AES_128\r\n",
 )
 ONE, OTHER = "urn:uuid:11111111-89ab-4def-8123-456789abcdef", "urn:uuid:22222222-89ab-4def-8123-456789abcdef"
-RESPONSE = response_header(EVENT, ONE, truncated="length", payload_sha1=bytes(20), block_sha1=bytes(20), length=77)
+LABEL = sha1_label(bytes(20))
+RESPONSE = response_header(EVENT, ONE, truncated="length", payload=LABEL, block=LABEL, length=77)
 HEADERS = [
     RESPONSE,
-    response_header(EVENT, ONE, truncated="", payload_sha1=None, block_sha1=bytes(20), length=0),
-    request_record(EVENT, OTHER, ONE, b"GET")[:-7],
+    response_header(EVENT, ONE, truncated="", payload="", block=LABEL, length=0),
+    request_record(EVENT, OTHER, ONE, b"GET", LABEL)[:-7],
     metadata_record(EVENT, OTHER, ONE, b"via")[:-7],
 ]
 
