@@ -97,6 +97,7 @@ class Orchestrator:
     async def _work(self) -> Outcome:
         if self._verdict() is None:
             await self._crew.hire()
+        self._wake.set()  # a list is read at once
         while (outcome := self._verdict()) is None:
             try:
                 await self._tick()
@@ -132,12 +133,11 @@ class Orchestrator:
 
     async def _tick(self) -> None:
         """Once in a while: more workers, disk space, repairs, and workers whose pages were not due."""
-        self._wake.clear()
         try:
             await asyncio.wait_for(self._wake.wait(), _TICK_S)
         except TimeoutError:
             pass
-        more = False
+        self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
         self._inflight.tick(steady_ms(), self._hosts_asked)
@@ -147,11 +147,9 @@ class Orchestrator:
         self._add_pending(self._salvage.step(), {})
         if self._feeder is not None and not self._disk.paused:
             self._add_pending(self._feeder.step(self._schedule.pending), {})
-            more = self._feeder.hurried(self._schedule.pending)
         if self._steering.judging:
             self._add_pending(self._steering.judge(), {})
-            more = True
-        if more:
+        if self._hurried or self._steering.judging:
             self._wake.set()
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
@@ -160,6 +158,10 @@ class Orchestrator:
         self._crew.keep(most, _GRACE_S)
         if self._short_of_workers or not self._crew.staying:
             await self._crew.hire()
+
+    @property
+    def _hurried(self) -> bool:
+        return self._feeder is not None and self._feeder.hurried(self._schedule.pending) and not self._disk.paused
 
     def _settle(self) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
@@ -351,7 +353,7 @@ class Orchestrator:
             self._hosts.answered(host_id, claim.url, page)
         self._add_pending(report.pending, report.retries)
         self._serve()
-        if not self._schedule.pending or self._short_of_workers:
+        if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
 
     @property

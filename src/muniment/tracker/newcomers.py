@@ -23,10 +23,10 @@ from muniment.tracker.tables import pages
 __all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
 
 _COLUMNS = (
-    "job_id", "id", "key", "url", "host_id", "state", "attempts", "attempts_remaining", "nice", "ready_at",
-    "link_hops", "requisite_hops", "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope",
-    "ruleset", "reason",
+    "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "link_hops", "requisite_hops", "redirects",
+    "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
 )  # fmt: skip
+_URL, _HOST, _STATE, _IN_SCOPE, _REASON = map(_COLUMNS.index, ("url", "host_id", "state", "in_scope", "reason"))
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 
 
@@ -59,12 +59,12 @@ class Written(Struct, frozen=True):
 
     def skipped(self) -> list[tuple[str, str]]:
         """URL and reason of those that rules keep out."""
-        return [(str(row[3]), str(row[20])) for row in self.rows if row[20]]
+        return [(str(row[_URL]), str(row[_REASON])) for row in self.rows if row[_REASON]]
 
     def pending(self) -> Counter[int]:
         """Pages that wait, per host number."""
         ready = PageState.READY.value
-        return Counter(row[4] for row in self.rows if row[18] and row[5] == ready)
+        return Counter(row[_HOST] for row in self.rows if row[_IN_SCOPE] and row[_STATE] == ready)
 
 
 class Newcomers:
@@ -101,7 +101,7 @@ class Newcomers:
         scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
         state = PageState.SKIPPED if reason else PageState.READY
         return (
-            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, 0, tries, 0, 0,
+            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, tries,
             link, requisite, redirects, page.found_as, page.via_id, page.seed_id, site, included, scope,
             rules.version, reason,
         )  # fmt: skip
