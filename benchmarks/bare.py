@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import uvloop
 
-from muniment.archive.digests import sha1_of
+from muniment.archive.digests import sha1_labels, sha1_of
 from muniment.archive.members import deflate_member, deflate_quickly, store_member
 from muniment.archive.records import RECORD_END, Event, WarcInfo, request_record, response_header, warcinfo_record
 from muniment.clock import iso_us, new_record_urn, now_us
@@ -45,13 +45,12 @@ class Archive:
         event, urn, at = Event(url, iso_us(now_us()), self._warcinfo, ""), new_record_urn(), self._offset
         payload = memoryview(block)[body_at:]
         digest = sha1_of(b"", [payload])
-        header = response_header(
-            event, urn, truncated="", payload_sha1=digest, block_sha1=sha1_of(block), length=len(block)
-        )
+        payload_label, block_label, asked = sha1_labels((digest, sha1_of(block), sha1_of(request)))
+        header = response_header(event, urn, truncated="", payload=payload_label, block=block_label, length=len(block))
         parts = (header, block, RECORD_END)
         self._add(deflate_member(b"".join(parts)) if payload[:1] == b"<" else store_member(parts))
         length = self._offset - at
-        self._add(deflate_quickly(request_record(event, new_record_urn(), urn, request)))
+        self._add(deflate_quickly(request_record(event, new_record_urn(), urn, request, asked)))
         self._rows.append((url, event.date, len(payload), digest.hex(), at, length, urn))
         if len(self._pieces) >= _BUFFERED:
             self._flush()

@@ -36,13 +36,14 @@ def test_what_a_change_costs_is_told_for_a_pair(tmp_path: Path) -> None:
 
 def test_a_list_is_fetched_whole_by_each_program_that_can_be_had(tmp_path: Path) -> None:
     command = [sys.executable, BENCHMARKS / "fetch.py", "--files", "25", "--copies", "2", "--rounds", "1"]
-    command += ["--tools", "muniment,wget,ami", "--work", tmp_path, "--corpus", tmp_path / "corpus"]
+    command += ["--tools", "muniment,bare,wget,ami", "--work", tmp_path, "--corpus", tmp_path / "corpus"]
     # Without Go one of them cannot be had: it is named, and the others are measured.
     path = {"PATH": str(folder_without_go(tmp_path))}
     done = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "50 URLs, " in done.stdout
     assert "| muniment " in done.stdout
+    assert "| bare.py, one process " in done.stdout
     assert "| GNU Wget " in done.stdout
     assert done.stdout.rstrip().endswith("left out: ami: there is no Go on this machine")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "programs"]
