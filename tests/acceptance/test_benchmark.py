@@ -53,7 +53,7 @@ def folder_without_go(tmp_path: Path) -> Path:
     """The few programs that the benchmark needs."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("wget", "taskset", "nginx", "setpriv"):
+    for name in ("env", "wget", "taskset", "nginx", "setpriv"):
         found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
         assert found is not None
         (programs / name).symlink_to(found)
