@@ -191,7 +191,10 @@ class Worker:
     def _say(self, host: str, sign: Sign) -> None:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""
         self._channel.send(say.HostSays(host, sign))
-        if sign.kind in ("throttled", "challenge", "closed"):
+        # one that cannot be reached is left alone, too, unless others of its connections say that it is there: the
+        # pages that wait for it would fail one after the other, and no failure but the first would tell anything
+        away = sign.kind == "unreachable" and not self._client.open_connections(host)
+        if away or sign.kind in ("throttled", "challenge", "closed"):
             self._hold(host, max(_LEAST_HOLD_S, sign.wait_ms / 1000))
 
     def _hold(self, host: str, seconds: float) -> None:
