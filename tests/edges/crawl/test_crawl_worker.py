@@ -18,6 +18,7 @@ from muniment.procs.child import Child
 from muniment.procs.launch import launch_worker
 from muniment.settings import DelayRange, Settings
 from muniment.testing.gated_site import Answer, GatedSite
+from muniment.testing.nginx import free_port
 from muniment.testing.pages import claim
 
 
@@ -60,6 +61,16 @@ class _Desk:
                 await self._news.wait()
             at = next(at for at, message in enumerate(self.said) if isinstance(message, kind))
             del self.said[: at + 1]
+
+    async def finished(self, *pages: int) -> None:
+        """Wait until the worker has finished these pages; nothing is forgotten."""
+        while not set(pages) <= {page.page_id for told in self.all(say.Finish) for page in told.batch.pages}:
+            self._news.clear()
+            await self._news.wait()
+
+    def all(self, kind: type) -> list[Any]:
+        """What it said of one kind."""
+        return [message for message in self.said if isinstance(message, kind)]
 
 
 @asynccontextmanager
@@ -118,3 +129,41 @@ async def _gives_up(out: Path) -> None:
             desk.channel.send(say.FileName("muniment-00000.warc.gz"))
             desk.channel.close()
             assert await asyncio.to_thread(process.wait) == 1
+
+
+def test_the_other_pages_of_a_host_that_cannot_be_reached_are_not_tried(tmp_path: Path) -> None:
+    # they would fail one after the other before the orchestrator could say that the host is to be left alone
+    asyncio.run(asyncio.wait_for(_out_of_reach(tmp_path), 20))
+
+
+async def _out_of_reach(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out)
+    async with working(desk, out):
+        nobody = f"http://127.0.0.1:{free_port()}/"
+        pages = [claim(f"{nobody}{number}", page_id=number) for number in (1, 2, 3)]
+        desk.channel.send(say.PagesOut(pages, {pages[0].host: 1}))
+        await desk.finished(1)
+        told = len(desk.all(say.HostSays))
+        await desk.until(say.GiveBack)
+        assert told == 1
+
+
+def test_one_connection_that_is_refused_does_not_hold_up_a_host_that_answers_others(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_partly_in_reach(tmp_path), 20))
+
+
+async def _partly_in_reach(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out)
+    with GatedSite({"/1": "a page"}, held=["/1"]) as site:
+        async with working(desk, out):
+            nobody = f"http://127.0.0.1:{free_port()}/"
+            pages = [claim(f"{site.url}1", page_id=1)]
+            pages += [claim(f"{nobody}{number}", page_id=number) for number in (2, 3)]
+            desk.channel.send(say.PagesOut(pages[:1], {pages[0].host: 2}))
+            await asyncio.to_thread(site.wait_for, "/1")
+            desk.channel.send(say.PagesOut(pages[1:], {pages[0].host: 2}))
+            await desk.finished(2, 3)
+            assert len(desk.all(say.HostSays)) == 2
+            site.release()
+            await desk.finished(1, 2, 3)
+            assert not desk.all(say.GiveBack)
