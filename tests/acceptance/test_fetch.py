@@ -7,10 +7,13 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +210,26 @@ def test_a_shard_of_a_bad_line_and_of_lines_for_another_is_finished(muniment: An
         muniment("fetch", "list.txt", "-o", f"runs/{n}", "--shard", n, "--shards", 2, "--quiet").code for n in (0, 1)
     }
     assert codes == {0}
+
+
+def test_a_list_is_read_on_while_few_of_its_pages_wait(muniment: Any, tmp_path: Path) -> None:
+    # one line in a thousand is for this shard, and nobody answers: with a batch a tick it would take 75 s
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        site = f"http://127.0.0.1:{mute.getsockname()[1]}/"
+        write_list(tmp_path / "list.txt", [f"{site}{number}" for number in range(300_000)])
+        muniment.start("fetch", "list.txt", "-o", "out", "--shard", 7, "--shards", 1000, "--quiet")
+        late = time.monotonic() + 30
+        while not read_to_its_end(tmp_path / "out" / "tracker.sqlite"):
+            assert time.monotonic() < late
+            time.sleep(0.1)
+
+
+def read_to_its_end(tracker: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{tracker}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT ended FROM seed_lists").fetchall() == [(1,)]
+    except sqlite3.OperationalError:
+        return False  # it is being made
 
 
 def test_shards_of_a_sitemap_on_the_web(muniment: Any, site: Nginx, tmp_path: Path) -> None:
