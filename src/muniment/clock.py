@@ -74,7 +74,7 @@ def iso_ms(ms: int) -> str:
 
 
 _TOGETHER = 256
-_LENGTH = 16 * _TOGETHER
+_BYTES = 16 * _TOGETHER
 _urns: list[str] = []
 
 
@@ -92,8 +92,8 @@ def new_record_urn() -> str:
     """`urn:uuid:…` of a new version 4 UUID (RFC 9562 §5.4), without angle brackets."""
     if not _urns:
         # many at a time: each call of the kernel costs more than all the rest
-        made = int.from_bytes(os.urandom(_LENGTH), "big") & _RANDOM | _SET
-        _urns[:] = map(_urn, re.findall("." * 32, made.to_bytes(_LENGTH, "big").hex()))
+        made = int.from_bytes(os.urandom(_BYTES), "big") & _RANDOM | _SET
+        _urns[:] = map(_urn, re.findall("." * 32, made.to_bytes(_BYTES, "big").hex()))
     return _urns.pop()
 
 

@@ -26,18 +26,18 @@ def _halving(bits: int) -> tuple[int, int]:
     return upper, (1 << apart // 2 - bits) - 1
 
 
-_HALVINGS = tuple(map(_halving, (80, 40, 20, 10, 5)))
+_OF_ONE = tuple(map(_halving, (80, 40, 20, 10, 5)))
 
 
-_LENGTH, _SPREAD = 20, 32
-_PADDING = bytes(_SPREAD - _LENGTH)
+_SPREAD = 32
+_PADDING = bytes(_SPREAD - 20)
 
 
 @lru_cache(maxsize=128)
 def _halvings(count: int) -> tuple[tuple[int, int], ...]:
-    """The same for so many digests, each in the lower bits of 256."""
-    ones = sum(1 << at for at in range(0, 256 * count, 256))
-    return tuple((upper * ones, factor) for upper, factor in _HALVINGS)
+    """What `_halving` says, for so many digests side by side, each in the lower bits of its own 256."""
+    in_each = sum(1 << at for at in range(0, 256 * count, 256))
+    return tuple((upper * in_each, factor) for upper, factor in _OF_ONE)
 
 
 def sha1_label(digest: bytes) -> str:

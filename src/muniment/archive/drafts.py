@@ -98,7 +98,7 @@ def _is_revisit(wanted: Wanted) -> bool:
 
 
 def _digests(exchange: Exchange, kind: str) -> tuple[bytes, bytes, bytes]:
-    """Of the payload, of the first record's block and of the request; a 304 has no payload, and a digest of nothing."""
+    """Of the payload, of the first record's block and of the request: three of each, for a 304 has one of nothing."""
     body = exchange.body
     block = body.block_sha1 if kind == "response" else b""
     if not block:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from isal import isal_zlib
 
@@ -44,11 +43,8 @@ _PLAIN = frozenset({
 
 def stores(content_type: str, content_coding: str, length: int) -> bool:
     """Whether a body of `length` bytes is stored as it is, by what its headers say."""
-    return length >= _SMALL and _is_dense(content_type, content_coding)
-
-
-@lru_cache(maxsize=1024)
-def _is_dense(content_type: str, content_coding: str) -> bool:
+    if length < _SMALL:
+        return False
     if content_coding and content_coding.rpartition(",")[2].strip().lower() in _CODED:
         return True
     kind = content_type.partition(";")[0].strip().lower()

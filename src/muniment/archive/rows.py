@@ -21,9 +21,8 @@ def record_row(
     """The row of an exchange that left a record at `place`."""
     body, failure = exchange.body, exchange.failure
     length = 0 if exchange.status == 304 else body.payload_length
-    # an answer has few fields, and four of them are wanted
+    # turned round, for the first of several counts
     fields = dict(reversed(exchange.headers))
-    # by position, in the order of the columns: so many names take seventeen times as long
     return Capture(
         exchange.url,
         host_in(exchange.url),

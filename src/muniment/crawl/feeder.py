@@ -20,7 +20,7 @@ from muniment.tracker.seeds import ListRead, SeedBook
 __all__ = ["Feeder"]
 
 _PLENTY = 2_000
-"""Pages that wait, from which on the list is read with leave: one batch now and then."""
+"""Pages that wait, two batches, from which on the list is read with leave: one batch at each tick of the crawl."""
 _MOST_AHEAD = 1_000_000
 """Pages that wait, from which on it is not read at all: among so many there are enough hosts."""
 _NAMED = 10

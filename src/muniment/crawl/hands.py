@@ -13,8 +13,8 @@ __all__ = ["Hands"]
 class Hands:
     """Runs `work` for each claim that it is given, all at the same time.
 
-    To begin a task and see it end takes more than twice as long as to wake one that waits, and there may be one for
-    each page: a window is full whenever a batch is written, so that no page is there to go on with.
+    To begin a task and see it end takes more than twice as long as to wake one that waits. There would be one for each
+    page: whenever a batch is written the window is full, so that no page is there to go on with.
     """
 
     def __init__(self, work: Callable[[Claim], Awaitable[None]], failed: Callable[[BaseException], None]) -> None:
@@ -47,11 +47,12 @@ class Hands:
         if late:
             await asyncio.wait(late)
 
-    async def _run(self, first: Claim) -> None:
-        claim: Claim | None = first
+    async def _run(self, claim: Claim | None) -> None:
         while claim is not None:
             await self._work(claim)
-            claim = None if self._ending else await self._next()
+            claim = None  # it may be large, and the next one may be long in coming
+            if not self._ending:
+                claim = await self._next()
 
     def _next(self) -> asyncio.Future[Claim | None]:
         waiting: asyncio.Future[Claim | None] = asyncio.get_running_loop().create_future()

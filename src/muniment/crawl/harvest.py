@@ -151,7 +151,6 @@ def harvest(
         if manner.listed:
             return failed(claim, Failure("robots", reason), outlinks, manner)
         return Refused(claim, f"noarchive: {reason}", done, wait, found)
-    # by position, here and below: names take up to ten times as long
     context = PageContext(
         claim.via,
         claim.depth,

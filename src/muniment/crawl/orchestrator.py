@@ -132,7 +132,7 @@ class Orchestrator:
         return Outcome(3, f"limit: {limit}") if limit else None
 
     async def _tick(self) -> None:
-        """Once in a while: more workers, disk space, repairs, and workers whose pages were not due."""
+        """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
         try:
             await asyncio.wait_for(self._wake.wait(), _TICK_S)
         except TimeoutError:

@@ -191,9 +191,8 @@ class Worker:
     def _say(self, host: str, sign: Sign) -> None:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""
         self._channel.send(say.HostSays(host, sign))
-        # one that cannot be reached is left alone, too, unless others of its connections say that it is there: the
-        # pages that wait for it would fail one after the other, and no failure but the first would tell anything
-        away = sign.kind == "unreachable" and not self._client.open_connections(host)
+        # the other pages of a host that is away would fail one after the other until the orchestrator has judged
+        away = sign.kind == "unreachable" and not self._client.reaches(host)
         if away or sign.kind in ("throttled", "challenge", "closed"):
             self._hold(host, max(_LEAST_HOLD_S, sign.wait_ms / 1000))
 
@@ -320,12 +319,17 @@ class Worker:
         if not self._stopping:
             self._stopping = True
             self._stop_task = asyncio.create_task(self._stop(grace_s))
+            self._stop_task.add_done_callback(self._stopped)
 
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight land within the grace, give the rest back, and seal."""
         self._give_back(self._lanes.give_back())
         await self._hands.end(grace_s)
         self._recorder.close()
+
+    def _stopped(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
 
     # -- what the worker says
 

@@ -37,13 +37,13 @@ class _Waiter:
 
 
 class _Host:
-    __slots__ = ("fixed", "idle", "limit", "name", "open", "waiters")
+    __slots__ = ("fixed", "idle", "limit", "name", "open", "opening", "waiters")
 
     def __init__(self, name: str, limit: int) -> None:
         self.name = name
         self.limit = limit
         self.fixed = False
-        self.open = 0
+        self.open = self.opening = 0
         self.idle: list[Connection] = []
         self.waiters: deque[_Waiter] = deque()
 
@@ -88,6 +88,11 @@ class Pool:
         """Connections that are open, being opened or being closed."""
         entry = self._hosts.get(host)
         return entry.open if entry else 0
+
+    def reaches(self, host: str) -> bool:
+        """Whether a connection to a host is there already, in use or kept."""
+        entry = self._hosts.get(host)
+        return entry is not None and entry.open > entry.opening
 
     def take(self, origin: Origin) -> Connection | None:
         """A kept connection of this origin that is fit to use, if there is one at once."""
@@ -195,12 +200,14 @@ class Pool:
     async def _open(self, host: _Host, origin: Origin) -> Connection | Failure:
         connection = Connection(self, origin)
         failure = None
+        host.opening += 1
         try:
             failure = await self._opener.open(connection)
         except BaseException:
             failure = Failure("cut", "given up")
             raise
         finally:
+            host.opening -= 1
             if connection.opened and not connection.dirty:
                 self._connections.add(connection)
             if failure or self._closing:

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
+from muniment.crawl.worker import Worker
 from muniment.procs.child import Child
 from muniment.procs.launch import launch_worker
 from muniment.settings import DelayRange, Settings
@@ -65,8 +66,12 @@ class _Desk:
     async def finished(self, *pages: int) -> None:
         """Wait until the worker has finished these pages; nothing is forgotten."""
         while not set(pages) <= {page.page_id for told in self.all(say.Finish) for page in told.batch.pages}:
-            self._news.clear()
-            await self._news.wait()
+            await self.news()
+
+    async def news(self) -> None:
+        """Wait until it says something more."""
+        self._news.clear()
+        await self._news.wait()
 
     def all(self, kind: type) -> list[Any]:
         """What it said of one kind."""
@@ -131,21 +136,21 @@ async def _gives_up(out: Path) -> None:
             assert await asyncio.to_thread(process.wait) == 1
 
 
-def test_the_other_pages_of_a_host_that_cannot_be_reached_are_not_tried(tmp_path: Path) -> None:
+@pytest.mark.parametrize("permits", [1, 6])
+def test_the_other_pages_of_a_host_that_cannot_be_reached_are_not_tried(tmp_path: Path, permits: int) -> None:
     # they would fail one after the other before the orchestrator could say that the host is to be left alone
-    asyncio.run(asyncio.wait_for(_out_of_reach(tmp_path), 20))
+    asyncio.run(asyncio.wait_for(_out_of_reach(tmp_path, permits), 20))
 
 
-async def _out_of_reach(out: Path) -> None:
+async def _out_of_reach(out: Path, permits: int) -> None:
     desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out)
     async with working(desk, out):
         nobody = f"http://127.0.0.1:{free_port()}/"
-        pages = [claim(f"{nobody}{number}", page_id=number) for number in (1, 2, 3)]
-        desk.channel.send(say.PagesOut(pages, {pages[0].host: 1}))
-        await desk.finished(1)
-        told = len(desk.all(say.HostSays))
-        await desk.until(say.GiveBack)
-        assert told == 1
+        pages = [claim(f"{nobody}{number}", page_id=number) for number in range(30)]
+        desk.channel.send(say.PagesOut(pages, {pages[0].host: permits}))
+        while len(desk.all(say.HostSays)) + sum(len(told.claims) for told in desk.all(say.GiveBack)) < len(pages):
+            await desk.news()
+        assert len(desk.all(say.HostSays)) <= permits
 
 
 def test_one_connection_that_is_refused_does_not_hold_up_a_host_that_answers_others(tmp_path: Path) -> None:
@@ -167,3 +172,25 @@ async def _partly_in_reach(out: Path) -> None:
             site.release()
             await desk.finished(1, 2, 3)
             assert not desk.all(say.GiveBack)
+
+
+class _OutOfMemory(Worker):
+    """As much of a worker as its stop takes; nothing can be given back."""
+
+    def __init__(self) -> None:
+        self._stopping = False
+        self._lanes = self  # type: ignore[assignment]
+        self._ended = asyncio.get_running_loop().create_future()
+
+    def give_back(self) -> list[Any]:
+        raise MemoryError
+
+
+def test_what_goes_wrong_while_a_worker_stops_ends_it() -> None:
+    async def stop() -> None:
+        worker = _OutOfMemory()
+        worker._tasks_stop(1.0)
+        with pytest.raises(MemoryError):
+            await asyncio.wait_for(worker._ended, 5)
+
+    asyncio.run(stop())
