@@ -46,10 +46,10 @@ def sha1_label(digest: bytes) -> str:
 
 
 def sha1_labels(digests: Sequence[bytes]) -> list[str]:
-    """The same of each of many digests; sixteen together take 40 % of their time one by one.
+    """The same of each of many digests; sixteen together take less than half of their time one by one.
 
     The 160 bits of each are taken apart in five steps, into 32 bytes of five bits each: all of them by the same
-    arithmetic, in a fifth of the time of base64.b32encode.
+    arithmetic, in a quarter of the time of base64.b32encode.
     """
     spread = int.from_bytes(_PADDING.join((b"", *digests)), "big")
     for upper, factor in _halvings(len(digests)):
