@@ -44,6 +44,8 @@ _AT_ONCE_MS = 60_000
 _STUCK_MS = 1_000
 _LOOK_MS = 5_000
 """While the network is lost, how often it is looked for."""
+_LATER_MS = 10_000
+"""How long a host that failed and never answered lets others go first, while there are any, after its wait."""
 _MOST_DEAD = 10_000
 """Dead origins that are remembered; one that is forgotten is proved dead again."""
 
@@ -116,7 +118,8 @@ class HostsDesk:
         if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
-        for other in {worker, *self._schedule.hold(host_id, after.until)}:
+        later_until = max(now, after.until) + _LATER_MS if sign.kind == "unreachable" and not after.heard else 0
+        for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
             self._tell(other, say.HostWait(host, max(0, after.until - now)))
         return before.heard and not before.strikes and is_timeout(sign)
 
@@ -138,6 +141,7 @@ class HostsDesk:
             self._network_is_there()
             self._silent.pop(host_id, None)
             self._change(host_id, before, after, now)
+            self._schedule.rejoin(host_id)
 
     def learn(self, origin: str, answer: RobotsAnswer) -> None:
         """How a host answered for its robots.txt: it is there, and may ask for a gap between requests."""

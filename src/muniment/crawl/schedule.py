@@ -6,12 +6,14 @@ at the moment, and until when nothing is asked of it, is for `hosts_desk` to say
 
 Each worker has a line of hosts that may have something for it. Whatever could change that offers the host again: a pick
 drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
-(docs/decisions/0056-a-line-of-hosts.md).
+(docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second queue, which has its
+turn when the worker has hardly anything else (docs/decisions/0143-who-failed-goes-last.md).
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
 __all__ = ["Schedule"]
@@ -20,6 +22,8 @@ _AHEAD = 5
 """Pages a worker holds per permit (see `crawl.worker`)."""
 _GAP_AHEAD_MS = 2_000
 """With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
+_FEW = 100
+"""Pages in a worker's hands, over all hosts, up to which the second queue has its turn."""
 
 
 class _HostPlan:
@@ -30,6 +34,7 @@ class _HostPlan:
         "held",
         "hold_until",
         "host_id",
+        "later_until",
         "limit",
         "name",
         "owner",
@@ -46,8 +51,8 @@ class _HostPlan:
         self.gap_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
-        # when it is offered again without anything else happening; 0 for never
-        self.alarm = 0
+        # when it is offered again without anything else happening, and until when others go first; 0 for never
+        self.alarm = self.later_until = 0
         self.owner: int | None = None
         # The most connections that a worker may have open, and what it was told last: the first falls to the second
         # only when the worker says that it keeps it.
@@ -57,25 +62,33 @@ class _HostPlan:
 
 
 class _Line:
-    """The hosts that may have pages for one worker, in the order of their turns."""
+    """The hosts that may have pages for one worker, in the order of their turns; each is in one of two queues."""
 
-    __slots__ = ("_heap", "_here")
+    __slots__ = ("_heap", "_here", "_later")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int]] = []
         self._here: set[int] = set()
+        self._later: OrderedDict[int, None] = OrderedDict()
 
     def add(self, turn: int, host_id: int) -> None:
         if host_id not in self._here:
+            self._later.pop(host_id, None)
             self._here.add(host_id)
             heapq.heappush(self._heap, (turn, host_id))
 
-    def take(self) -> int | None:
-        if not self._heap:
-            return None
-        _, host_id = heapq.heappop(self._heap)
+    def add_later(self, host_id: int) -> None:
         self._here.discard(host_id)
-        return host_id
+        self._later[host_id] = None
+
+    def take(self, *, later: bool) -> int | None:
+        """The next host; with `later` of the second queue, when the first is empty."""
+        while self._heap:
+            _, host_id = heapq.heappop(self._heap)
+            if host_id in self._here:
+                self._here.discard(host_id)
+                return host_id
+        return self._later.popitem(last=False)[0] if later and self._later else None
 
 
 class Schedule:
@@ -90,6 +103,8 @@ class Schedule:
         self._plans: dict[int, _HostPlan] = {}
         self._by_name: dict[str, _HostPlan] = {}
         self._lines: dict[int, _Line] = {}
+        self._in_hand: Counter[int] = Counter()
+        """Pages that each worker has."""
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
@@ -107,12 +122,15 @@ class Schedule:
     def _offer(self, plan: _HostPlan) -> None:
         """Something has changed that may let workers have pages of a host."""
         if plan.pending:
-            for line in self._lines.values():
-                self._line_up(line, plan)
+            for worker in self._workers:
+                self._line_up(worker, plan)
 
-    def _line_up(self, line: _Line, plan: _HostPlan) -> None:
+    def _line_up(self, worker: int, plan: _HostPlan) -> None:
         self._turn += 1
-        line.add(self._turn if self._spread else plan.host_id, plan.host_id)
+        if plan.later_until:
+            self._lines[worker].add_later(plan.host_id)
+        else:
+            self._lines[worker].add(self._turn if self._spread else plan.host_id, plan.host_id)
 
     def _plan(self, host_id: int, name: str) -> _HostPlan:
         plan = self._plans.get(host_id)
@@ -134,12 +152,23 @@ class Schedule:
         """The hosts with pages that wait or are out."""
         return (plan.host_id for plan in self._plans.values() if plan.pending or any(plan.held.values()))
 
-    def hold(self, host_id: int, until: int) -> list[int]:
-        """Hand out nothing of a host before `until`; returns the workers that are to be told."""
+    def hold(self, host_id: int, until: int, *, later_until: int = 0) -> list[int]:
+        """Hand out nothing of a host before `until`; returns the workers that are to be told.
+
+        Before `later_until` others go first.
+        """
         plan = self._plans[host_id]
-        plan.hold_until = until
+        plan.hold_until, plan.later_until = until, later_until
+        if later_until:
+            heapq.heappush(self._alarms, (later_until, host_id))
         self._offer(plan)
         return list(plan.told)
+
+    def rejoin(self, host_id: int) -> None:
+        """A host that let others go first has answered."""
+        plan = self._plans[host_id]
+        plan.later_until = 0
+        self._offer(plan)
 
     def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
         """Give a host so many permits in all; returns the lowered ones to tell, by worker."""
@@ -202,7 +231,7 @@ class Schedule:
         """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
         if worker in self._workers:
             self._workers.remove(worker)
-            del self._lines[worker]
+            del self._lines[worker], self._in_hand[worker]
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
@@ -215,9 +244,9 @@ class Schedule:
     def pick(self, worker: int, most: int, now: int) -> list[tuple[int, int]]:
         """(host number, pages) to claim for a worker, hosts taking turns."""
         picked: list[tuple[int, int]] = []
-        line = self._lines[worker]
+        line, later = self._lines[worker], self._in_hand[worker] <= _FEW
         self._wake(now)
-        while most > 0 and (host_id := line.take()) is not None:
+        while most > 0 and (host_id := line.take(later=later)) is not None:
             plan = self._plans[host_id]
             room = self._room(plan, worker, now)
             if room > 0:
@@ -225,16 +254,18 @@ class Schedule:
                 picked.append((host_id, pages))
                 most -= pages
                 if pages < room:
-                    self._line_up(line, plan)
+                    self._line_up(worker, plan)
         return picked
 
     def _wake(self, now: int) -> None:
-        """Offer the hosts whose wait is over."""
+        """Offer the hosts whose wait is over, or that have let others go first for long enough."""
         while self._alarms and self._alarms[0][0] <= now:
             at, host_id = heapq.heappop(self._alarms)
             plan = self._plans[host_id]
             if plan.alarm == at:
                 plan.alarm = 0
+            if plan.later_until <= now:
+                plan.later_until = 0
             self._offer(plan)
 
     def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
@@ -274,6 +305,7 @@ class Schedule:
         plan.pending -= pages
         self.pending -= pages
         plan.held[worker] = plan.held.get(worker, 0) + pages
+        self._in_hand[worker] += pages
         if pages < asked and plan.pending:
             plan.wake_at = now + 250
             self._offer(plan)
@@ -286,8 +318,10 @@ class Schedule:
         """A page that a worker held is finished or given back."""
         plan = self._plans[host_id]
         plan.held[worker] = plan.held.get(worker, 1) - 1
-        if plan.pending and (line := self._lines.get(worker)) is not None:
-            self._line_up(line, plan)
+        if worker in self._lines:
+            self._in_hand[worker] -= 1
+            if plan.pending:
+                self._line_up(worker, plan)
 
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.

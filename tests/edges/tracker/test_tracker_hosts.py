@@ -77,6 +77,18 @@ def test_waits_are_kept_over_a_resume(new_place):
         assert "a.example (429 with Retry-After)" in again.desk.note()
 
 
+def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):
+    """One that was slow does not: it is there."""
+    desk.schedule.add_pending(7, "busy.example", 200)
+    desk.schedule.claimed(0, 7, 200, 200, 0)
+    desk.fails("a.example", "refused: Connection refused")
+    desk.desk.told(0, "b.example", Sign("slow", "timeout-header: nothing", "https://b.example", now_ms()))
+    soon = now_ms() + 5_000
+    assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [2, 3]
+    desk.answers("a.example")
+    assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [1]
+
+
 def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):
     """The clock was set back by an hour since."""
     place = new_place()

@@ -209,6 +209,59 @@ def test_an_answer_that_crossed_a_larger_grant_does_not_free_connections():
     assert take(schedule, 2) == {}
 
 
+def held_back(schedule, pages=4, now=0):
+    """A host that failed and is due again, though others go first."""
+    schedule.add_pending(9, "failed", 0)
+    schedule.hold(9, now, later_until=now + 10_000)
+    schedule.add_pending(9, "failed", pages)
+
+
+def test_a_host_that_failed_comes_when_nothing_else_is_left():
+    schedule = Schedule(1)
+    schedule.add_worker(0)
+    held_back(schedule)
+    schedule.add_pending(1, "a", 4)
+    schedule.add_pending(2, "b", 4)
+    assert schedule.pick(0, 60, 1) == [(1, 4), (2, 4), (9, 4)]
+
+
+def test_while_a_worker_has_pages_a_host_that_failed_waits_and_then_goes():
+    schedule = Schedule(8)
+    schedule.add_worker(0)
+    for host_id in range(3):
+        schedule.add_pending(host_id, str(host_id), 40)
+    assert len(take(schedule, 0, 500)) == 3
+    held_back(schedule)
+    assert schedule.pick(0, 60, 1) == []
+    for _ in range(20):
+        schedule.landed(0, 1)
+    assert schedule.pick(0, 60, 1) == [(9, 4)]
+
+
+def test_a_host_that_failed_waits_ten_seconds_at_the_most_for_the_others():
+    schedule = Schedule(8)
+    schedule.add_worker(0)
+    for host_id in range(3):
+        schedule.add_pending(host_id, str(host_id), 40)
+    take(schedule, 0, 500)
+    held_back(schedule)
+    assert schedule.pick(0, 60, 9_999) == []
+    assert schedule.pick(0, 60, 10_000) == [(9, 4)]
+    assert schedule.pick(0, 60, 10_000) == []
+
+
+def test_a_host_that_answers_takes_turns_again():
+    schedule = Schedule(8)
+    schedule.add_worker(0)
+    for host_id in range(3):
+        schedule.add_pending(host_id, str(host_id), 40)
+    take(schedule, 0, 500)
+    held_back(schedule)
+    assert schedule.pick(0, 60, 1) == []
+    schedule.rejoin(9)
+    assert schedule.pick(0, 60, 1) == [(9, 4)]
+
+
 class Worker:
     """What a worker process does with permits, and the messages on their way to and from it."""
 
@@ -284,6 +337,12 @@ class Crawl(RuleBasedStateMachine):
         for other, permits in self.schedule.set_most(HOSTS.index(host), max(1, self.per_host >> share)).items():
             self.workers[other].inbox.extend(("lower", name, n, 0) for name, n in permits.items())
 
+    @rule(host=st.sampled_from(HOSTS), wait=st.sampled_from([0, 500]), later=st.sampled_from([0, 1_500]))
+    def fails(self, host, wait, later):
+        if self.schedule.known(host) is not None:
+            until = self.now + wait
+            self.schedule.hold(HOSTS.index(host), until, later_until=until + later if later else 0)
+
     @precondition(lambda self: len(self.workers) < 4)
     @rule()
     def arrives(self):
@@ -318,7 +377,9 @@ class Crawl(RuleBasedStateMachine):
         self.serve(self.one(data), most)
 
     def serve(self, number, most):
-        for host_id, pages in self.schedule.pick(number, most, self.now):
+        picked = self.schedule.pick(number, most, self.now)
+        assert len({host_id for host_id, _ in picked}) == len(picked), "a page may be claimed once"
+        for host_id, pages in picked:
             assert pages > 0
             name, permits = self.schedule.claimed(number, host_id, pages, pages, self.now)
             assert permits > 0
