@@ -118,7 +118,9 @@ class HostsDesk:
         if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
-        later_until = max(now, after.until) + _LATER_MS if sign.kind == "unreachable" and not after.heard else 0
+        later = sign.kind == "unreachable" and not after.heard and not ours
+        # one that is dead by this has no wait any more, so that what is left of it is told at once
+        later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
             self._tell(other, say.HostWait(host, max(0, after.until - now)))
         return before.heard and not before.strikes and is_timeout(sign)

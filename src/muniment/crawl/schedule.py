@@ -51,8 +51,10 @@ class _HostPlan:
         self.gap_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
-        # when it is offered again without anything else happening, and until when others go first; 0 for never
-        self.alarm = self.later_until = 0
+        # when it is offered again without anything else happening; 0 for never
+        self.alarm = 0
+        # until when others go first, for which it has an alarm of its own; 0 when they do not
+        self.later_until = 0
         self.owner: int | None = None
         # The most connections that a worker may have open, and what it was told last: the first falls to the second
         # only when the worker says that it keeps it.
@@ -165,10 +167,11 @@ class Schedule:
         return list(plan.told)
 
     def rejoin(self, host_id: int) -> None:
-        """A host that let others go first has answered."""
+        """A host has answered: it lets others go first no more."""
         plan = self._plans[host_id]
-        plan.later_until = 0
-        self._offer(plan)
+        if plan.later_until:
+            plan.later_until = 0
+            self._offer(plan)
 
     def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
         """Give a host so many permits in all; returns the lowered ones to tell, by worker."""
@@ -266,7 +269,9 @@ class Schedule:
                 plan.alarm = 0
             if plan.later_until <= now:
                 plan.later_until = 0
-            self._offer(plan)
+            # without pages, too: it leaves the second queue
+            for worker in self._workers:
+                self._line_up(worker, plan)
 
     def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
         due = max(plan.wake_at, plan.hold_until)

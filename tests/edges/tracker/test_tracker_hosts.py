@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from tracker_harness import Tracker, site
 
-from muniment.clock import now_ms
+from muniment.clock import now_ms, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
 from muniment.crawl.hosts_desk import HostsDesk
@@ -44,7 +44,7 @@ class Desk:
         os.close(self.descriptor)
 
     def answers(self, name):
-        self.desk.heard(self.schedule.known(name), f"https://{name}/", now_ms())
+        self.desk.heard(self.schedule.known(name), f"https://{name}/", steady_ms())
 
     def fails(self, name, text="dns: no such name", **how):
         """It fails, as asked a long time after the failure before."""
@@ -83,10 +83,21 @@ def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):
     desk.schedule.claimed(0, 7, 200, 200, 0)
     desk.fails("a.example", "refused: Connection refused")
     desk.desk.told(0, "b.example", Sign("slow", "timeout-header: nothing", "https://b.example", now_ms()))
-    soon = now_ms() + 5_000
+    soon = steady_ms() + 5_000
     assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [2, 3]
     desk.answers("a.example")
     assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [1]
+
+
+def test_what_is_left_of_a_dead_host_and_our_own_faults_wait_for_nobody(desk):
+    desk.schedule.add_pending(7, "busy.example", 200)
+    desk.schedule.claimed(0, 7, 200, 200, 0)
+    for _ in range(3):
+        desk.fails("a.example", "refused: Connection refused")
+    assert list(desk.desk.dead) == ["a.example"]
+    desk.fails("b.example", "refused: Connection refused")
+    desk.fails("c.example", "timeout-connect: 10 s", crowded=True)
+    assert [host for host, _ in desk.schedule.pick(0, 100, steady_ms() + 5_000)] == [1, 3]
 
 
 def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
+from unittest.mock import patch
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from muniment.crawl import schedule
 from muniment.crawl.schedule import Schedule
 
 
@@ -262,6 +264,32 @@ def test_a_host_that_answers_takes_turns_again():
     assert schedule.pick(0, 60, 1) == [(9, 4)]
 
 
+def test_hosts_that_failed_come_in_the_order_of_their_failures():
+    schedule = scheduled(a=1)
+    for host_id in (8, 6, 7):
+        schedule.add_pending(host_id, str(host_id), 0)
+        schedule.hold(host_id, 0, later_until=10_000)
+        schedule.add_pending(host_id, str(host_id), 1)
+    assert schedule.pick(0, 60, 1) == [(1, 1), (8, 1), (6, 1), (7, 1)]
+
+
+def test_a_host_that_failed_in_another_way_then_takes_turns_again():
+    schedule = scheduled(8, a=40, b=40, c=40)
+    take(schedule, 0, 500)
+    held_back(schedule)
+    schedule.hold(9, 0)
+    assert schedule.pick(0, 60, 1) == [(9, 4)]
+
+
+def test_a_worker_that_leaves_takes_the_count_of_its_pages_along():
+    schedule = scheduled(8, a=40, b=40, c=40)
+    take(schedule, 0, 500)
+    schedule.remove_worker(0, 0)
+    schedule.add_worker(0)
+    held_back(schedule)
+    assert schedule.pick(0, 60, 1) == [(9, 4)]
+
+
 class Worker:
     """What a worker process does with permits, and the messages on their way to and from it."""
 
@@ -315,7 +343,9 @@ class Crawl(RuleBasedStateMachine):
 
     @initialize(per_host=st.integers(1, 7), gap_ms=st.sampled_from([0, 100]), workers=st.integers(0, 3))
     def begin(self, per_host, gap_ms, workers):
-        """Some workers are at work already."""
+        """Some workers are at work already; few pages are many, so that the second queue has to wait."""
+        self.few = patch.object(schedule, "_FEW", 5)
+        self.few.start()
         self.per_host = per_host
         self.schedule = Schedule(per_host, gap_ms=gap_ms)
         self.schedule.add_pending(0, "a", 100)
@@ -342,6 +372,11 @@ class Crawl(RuleBasedStateMachine):
         if self.schedule.known(host) is not None:
             until = self.now + wait
             self.schedule.hold(HOSTS.index(host), until, later_until=until + later if later else 0)
+
+    @rule(host=st.sampled_from(HOSTS))
+    def answers(self, host):
+        if self.schedule.known(host) is not None:
+            self.schedule.rejoin(HOSTS.index(host))
 
     @precondition(lambda self: len(self.workers) < 4)
     @rule()
@@ -437,7 +472,14 @@ class Crawl(RuleBasedStateMachine):
 
     def teardown(self):
         """Left to themselves, the workers come to the end of all pages."""
-        if not hasattr(self, "per_host") or not self.workers:
+        if hasattr(self, "few"):
+            try:
+                self.come_to_the_end()
+            finally:
+                self.few.stop()
+
+    def come_to_the_end(self):
+        if not self.workers:
             return
         for _ in range(600):
             self.now += 1_000
