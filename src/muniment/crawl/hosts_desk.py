@@ -93,7 +93,7 @@ class HostsDesk:
 
     def most(self, wanted: int, now: int) -> int:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
-        if not self.lost:
+        if not self.lost or wanted <= 0:
             return wanted
         if now < self._look_at:
             return 0
@@ -119,7 +119,7 @@ class HostsDesk:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
         later = sign.kind == "unreachable" and not after.heard and not ours
-        # one that is dead by this has no wait any more, so that what is left of it is told at once
+        # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
         later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
             self._tell(other, say.HostWait(host, max(0, after.until - now)))

@@ -303,7 +303,7 @@ class Orchestrator:
         )
         most = self._limits.room(self._frontier.totals, out, member.wants)
         now = steady_ms()
-        picked = self._schedule.pick(member.number, self._hosts.most(most, now), now) if most > 0 else []
+        picked = self._schedule.pick(member.number, self._hosts.most(most, now), now, len(member.held))
         if not picked:
             return
         claims = self._frontier.claim(picked, now)

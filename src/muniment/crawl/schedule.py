@@ -13,7 +13,7 @@ turn when the worker has hardly anything else (docs/decisions/0143-who-failed-go
 from __future__ import annotations
 
 import heapq
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator
 
 __all__ = ["Schedule"]
@@ -105,8 +105,6 @@ class Schedule:
         self._plans: dict[int, _HostPlan] = {}
         self._by_name: dict[str, _HostPlan] = {}
         self._lines: dict[int, _Line] = {}
-        self._in_hand: Counter[int] = Counter()
-        """Pages that each worker has."""
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
@@ -234,7 +232,7 @@ class Schedule:
         """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
         if worker in self._workers:
             self._workers.remove(worker)
-            del self._lines[worker], self._in_hand[worker]
+            del self._lines[worker]
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
@@ -244,12 +242,12 @@ class Schedule:
                 plan.owner = None
             self._offer(plan)
 
-    def pick(self, worker: int, most: int, now: int) -> list[tuple[int, int]]:
-        """(host number, pages) to claim for a worker, hosts taking turns."""
+    def pick(self, worker: int, most: int, now: int, in_hand: int = 0) -> list[tuple[int, int]]:
+        """(host number, pages) to claim for a worker that has `in_hand` pages, hosts taking turns."""
         picked: list[tuple[int, int]] = []
-        line, later = self._lines[worker], self._in_hand[worker] <= _FEW
+        line = self._lines[worker]
         self._wake(now)
-        while most > 0 and (host_id := line.take(later=later)) is not None:
+        while most > 0 and (host_id := line.take(later=in_hand <= _FEW)) is not None:
             plan = self._plans[host_id]
             room = self._room(plan, worker, now)
             if room > 0:
@@ -310,7 +308,6 @@ class Schedule:
         plan.pending -= pages
         self.pending -= pages
         plan.held[worker] = plan.held.get(worker, 0) + pages
-        self._in_hand[worker] += pages
         if pages < asked and plan.pending:
             plan.wake_at = now + 250
             self._offer(plan)
@@ -323,10 +320,8 @@ class Schedule:
         """A page that a worker held is finished or given back."""
         plan = self._plans[host_id]
         plan.held[worker] = plan.held.get(worker, 1) - 1
-        if worker in self._lines:
-            self._in_hand[worker] -= 1
-            if plan.pending:
-                self._line_up(worker, plan)
+        if plan.pending and worker in self._lines:
+            self._line_up(worker, plan)
 
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.

@@ -78,26 +78,23 @@ def test_waits_are_kept_over_a_resume(new_place):
 
 
 def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):
-    """One that was slow does not: it is there."""
-    desk.schedule.add_pending(7, "busy.example", 200)
-    desk.schedule.claimed(0, 7, 200, 200, 0)
+    """One that was slow does not, nor one whose robots.txt fails: they are there."""
     desk.fails("a.example", "refused: Connection refused")
     desk.desk.told(0, "b.example", Sign("slow", "timeout-header: nothing", "https://b.example", now_ms()))
+    desk.desk.told(0, "c.example", Sign("closed", "503", "https://c.example", steady_ms()))
     soon = steady_ms() + 5_000
-    assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [2, 3]
+    assert [host for host, _ in desk.schedule.pick(0, 100, soon, 200)] == [2, 3]
     desk.answers("a.example")
-    assert [host for host, _ in desk.schedule.pick(0, 100, soon)] == [1]
+    assert [host for host, _ in desk.schedule.pick(0, 100, soon, 200)] == [1]
 
 
 def test_what_is_left_of_a_dead_host_and_our_own_faults_wait_for_nobody(desk):
-    desk.schedule.add_pending(7, "busy.example", 200)
-    desk.schedule.claimed(0, 7, 200, 200, 0)
     for _ in range(3):
         desk.fails("a.example", "refused: Connection refused")
     assert list(desk.desk.dead) == ["a.example"]
     desk.fails("b.example", "refused: Connection refused")
     desk.fails("c.example", "timeout-connect: 10 s", crowded=True)
-    assert [host for host, _ in desk.schedule.pick(0, 100, steady_ms() + 5_000)] == [1, 3]
+    assert [host for host, _ in desk.schedule.pick(0, 100, steady_ms() + 5_000, 200)] == [1, 3]
 
 
 def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from unittest.mock import patch
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from muniment.crawl import schedule
 from muniment.crawl.schedule import Schedule
 
 
@@ -211,83 +209,50 @@ def test_an_answer_that_crossed_a_larger_grant_does_not_free_connections():
     assert take(schedule, 2) == {}
 
 
-def held_back(schedule, pages=4, now=0):
-    """A host that failed and is due again, though others go first."""
-    schedule.add_pending(9, "failed", 0)
-    schedule.hold(9, now, later_until=now + 10_000)
-    schedule.add_pending(9, "failed", pages)
+MANY = 101
+"""Pages in a worker's hands that let hosts which failed wait."""
 
 
-def test_a_host_that_failed_comes_when_nothing_else_is_left():
-    schedule = Schedule(1)
-    schedule.add_worker(0)
-    held_back(schedule)
-    schedule.add_pending(1, "a", 4)
+def with_failed(*numbers, **pending):
+    """The same with one worker, and hosts that failed and are due again, though others go first for ten seconds."""
+    made = scheduled(8, **pending)
+    for number in numbers:
+        made.add_pending(number, str(number), 0)
+        made.hold(number, 0, later_until=10_000)
+        made.add_pending(number, str(number), 4)
+    return made
+
+
+def test_hosts_that_failed_come_after_the_others_in_the_order_of_their_failures():
+    schedule = with_failed(8, 6, 7, a=4)
     schedule.add_pending(2, "b", 4)
-    assert schedule.pick(0, 60, 1) == [(1, 4), (2, 4), (9, 4)]
+    assert schedule.pick(0, 60, 1) == [(1, 4), (2, 4), (8, 4), (6, 4), (7, 4)]
 
 
-def test_while_a_worker_has_pages_a_host_that_failed_waits_and_then_goes():
-    schedule = Schedule(8)
-    schedule.add_worker(0)
-    for host_id in range(3):
-        schedule.add_pending(host_id, str(host_id), 40)
-    assert len(take(schedule, 0, 500)) == 3
-    held_back(schedule)
-    assert schedule.pick(0, 60, 1) == []
-    for _ in range(20):
-        schedule.landed(0, 1)
-    assert schedule.pick(0, 60, 1) == [(9, 4)]
-
-
-def test_a_host_that_failed_waits_ten_seconds_at_the_most_for_the_others():
-    schedule = Schedule(8)
-    schedule.add_worker(0)
-    for host_id in range(3):
-        schedule.add_pending(host_id, str(host_id), 40)
-    take(schedule, 0, 500)
-    held_back(schedule)
-    assert schedule.pick(0, 60, 9_999) == []
-    assert schedule.pick(0, 60, 10_000) == [(9, 4)]
+def test_while_a_worker_has_pages_a_host_that_failed_waits_for_ten_seconds_at_the_most():
+    schedule = with_failed(9, a=4)
+    assert schedule.pick(0, 60, 1, MANY) == [(1, 4)]
+    assert schedule.pick(0, 60, 9_999, MANY) == []
+    assert schedule.pick(0, 60, 10_000, MANY) == [(9, 4)]
     assert schedule.pick(0, 60, 10_000) == []
 
 
+def test_when_a_worker_has_few_pages_a_host_that_failed_goes():
+    schedule = with_failed(9)
+    assert schedule.pick(0, 60, 1, MANY) == []
+    assert schedule.pick(0, 60, 1, MANY - 1) == [(9, 4)]
+
+
 def test_a_host_that_answers_takes_turns_again():
-    schedule = Schedule(8)
-    schedule.add_worker(0)
-    for host_id in range(3):
-        schedule.add_pending(host_id, str(host_id), 40)
-    take(schedule, 0, 500)
-    held_back(schedule)
-    assert schedule.pick(0, 60, 1) == []
+    schedule = with_failed(9)
     schedule.rejoin(9)
-    assert schedule.pick(0, 60, 1) == [(9, 4)]
-
-
-def test_hosts_that_failed_come_in_the_order_of_their_failures():
-    schedule = scheduled(a=1)
-    for host_id in (8, 6, 7):
-        schedule.add_pending(host_id, str(host_id), 0)
-        schedule.hold(host_id, 0, later_until=10_000)
-        schedule.add_pending(host_id, str(host_id), 1)
-    assert schedule.pick(0, 60, 1) == [(1, 1), (8, 1), (6, 1), (7, 1)]
+    assert schedule.pick(0, 60, 1, MANY) == [(9, 4)]
 
 
 def test_a_host_that_failed_in_another_way_then_takes_turns_again():
-    schedule = scheduled(8, a=40, b=40, c=40)
-    take(schedule, 0, 500)
-    held_back(schedule)
+    schedule = with_failed(9)
     schedule.hold(9, 0)
-    assert schedule.pick(0, 60, 1) == [(9, 4)]
-
-
-def test_a_worker_that_leaves_takes_the_count_of_its_pages_along():
-    schedule = scheduled(8, a=40, b=40, c=40)
-    take(schedule, 0, 500)
-    schedule.remove_worker(0, 0)
-    schedule.add_worker(0)
-    held_back(schedule)
-    assert schedule.pick(0, 60, 1) == [(9, 4)]
+    assert schedule.pick(0, 60, 1, MANY) == [(9, 4)]
 
 
 class Worker:
@@ -343,9 +308,7 @@ class Crawl(RuleBasedStateMachine):
 
     @initialize(per_host=st.integers(1, 7), gap_ms=st.sampled_from([0, 100]), workers=st.integers(0, 3))
     def begin(self, per_host, gap_ms, workers):
-        """Some workers are at work already; few pages are many, so that the second queue has to wait."""
-        self.few = patch.object(schedule, "_FEW", 5)
-        self.few.start()
+        """Some workers are at work already."""
         self.per_host = per_host
         self.schedule = Schedule(per_host, gap_ms=gap_ms)
         self.schedule.add_pending(0, "a", 100)
@@ -407,12 +370,12 @@ class Crawl(RuleBasedStateMachine):
         self.schedule.remove_worker(number, 0)
 
     @precondition(lambda self: self.workers)
-    @rule(data=st.data(), most=st.sampled_from([60, 5, 1]))
-    def claims(self, data, most):
-        self.serve(self.one(data), most)
+    @rule(data=st.data(), most=st.sampled_from([60, 5, 1]), in_hand=st.sampled_from([0, MANY]))
+    def claims(self, data, most, in_hand):
+        self.serve(self.one(data), most, in_hand)
 
-    def serve(self, number, most):
-        picked = self.schedule.pick(number, most, self.now)
+    def serve(self, number, most, in_hand=0):
+        picked = self.schedule.pick(number, most, self.now, in_hand)
         assert len({host_id for host_id, _ in picked}) == len(picked), "a page may be claimed once"
         for host_id, pages in picked:
             assert pages > 0
@@ -472,14 +435,7 @@ class Crawl(RuleBasedStateMachine):
 
     def teardown(self):
         """Left to themselves, the workers come to the end of all pages."""
-        if hasattr(self, "few"):
-            try:
-                self.come_to_the_end()
-            finally:
-                self.few.stop()
-
-    def come_to_the_end(self):
-        if not self.workers:
+        if not hasattr(self, "per_host") or not self.workers:
             return
         for _ in range(600):
             self.now += 1_000
