@@ -88,6 +88,13 @@ def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):
     assert [host for host, _ in desk.schedule.pick(0, 100, soon, 200)] == [1]
 
 
+def test_a_host_that_had_answered_and_then_fails_keeps_its_turns(desk):
+    desk.answers("a.example")
+    for _ in range(2):
+        desk.fails("a.example", "refused: Connection refused")
+    assert 1 in dict(desk.schedule.pick(0, 100, steady_ms() + 5_000, 200))
+
+
 def test_what_is_left_of_a_dead_host_and_our_own_faults_wait_for_nobody(desk):
     for _ in range(3):
         desk.fails("a.example", "refused: Connection refused")
