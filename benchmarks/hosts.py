@@ -4,7 +4,7 @@ Runs of the same pages by turns: a list of live hosts alone, clustered by host a
 dead and 5 % stalling hosts among them. Prints a Markdown table and three figures; stops when a live page is missing, a
 live host was given up, or a dead one is not reported.
 
-Usage: python benchmarks/hosts.py [--hosts 10000] [--rounds 3] [--timeout 20] [--work DIR]
+Usage: python benchmarks/hosts.py [--hosts 10000] [--rounds 3] [--timeout 20] [--work DIR] [--as-crawl]
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from measure import measure
 
 from muniment.testing.many_hosts import DEAD, LIVE, ManyHosts
 
-OPTIONS = (
-    *("--page-only", "--no-robots", "--no-sitemaps", "--quiet", "--per-host", "8", "--inflight", "2000"),
-    *("--connect-timeout", "5", "--workers", "2"),
-)
+OPTIONS = ("--quiet", "--per-host", "8", "--inflight", "2000", "--connect-timeout", "5", "--workers", "2")
+AS_CRAWL = ("--page-only", "--no-robots", "--no-sitemaps")
+"""The list as start URLs of a crawl, as it was measured until November 2026."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,13 @@ class Run:
     given_up: frozenset[str]
 
 
-def fetch(name: str, urls: list[str], timeout: int, work: Path) -> Run:
+def fetch(name: str, urls: list[str], timeout: int, work: Path, *, as_crawl: bool) -> Run:
     """Fetch a list in a directory of its own, which is removed; stops the benchmark when a live page is missing."""
     out = Path(tempfile.mkdtemp(prefix="bench-hosts-", dir=work))
     try:
         (out / "urls.txt").write_text("\n".join(urls))
-        command = [sys.executable, "-m", "muniment", "crawl", "-i", str(out / "urls.txt"), "-o", str(out / "out")]
+        how = ["crawl", *AS_CRAWL, "-i"] if as_crawl else ["fetch"]
+        command = [sys.executable, "-m", "muniment", *how, str(out / "urls.txt"), "-o", str(out / "out")]
         began = time.time()
         measured = measure([*command, *OPTIONS, "--timeout", str(timeout)], out, os.sched_getaffinity(0))
         if measured.code:
@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--timeout", type=int, default=20, help="as --timeout of the runs with stalling hosts")
+    parser.add_argument("--as-crawl", action="store_true", help="as start URLs of a crawl that follows nothing")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()))
     arguments = parser.parse_args()
     bad = arguments.hosts // 20
@@ -102,7 +103,10 @@ def main() -> None:
         rounds = []
         for number in range(arguments.rounds):
             order = list(lists) if number % 2 == 0 else list(lists)[::-1]
-            runs = {name: fetch(name, lists[name], arguments.timeout, arguments.work) for name in order}
+            runs = {
+                name: fetch(name, lists[name], arguments.timeout, arguments.work, as_crawl=arguments.as_crawl)
+                for name in order
+            }
             for name, run in runs.items():
                 check(run, dead if "dead" in name else set())
             rounds.append([runs[name] for name in lists])

@@ -1,7 +1,8 @@
 """In flight: how many requests are under way at once over all hosts, by what the last ones met.
 
-The limit grows by a step while it is what holds requests back, and is halved when many hosts that had been answering
-fall silent at once: then it is our own line that is full. Hosts that were slow before say nothing. Times are Unix ms.
+The limit grows while it is what holds requests back: by half until it was cut for the first time, by a step after that, as
+a TCP sender opens its window (RFC 5681, section 3.1). It is halved when many hosts that had been answering fall silent at
+once: then it is our own line that is full. Hosts that were slow before say nothing. Times are Unix ms.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ __all__ = ["Flow", "cut", "flow_within", "is_burst", "is_crowded", "raised", "sh
 
 _STEP = 32
 _STEP_MS = 250
-"""A step each quarter of a second: from 64 to 2000 in 15 s."""
+"""A step each quarter of a second: from 64 to 2000 in 2.5 s before a cut, in 15 s after one."""
 _CALM_MS = 10_000
 """After a cut: how long what was asked before it may still come back late and is no news, nor a reason to grow."""
 _MANY = 8
@@ -39,7 +40,8 @@ def raised(flow: Flow, most: int, now: int) -> Flow:
     """The flow after something had to wait for it at `now`."""
     if flow.limit >= most or now - flow.raised_at < _STEP_MS or is_crowded(flow, now):
         return flow
-    return Flow(min(most, flow.limit + _STEP), now, flow.cut_at)
+    step = _STEP if flow.cut_at else max(_STEP, flow.limit // 2)
+    return Flow(min(most, flow.limit + step), now, flow.cut_at)
 
 
 def cut(flow: Flow, least: int, now: int) -> Flow:

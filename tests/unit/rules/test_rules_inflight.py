@@ -13,14 +13,30 @@ from muniment.rules.inflight import Flow, cut, flow_within, is_burst, raised, sh
 LEAST, MOST = 32, 2000
 
 
-def test_it_grows_by_steps_while_it_is_wanted_and_not_beyond_its_bound():
-    flow, limits = Flow(64), []
-    for now in range(1_000, 61_000, 50):
+def test_it_grows_by_half_while_it_is_wanted_and_not_beyond_its_bound():
+    limits = grown(Flow(64), until=3_500)
+    assert list(dict.fromkeys(limits))[:4] == [96, 144, 216, 324]
+    assert limits[2_500 // 50] == MOST
+    assert limits[-1] == MOST
+
+
+def test_once_cut_it_grows_by_steps():
+    limits = grown(cut(Flow(1_000), LEAST, 1_000), until=40_000)
+    steps = {after - before for before, after in pairwise(limits)}
+    assert (limits[0], limits[-1], max(steps)) == (500, MOST, 32)
+
+
+def test_a_small_limit_grows_too():
+    assert raised(Flow(1), MOST, 1_000).limit == 33
+
+
+def grown(flow: Flow, until: int) -> list[int]:
+    """The limit every 50 ms, wanted all the time."""
+    limits = []
+    for now in range(1_000, 1_000 + until, 50):
         flow = raised(flow, MOST, now)
         limits.append(flow.limit)
-    steps = {after - before for before, after in pairwise(limits)}
-    assert (limits[0], limits[-1], max(steps)) == (96, MOST, 32)
-    assert limits[20_000 // 50] == MOST, "within twenty seconds"
+    return limits
 
 
 def test_a_cut_halves_it_once_for_all_that_was_under_way():
