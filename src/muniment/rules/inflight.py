@@ -1,8 +1,8 @@
 """In flight: how many requests are under way at once over all hosts, by what the last ones met.
 
-The limit grows while it is what holds requests back: by half until it was cut for the first time, by a step after that, as
-a TCP sender opens its window (RFC 5681, section 3.1). It is halved when many hosts that had been answering fall silent at
-once: then it is our own line that is full. Hosts that were slow before say nothing. Times are Unix ms.
+The limit grows while it is what holds requests back: by half until it was cut for the first time, by a step after
+that, as a TCP sender opens its window (RFC 5681, section 3.1). It is halved when many hosts that had been answering
+fall silent at once: then it is our own line that is full. Hosts that were slow before say nothing. Times are Unix ms.
 """
 
 from __future__ import annotations
