@@ -28,7 +28,7 @@ from muniment.testing.many_hosts import DEAD, LIVE, ManyHosts
 
 OPTIONS = ("--quiet", "--per-host", "8", "--inflight", "2000", "--connect-timeout", "5", "--workers", "2")
 AS_CRAWL = ("--page-only", "--no-robots", "--no-sitemaps")
-"""The list as start URLs of a crawl, as it was measured until November 2026."""
+"""The list as start URLs of a crawl, as it was measured until 79f86ce."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Run:
     given_up: frozenset[str]
 
 
-def fetch(name: str, urls: list[str], timeout: int, work: Path, *, as_crawl: bool) -> Run:
+def take(name: str, urls: list[str], timeout: int, work: Path, *, as_crawl: bool) -> Run:
     """Fetch a list in a directory of its own, which is removed; stops the benchmark when a live page is missing."""
     out = Path(tempfile.mkdtemp(prefix="bench-hosts-", dir=work))
     try:
@@ -104,7 +104,7 @@ def main() -> None:
         for number in range(arguments.rounds):
             order = list(lists) if number % 2 == 0 else list(lists)[::-1]
             runs = {
-                name: fetch(name, lists[name], arguments.timeout, arguments.work, as_crawl=arguments.as_crawl)
+                name: take(name, lists[name], arguments.timeout, arguments.work, as_crawl=arguments.as_crawl)
                 for name in order
             }
             for name, run in runs.items():

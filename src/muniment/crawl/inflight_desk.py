@@ -17,8 +17,6 @@ from muniment.settings import Settings
 __all__ = ["InflightDesk"]
 
 _AT_ONCE_MS = 5_000
-_MOST_SILENT = 1_000
-"""Domains that are remembered: a burst is proved long before."""
 
 
 class InflightDesk:
@@ -62,20 +60,23 @@ class InflightDesk:
 
     def fell_silent(self, host: str, asked_at: int, now: int) -> None:
         """A host that had been answering did not answer in time what it was asked at `asked_at`."""
-        if asked_at >= self._flow.cut_at and len(self._silent) < _MOST_SILENT:
+        if asked_at >= self._flow.cut_at:
             self._silent[registered_domain(host)] = now
 
-    def tick(self, now: int, hosts_asked: Callable[[], int]) -> None:
+    def tick(self, now: int, hosts_held: Callable[[], int]) -> None:
         """Look whether too many hosts fell silent at once, out of those that are being asked."""
         if not self._silent:
             return
         self._silent = {domain: at for domain, at in self._silent.items() if now - at < _AT_ONCE_MS}
-        if not is_burst(len(self._silent), 0) or not is_burst(len(self._silent), hosts_asked()):
+        silent = len(self._silent)
+        # workers hold five pages for each request, and no more hosts are asked at a time than there are requests
+        if not is_burst(silent, 0) or not is_burst(silent, min(hosts_held(), self.limit)):
             return
         before = self._flow
         self._set(cut(before, self._least, now))
         if self._flow is not before:
             self._silent.clear()
+        if self.limit < before.limit:
             self._events.write(
                 "change", who="muniment", what="requests in flight", **{"from": before.limit, "to": self.limit}
             )

@@ -140,7 +140,7 @@ class Orchestrator:
         self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
-        self._inflight.tick(steady_ms(), self._hosts_asked)
+        self._inflight.tick(steady_ms(), self._hosts_held)
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -170,7 +170,7 @@ class Orchestrator:
             self._drained = drained
             self._frontier.settle(steady_ms())
 
-    def _hosts_asked(self) -> int:
+    def _hosts_held(self) -> int:
         return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
 
     # -- workers

@@ -1,8 +1,8 @@
 """In flight: how many requests are under way at once over all hosts, by what the last ones met.
 
 The limit grows while it is what holds requests back: by half until it was cut for the first time, by a step after
-that, as a TCP sender opens its window (RFC 5681, section 3.1). It is halved when many hosts that had been answering
-fall silent at once: then it is our own line that is full. Hosts that were slow before say nothing. Times are Unix ms.
+that. It is halved when many hosts that had been answering fall silent at once: then it is our own line that is full.
+Hosts that were slow before say nothing. Times are Unix ms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["Flow", "cut", "flow_within", "is_burst", "is_crowded", "raised", "sh
 
 _STEP = 32
 _STEP_MS = 250
-"""A step each quarter of a second: from 64 to 2000 in 2.5 s before a cut, in 15 s after one."""
+"""It grows at most four times a second: from 64 to 2000 in 2 s by half, in 15 s by steps."""
 _CALM_MS = 10_000
 """After a cut: how long what was asked before it may still come back late and is no news, nor a reason to grow."""
 _MANY = 8
@@ -32,7 +32,7 @@ class Flow(Struct, frozen=True):
 
 def flow_within(flow: Flow, least: int, most: int) -> Flow:
     """The same flow, its limit brought between its bounds; the upper one counts when they contradict each other."""
-    limit = max(1, min(most, max(least, flow.limit)))
+    limit = min(most, max(least, flow.limit))
     return flow if limit == flow.limit else Flow(limit, flow.raised_at, flow.cut_at)
 
 

@@ -52,10 +52,10 @@ def test_it_grows_while_it_is_wanted_and_tells_only_changes():
     assert desk.news() == [(0, InflightSet(96)), (0, InflightSet(100))]
 
 
-def silence(desk, hosts, now=50_000, asked_at=40_000):
+def silence(desk, hosts, now=50_000, asked_at=40_000, held=20):
     for host in hosts:
         desk.fell_silent(host, asked_at, now)
-    desk.tick(now, lambda: 20)
+    desk.tick(now, lambda: held)
 
 
 def test_a_burst_over_many_domains_halves_it_once():
@@ -69,6 +69,30 @@ def test_a_burst_over_many_domains_halves_it_once():
     assert (desk.limit, desk.crowded(61_000)) == (100, False), "what was asked before the cut is no news"
     [(event, fields)] = desk.log.written
     assert (event, fields["who"], fields["from"], fields["to"]) == ("change", "muniment", 200, 100)
+
+
+def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_hold():
+    desk = Desk(start_inflight=400, inflight=2_000)
+    silence(desk, [f"site{n}.example" for n in range(99)], held=9_500)
+    assert desk.limit == 400
+    silence(desk, ["site99.example"], held=9_500)
+    assert desk.limit == 200
+
+
+def test_what_a_person_changes_ends_no_calm():
+    desk = Desk(start_inflight=400, inflight=2_000)
+    silence(desk, [f"site{n}.example" for n in range(100)])
+    desk.change(structs.replace(Settings(), inflight=1_000))
+    desk.wanted(59_999)
+    assert desk.limit == 200
+    desk.wanted(60_000)
+    assert desk.limit == 232, "by a step, as after every cut"
+
+
+def test_a_cut_at_the_least_limit_is_no_event():
+    desk = Desk(start_inflight=32, min_inflight=32)
+    silence(desk, [f"site{n}.example" for n in range(20)])
+    assert (desk.limit, desk.crowded(59_000), desk.log.written) == (32, True, [])
 
 
 def test_many_hosts_of_one_domain_are_one():
