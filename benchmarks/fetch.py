@@ -14,7 +14,6 @@ Usage: python benchmarks/fetch.py [--corpus DIR] [--files N] [--copies N] [--siz
 from __future__ import annotations
 
 import argparse
-import mmap
 import os
 import shutil
 import statistics
@@ -23,10 +22,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 from crawl import SERVER, captured_urls
 from make_corpus import make_corpus
 from measure import Measured, measure
+from own_memory import own_memory
 from peers import PEERS, Load, Peer, UnavailableError, before, prepared
 
 from muniment.testing.nginx import Nginx
@@ -61,21 +60,6 @@ class Run:
 
 Round = dict[str, Run]
 
-ARCHIVED = 24_000
-"""Bytes of memory that a page takes in an archive, at most, where archives lie in memory."""
-
-
-def touch_memory(size: int) -> None:
-    """Use so much memory, and give it back.
-
-    A virtual machine's host takes back what was free for some seconds, and whoever touches it next pays for that:
-    up to 50 us a page for the program that runs after a pause, and nothing for the next.
-    """
-    most = psutil.virtual_memory().available // 2
-    with mmap.mmap(-1, max(min(size, most), mmap.PAGESIZE)) as memory:
-        for at in range(0, len(memory), mmap.PAGESIZE):
-            memory[at] = 1
-
 
 def run_once(name: str, peer: Peer, urls: list[str], work: Path, cores: set[int]) -> Measured:
     """One run in a directory of its own, which is removed; raises UnavailableError when a URL is missing."""
@@ -83,7 +67,6 @@ def run_once(name: str, peer: Peer, urls: list[str], work: Path, cores: set[int]
     try:
         seed = out / "seed.txt"
         seed.write_text("".join(url + "\n" for url in urls))
-        touch_memory(len(urls) * ARCHIVED)
         over_tls = peer.unverified if urls[0].startswith("https:") else ()
         measured = measure([*peer.command(seed, out), *over_tls], out, cores)
         if peer.counts_itself:
@@ -163,7 +146,10 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
     started: dict[str, Measured] = {}
     rounds: list[Round] = []
     # Zeno fetches nothing from 127.0.0.1
-    with Nginx(corpus, addresses=["127.0.0.2"], access_log=False, http=SERVER, tls=arguments.tls) as server:
+    with (
+        Nginx(corpus, addresses=["127.0.0.2"], access_log=False, http=SERVER, tls=arguments.tls) as server,
+        own_memory(),
+    ):
         urls = [server.url + path for path in paths]
         for number in range(arguments.rounds):
             rounds.append({})
