@@ -136,7 +136,7 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
     """All rounds; the order turns round with every round, so that no program always finds the warmer cache."""
     corpus = arguments.corpus or home / "corpus"
     paths = make_corpus(corpus, arguments.files, arguments.copies, arguments.size)
-    mean = sum((corpus / path).stat().st_size for path in paths) / len(paths)
+    size = sum((corpus / path).stat().st_size for path in paths)
     cores = set(map(int, arguments.cores.split(","))) & os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     left_out: dict[str, str] = {}
@@ -148,7 +148,7 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
     # Zeno fetches nothing from 127.0.0.1
     with (
         Nginx(corpus, addresses=["127.0.0.2"], access_log=False, http=SERVER, tls=arguments.tls) as server,
-        own_memory(),
+        own_memory(size),
     ):
         urls = [server.url + path for path in paths]
         for number in range(arguments.rounds):
@@ -164,7 +164,8 @@ def benchmark(arguments: argparse.Namespace, home: Path) -> str:
                 run = rounds[-1][name] = Run(len(urls), measured, started[name])
                 print(f"{name}: {run.rate:.0f} URLs/s, {run.cpu:.3f} CPU s/1000", file=sys.stderr)
     notes = "".join(f"\nleft out: {name}: {reason}" for name, reason in left_out.items())
-    headline = f"{len(paths)} URLs, {mean / 1000:.1f} kB on average, Python {sys.version.split()[0]}, {len(cores)} CPUs"
+    each = size / len(paths) / 1000
+    headline = f"{len(paths)} URLs, {each:.1f} kB on average, Python {sys.version.split()[0]}, {len(cores)} CPUs"
     return f"{headline}\n\n{table(peers, rounds)}\n{notes}"
 
 

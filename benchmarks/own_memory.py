@@ -8,25 +8,25 @@ from collections.abc import Iterator
 
 import psutil
 
-_KEPT_OF = 64
-"""One page of so many is kept. A kernel reports free memory to its host in blocks of 512 pages."""
+_KEPT_OF = 64 * mmap.PAGESIZE
+"""One page of so many bytes is kept. Linux reports free memory to a host in blocks of 2 MB by default."""
 
 
 @contextlib.contextmanager
-def own_memory() -> Iterator[None]:
-    """Use nine tenths of the free memory once, and keep one page of each 64 while the block lasts.
+def own_memory(size: int) -> Iterator[None]:
+    """Use so many bytes of free memory once, and keep one page of each 64 of them while the block lasts.
 
-    A host takes back what its guest left free for two seconds, and to touch that again costs 11 us for each 4 KB: up to
-    50 us for each page of an archive in memory, for the program that runs after a slow one, and nothing for another.
-    It takes whole blocks only, and no block is whole here. On a machine without such a host nothing changes.
+    A host takes back what its guest left free for some seconds, and to touch that again costs 11 us for each 4 KB: up
+    to 50 us for each page of an archive in memory, paid by whichever program happens to touch it. It takes whole blocks
+    only; none of these bytes is in a whole one now, and Linux hands out pieces before it cuts another block up. At most
+    nine tenths of the free memory are used. On a machine without such a host it brings nothing, and costs seconds.
     """
-    size = psutil.virtual_memory().free * 9 // 10 // mmap.PAGESIZE * mmap.PAGESIZE
-    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-        for page in range(0, size, mmap.PAGESIZE):
+    whole = min(size, psutil.virtual_memory().free * 9 // 10) // _KEPT_OF * _KEPT_OF
+    with mmap.mmap(-1, max(whole, _KEPT_OF), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+        for page in range(0, len(memory), mmap.PAGESIZE):
             memory[page] = 1
-        for kept in range(0, size, _KEPT_OF * mmap.PAGESIZE):
-            rest = min(_KEPT_OF * mmap.PAGESIZE, size - kept) - mmap.PAGESIZE
-            if rest:
-                memory.madvise(mmap.MADV_DONTNEED, kept + mmap.PAGESIZE, rest)
+        for kept in range(0, len(memory), _KEPT_OF):
+            memory.madvise(mmap.MADV_DONTNEED, kept + mmap.PAGESIZE, _KEPT_OF - mmap.PAGESIZE)
         yield
