@@ -220,12 +220,33 @@ class Settings(Struct, frozen=True, kw_only=True):
             live=True,
         ),
     ] = 3
+    rounds: Annotated[
+        int,
+        Option(
+            ("--rounds",),
+            "More rounds, when the rest is done, for pages whose tries are used up by failures that may pass.",
+            "N",
+        ),
+    ] = 2
+    give_up_after: Annotated[
+        float,
+        Option(
+            ("--give-up-after",),
+            "Seconds to wait for hosts that had answered when nothing else is due; the run then stops, resumable.",
+            "S",
+            live=True,
+        ),
+    ] = 43_200.0
     connect_timeout: Annotated[
         float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S", live=True, fetch=5.0)
     ] = 20.0
     timeout: Annotated[
         float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S", live=True, fetch=20.0)
     ] = 60.0
+    max_fetch_time: Annotated[
+        float,
+        Option(("--max-fetch-time",), "Most seconds of one exchange; what came is kept (marked).", "S", live=True),
+    ] = 3_600.0
     max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
     max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
     max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N", live=True)] = None
@@ -251,6 +272,10 @@ class Settings(Struct, frozen=True, kw_only=True):
             "'NAME: VALUE'",
         ),
     ] = ()
+    referer: Annotated[
+        bool,
+        Option(("--referer",), "Send Referer as browsers do.", off="--no-referer"),
+    ] = True
     cookies: Annotated[str | None, Option(("--cookies",), "Begin with the cookies of this Netscape file.", "FILE")] = (
         None
     )

@@ -94,6 +94,12 @@ class Claim(Struct, frozen=True, array_like=True):
     """What the job's rules want done beyond the fetch."""
     deaths: int = 0
     """Workers that died while they held the page, since it was finished last."""
+    last_round: bool = True
+    """No later round follows either."""
+    answered: bool = False
+    """The page's origin has answered in this job."""
+    referrer: str = ""
+    """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
 
 
 class Finished(Struct, frozen=True, array_like=True):

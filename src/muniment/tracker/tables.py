@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 __all__ = [
     "CLAIMED",
+    "PARKED",
     "PENDING",
     "attempts",
     "cookies",
@@ -62,6 +63,10 @@ _PLACED = text("place_id <> ''")
 PENDING = text(_PENDING.format("pages."))
 """A page that waits to be claimed; the condition of the index that serves the claim."""
 
+_PARKED = text("state = 'READY' AND attempts_remaining = 0 AND ready_at > 0")
+PARKED = text("pages.state = 'READY' AND pages.attempts_remaining = 0 AND pages.ready_at > 0")
+"""A page whose tries are used up and that a later round may take up; the condition of the index that finds these."""
+
 CLAIMED = text("pages.state = 'CLAIMED'")
 """A page that some worker holds; the condition of the index that finds what a killed run held."""
 
@@ -76,6 +81,7 @@ TAGS_WORDS = "runs only on pipelines with one of these, one a line; empty: on al
 CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
 DRIP_WORDS = "pages that come out of the stash each time that none is pending; 0: none do"
 PLACE_WORDS = "the random word in the output directory's tracker.place; empty in an embedded tracker"
+PLACED_WORDS = "opening: which job of a shared database is that of an output directory?"
 SESSION_WORDS = "a process that writes the job; 0 is the one of an embedded tracker"
 SITES_WORDS = "how often a host was made part of the site: who knows of fewer reads them again"
 
@@ -104,13 +110,7 @@ jobs = Table(
     Column("started_by", Text, nullable=False, server_default="", comment="who started it"),
     Column("started_in", Text, nullable=False, server_default="", comment="where: a command line, a channel"),
     Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
-    Index(
-        "uq_jobs_place_id",
-        "place_id",
-        unique=True,
-        sqlite_where=_PLACED,
-        info={"serves": "opening: which job of a shared database is that of an output directory?"},
-    ),
+    Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
     info={"holds": "jobs: groups of pages that are archived together"},
 )
 
@@ -127,6 +127,11 @@ job_sums = Table(
     sqlite_with_rowid=False,
     info={"holds": "what each session added to the sums of a job: nobody waits for a row that another one writes"},
 )
+EARLIER_WORDS = "attempts made before attempts_remaining was last set"
+ROUNDS_WORDS = "later rounds that it was taken into, after its tries were used up by failures that may pass"
+PATHS_WORDS = "path prefixes that belong to the site, one a line; / is the whole host, empty is no site"
+THROTTLED_WORDS = "answers of 429 and 503 that used up no try"
+ANSWERED_WORDS = "origins that answered in this job, one a line, each with a slash at its end"
 DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
 
 hosts = Table(
@@ -135,17 +140,12 @@ hosts = Table(
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("id", Integer, primary_key=True, autoincrement=False, comment="counted within the job"),
     Column("name", Text, nullable=False, comment="host name without port, lower case, punycode"),
-    Column(
-        "site_paths",
-        Text,
-        nullable=False,
-        server_default="",
-        comment="path prefixes that belong to the site, one a line; / is the whole host, empty is no site",
-    ),
+    Column("site_paths", Text, nullable=False, server_default="", comment=PATHS_WORDS),
     Column("crawl_delay_ms", Integer, nullable=False, server_default="0", comment="gap that its robots.txt asks for"),
     Column("wait_until", BigInteger, nullable=False, server_default="0", comment="Unix ms: nothing is asked before"),
     Column("wait_reason", Text, nullable=False, server_default="", comment="why; empty without a wait"),
     Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad news in a row, for the back-off"),
+    Column("answered", Text, nullable=False, server_default="", comment=ANSWERED_WORDS),
     Index("uq_hosts_job_id_name", "job_id", "name", unique=True, info={"serves": "the number of a host by its name"}),
     sqlite_with_rowid=False,
     info={"holds": "hosts of a job: where politeness lives"},
@@ -179,6 +179,9 @@ pages = Table(
     Column("ruleset", Integer, nullable=False, comment="version of job_rulesets that it was judged by"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is SKIPPED; empty otherwise"),
     Column("deaths", SmallInteger, nullable=False, server_default="0", comment=DEATHS_WORDS),
+    Column("earlier_attempts", SmallInteger, nullable=False, server_default="0", comment=EARLIER_WORDS),
+    Column("rounds", SmallInteger, nullable=False, server_default="0", comment=ROUNDS_WORDS),
+    Column("throttled", SmallInteger, nullable=False, server_default="0", comment=THROTTLED_WORDS),
     Index(
         "ix_pages_pending",
         "job_id",
@@ -202,6 +205,13 @@ pages = Table(
         "id",
         sqlite_where=text("state = 'STASHED'"),
         info={"serves": "taking pages out of the stash, nice then first in first out"},
+    ),
+    Index(
+        "ix_pages_parked",
+        "job_id",
+        "ready_at",
+        sqlite_where=_PARKED,
+        info={"serves": "later rounds: the pages that are asked again when nothing else is pending"},
     ),
     sqlite_with_rowid=False,
     info={"holds": "pages: the queue, and what became of each URL"},
@@ -231,17 +241,13 @@ relations = Table(
     info={"holds": "where each page leads: its children, packed"},
 )
 
+REPAIR_WORDS = "a shorter path to this page was found after its children were told: they are to be told again"
+
 repairs = Table(
     "repairs",
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
-    Column(
-        "page_id",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="a shorter path to this page was found after its children were told: they are to be told again",
-    ),
+    Column("page_id", BigInteger, primary_key=True, autoincrement=False, comment=REPAIR_WORDS),
     sqlite_with_rowid=False,
     info={"holds": "pages whose children are to be told of a shorter path: the dirty set of the recursive repair"},
 )
@@ -366,17 +372,14 @@ seed_lists = Table(
     info={"holds": "how far the seed list of a fetch was read"},
 )
 
+RULES_WORDS = "JSON: include patterns, ignore patterns and sets of them, in Python syntax; rules in order"
+
 job_rulesets = Table(
     "job_rulesets",
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False, comment="from 1; the latest is in force"),
-    Column(
-        "rules",
-        Text,
-        nullable=False,
-        comment="JSON: include patterns, ignore patterns and sets of them, in Python syntax; rules in order",
-    ),
+    Column("rules", Text, nullable=False, comment=RULES_WORDS),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     sqlite_with_rowid=False,
     info={"holds": "versions of a job's patterns and rules; older ones stay for the attempts made under them"},
