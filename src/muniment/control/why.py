@@ -115,7 +115,7 @@ def why(out: Path, place: TrackerPlace, text: str) -> Why:
 def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
     """A URL that is no page of the crawl, but may have been asked for as a robots.txt."""
     origin = origin_of(url)
-    answer = book.find(origin, 0) if book and url == f"{origin}/robots.txt" else None
+    answer = book.find(origin) if book and url == f"{origin}/robots.txt" else None
     places = tuple(_places(out, url))
     if not places and answer is None:
         return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
@@ -149,7 +149,7 @@ def _rule_told(version: int, rules: Rules, reason: str) -> RuleTold | None:
 def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
     """By the text that was kept last."""
     origin = origin_of(page.url)
-    kept = book.find(origin, 0)
+    kept = book.find(origin)
     agent = product_token(robots_agent(settings.user_agent))
     return Disallowed(f"{origin}/robots.txt", None if kept is None else refusing_line(kept.text, agent, page.url))
 

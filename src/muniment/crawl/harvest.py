@@ -24,8 +24,9 @@ from muniment.model.prior import Prior
 from muniment.model.url import resolve, url_key
 from muniment.rules.agents import robots_agent
 from muniment.rules.conditions import conditions, is_unchanged
+from muniment.rules.politeness import THROTTLED
 from muniment.rules.redirects import REDIRECTS
-from muniment.rules.retry import retryable, wait_ms
+from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots import product_token
 from muniment.rules.shards import in_shard
 from muniment.rules.wishes import wishes_for
@@ -133,8 +134,8 @@ def harvest(
     beside: Sequence[tuple[str, FoundAs]] = (),
 ) -> Harvested | Refused:
     """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
-    done = claim.last_try or not retryable(exchange.status, exchange.failure)
-    wait = 0 if done else retry_wait(claim, manner.tries)
+    done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
+    wait = 0 if done else retry_wait(claim, manner.tries, exchange.status)
     said = [header for header in exchange.headers if header[0] in _SAYING]
     # the links of an answer that will be asked for again are taken from the last one
     target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
@@ -189,12 +190,13 @@ def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: Manner) -
     if not (manner.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
         return Refused(claim, reason, True, 0)
     failure = Failure(msgspec.convert(code, FailureCode), text)
-    return failed(structs.replace(claim, last_try=True), failure, outlinks, manner)
+    last = structs.replace(claim, last_try=True, last_round=True, answered=False, free=False)
+    return failed(last, failure, outlinks, manner)
 
 
-def retry_wait(claim: Claim, tries: int) -> int:
-    """Milliseconds until the page's next try."""
-    return wait_ms(claim.attempt, tries, random.random())
+def retry_wait(claim: Claim, tries: int, status: int) -> int:
+    """Milliseconds until the page's next try; a host that is asked too much says by itself how long to wait."""
+    return wait_ms(1 if status in THROTTLED else claim.attempt, tries, random.random())
 
 
 def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, Resolved]:
@@ -302,7 +304,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
 def refused(page: Refused) -> Finished:
     """What the tracker is told about a page of which nothing is kept."""
     claim, now = page.claim, now_ms()
-    done = page.final or claim.last_try
+    done = page.final
     return Finished(
         page_id=claim.page_id,
         claim_id=claim.claim_id,

@@ -2,22 +2,23 @@
 
 Signs come from the workers as soon as an exchange has ended, good answers with the finishes. What follows
 (`rules.politeness`) goes into the tracker, to the schedule, to the workers that hold pages of the host and into
-`crawl.jsonl`.
+`crawl.jsonl`. A host that has answered in this job is waited for as long as the run lasts.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
+from muniment.crawl.network import Network
 from muniment.crawl.schedule import Schedule
-from muniment.model.failure import of_this_machine
-from muniment.model.page import FinishBatch, Finished
+from muniment.model.failure import NO_ROUTE, of_this_machine
+from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of
 from muniment.rules.agents import robots_agent
 from muniment.rules.politeness import (
@@ -27,9 +28,11 @@ from muniment.rules.politeness import (
     believable,
     blameless,
     connections,
+    is_offline,
     is_proof,
     is_timeout,
     is_unreached,
+    is_waited_for,
     judge,
 )
 from muniment.rules.robots import RobotsAnswer, RobotsRules, product_token, settled
@@ -38,14 +41,11 @@ from muniment.tracker.hosts import Hosts, HostWaits
 __all__ = ["HostsDesk"]
 
 _UNHEARD = Manners(heard=False)
-_MANY = 2
-"""Hosts that must fail at once before the network is held to be lost: one alone may be down."""
-_AT_ONCE_MS = 60_000
 _STUCK_MS = 1_000
-_LOOK_MS = 5_000
-"""While the network is lost, how often it is looked for."""
 _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
+_LONG_MS = 8_000
+"""A wait that is written down and kept at once: a kill must not lose it."""
 _MOST_DEAD = 10_000
 """Dead origins that are remembered; one that is forgotten is proved dead again."""
 
@@ -58,16 +58,22 @@ class HostsDesk:
     def __init__(self, hosts: Hosts, schedule: Schedule, events: EventLog, tell: Tell, user_agent: str) -> None:
         self._hosts, self._schedule, self._events, self._tell = hosts, schedule, events, tell
         self._token = product_token(robots_agent(user_agent))
-        self._look_at = self._since = 0
+        self._since = 0
         self._manners: dict[int, Manners] = {}
         self._failures: dict[str, int] = {}
+        """Failures in a row of origins that never answered, and of which no verdict is there yet."""
         self._paused: dict[int, str] = {}
-        self._silent: dict[int, int] = {}
-        """Hosts that had answered and now fail in a way that a lost network would explain, and since when."""
-        self.lost = False
-        """Every host that had answered fails: it is the network, and no fault of theirs."""
+        self._waited: set[int] = set()
+        """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
+        self._origin = ""
+        self._network = Network(events)
         self.dead: dict[str, str] = {}
         """Origin, or name without addresses → why it is dead."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the network is lost."""
+        return self._network.lost
 
     def begin(self, now: int, *, resumed: bool) -> None:
         """Take up what an earlier run was told to wait for; when it asked a host last, nobody knows."""
@@ -89,16 +95,12 @@ class HostsDesk:
         if due:
             self._schedule.hold(host_id, due)
         if until > steady_ms():
+            self._waited.add(host_id)
             self._pause(host_id, manners)
 
     def most(self, wanted: int, now: int) -> int:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
-        if not self.lost or wanted <= 0:
-            return wanted
-        if now < self._look_at:
-            return 0
-        self._look_at = now + _LOOK_MS
-        return 1
+        return self._network.most(wanted, now)
 
     def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
         """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
@@ -112,36 +114,64 @@ class HostsDesk:
             return False
         now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
-        after = judge(before, sign, now, random.random())
-        self._watch_network(host_id, before, sign)
-        ours = self.lost or of_this_machine(sign.text) or (crowded and is_timeout(sign))
-        if sign.kind in ("unreachable", "closed") and sign.asked_at >= before.since and not ours:
+        sign = self._in_this_network(sign, now)
+        answered = self._has_answered(host_id, sign.origin)
+        after = judge(before, sign, now, random.random(), answered=answered)
+        self._watch_network(host_id, before, sign, now)
+        ours = self.lost or sign.kind == "offline" or of_this_machine(sign.text) or (crowded and is_timeout(sign))
+        if self.lost and sign.kind in ("unreachable", "offline"):
+            # the network is looked for in turns of its own
+            after = structs.replace(after, until=0, reason="")
+        elif sign.kind == "unreachable" and sign.asked_at >= before.since and not (ours or answered):
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
-        later = sign.kind == "unreachable" and not after.heard and not ours
+        later = sign.kind == "unreachable" and not (after.heard or ours or answered)
         # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
         later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
             self._tell(other, say.HostWait(host, max(0, after.until - now)))
         return before.heard and not before.strikes and is_timeout(sign)
 
+    def _in_this_network(self, sign: Sign, now: int) -> Sign:
+        """Without a route for it, a host fails by itself in a network from which others answered a moment ago."""
+        if sign.kind == "offline" and NO_ROUTE in sign.text and self._network.answers_lately(now):
+            return structs.replace(sign, kind="unreachable")
+        return sign
+
+    def _has_answered(self, host_id: int, origin: str) -> bool:
+        """Whether an origin has answered in this job; of a name without scheme, whether any origin of it has."""
+        named = "://" not in origin
+        return self._hosts.answers(host_id) if named else self._hosts.has_answered(host_id, f"{origin}/")
+
     def answered(self, host_id: int, url: str, page: Finished) -> None:
         """A page finished: an answer ends what bad news began."""
+        if not page.status:
+            return
+        self._note_answer(host_id, url)
         before = self._manners.get(host_id)
-        if before is CALM or page.error or not page.status or page.status in (403, 429, 503):
+        if before is CALM or page.error or page.status in (403, 429, 503):
             return
         self.heard(host_id, url, steadied(page.started_at // 1000))
+
+    def _note_answer(self, host_id: int, url: str) -> None:
+        self._network.answered(host_id, steady_ms())
+        origin = origin_of(url)
+        if origin != self._origin:
+            self._origin = origin
+            self._hosts.note_answered(host_id, url)
+        if self.lost:
+            self._network_is_there()
 
     def heard(self, host_id: int, url: str, asked_at: int) -> None:
         """A host has answered a request that began at `asked_at` (Unix ms)."""
         now = steady_ms()
+        self._note_answer(host_id, url)
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, Sign("answer", "", "", asked_at), now, 0.0)
         if after is not before:
             self._failures.pop(origin_of(url), None)
             self._failures.pop(host_of(url), None)
-            self._network_is_there()
-            self._silent.pop(host_id, None)
+            self._network.silent.pop(host_id, None)
             self._change(host_id, before, after, now)
             self._schedule.rejoin(host_id)
 
@@ -149,31 +179,49 @@ class HostsDesk:
         """How a host answered for its robots.txt: it is there, and may ask for a gap between requests."""
         host = host_of(origin)
         host_id = self._schedule.known(host)
-        if host_id is None or not settled(answer):
+        if host_id is None or not answer.status:
             return
-        self.heard(host_id, origin, steadied(answer.fetched_at))
+        if not settled(answer):
+            self._note_answer(host_id, f"{origin}/")
+            return
+        self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
         delay_ms = RobotsRules(answer, self._token).crawl_delay_ms
-        if delay_ms <= self._schedule.gap(host_id):
+        waits = self._hosts.waits_of(host_id)
+        if delay_ms <= waits.crawl_delay_ms:
             return
         others = self._schedule.set_gap(host_id, delay_ms)
         self._permit(others)
         for worker in others:
             self._tell(worker, say.HostWait(host, delay_ms))
-        self._hosts.keep_waits(host_id, structs.replace(self._hosts.waits_of(host_id), crawl_delay_ms=delay_ms))
+        self._hosts.keep_waits(host_id, structs.replace(waits, crawl_delay_ms=delay_ms))
 
-    def spare(self, batch: FinishBatch) -> tuple[FinishBatch, list[tuple[int, int]]]:
-        """A page that fails by a lost network, or by this machine, goes back as if not tried: (page id, claim id)."""
-        spared = [page for page in batch.pages if page.error and self._spares(page.error)]
+    def spare(
+        self, batch: FinishBatch, held: Mapping[int, tuple[Claim, int]]
+    ) -> tuple[FinishBatch, list[tuple[int, int]]]:
+        """A page that fails by no fault of its own goes back as if not tried: (page id, claim id).
+
+        `held` has the claim and the host's number of each page.
+        """
+        spared = [page for page in batch.pages if page.error and self._spares(page, held)]
         if not spared:
             return batch, []
-        pages = [page for page in batch.pages if not (page.error and self._spares(page.error))]
+        ids = {page.page_id for page in spared}
+        pages = [page for page in batch.pages if page.page_id not in ids]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
 
-    def _spares(self, error: str) -> bool:
-        return of_this_machine(error) or (self.lost and blameless(error))
+    def _spares(self, page: Finished, held: Mapping[int, tuple[Claim, int]]) -> bool:
+        error = page.error
+        if of_this_machine(error) or (self.lost and blameless(error)):
+            return True
+        if is_offline(error) and not (NO_ROUTE in error and self._network.answers_lately(steady_ms())):
+            return True
+        if not is_waited_for(error) or page.page_id not in held:
+            return False
+        claim, host_id = held[page.page_id]
+        return self._hosts.has_answered(host_id, claim.url)
 
     def stuck(self, host_ids: Iterable[int]) -> None:
-        """Pages of these hosts were spared: what this machine could not ask for now, it may a little later."""
+        """Pages of these hosts were spared: what could not be asked for now may be a little later."""
         now = steady_ms()
         # while the network is lost, `most` says how often it is looked for
         for host_id in () if self.lost else set(host_ids):
@@ -181,39 +229,43 @@ class HostsDesk:
             for worker in self._schedule.hold(host_id, until):
                 self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
 
-    def crawl_delays(self, names: Iterable[str]) -> dict[str, int]:
-        """The gaps of those hosts that ask for one, in ms."""
-        ids = [(name, self._schedule.known(name)) for name in names] if self._hosts.waits else []
-        delays = {name: self._hosts.waits_of(host_id).crawl_delay_ms for name, host_id in ids if host_id is not None}
-        return {name: delay for name, delay in delays.items() if delay}
+    def gaps(self, names: Iterable[str]) -> dict[str, int]:
+        """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
+        ids = ((name, self._schedule.known(name)) for name in names)
+        gaps = {name: self._schedule.wanted_gap(host_id) for name, host_id in ids if host_id is not None}
+        return {name: gap for name, gap in gaps.items() if gap}
 
-    def _watch_network(self, host_id: int, before: Manners, sign: Sign) -> None:
-        """Find out whether the network is lost: no host that had answered does, and more than one was asked."""
-        if not is_unreached(sign.text):
-            if sign.kind != "slow":
+    def _watch_network(self, host_id: int, before: Manners, sign: Sign, now: int) -> None:
+        """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
+        if sign.kind == "offline":
+            lost = self._network.way_out_fails(host_id, now)
+        elif is_unreached(sign.text):
+            lost = self._network.fails(host_id, now, heard=before.heard, busy=self._busy_and_heard)
+        else:
+            lost = False
+            if sign.kind not in ("slow", "unreachable", "closed"):
                 self._network_is_there()
-            return
-        now = steady_ms()
-        if before.heard:
-            self._silent[host_id] = now
-        if self.lost or len(self._silent) < _MANY:
-            return
-        hosts = 0
-        for other in self._schedule.busy_hosts():
-            if self._manners.get(other, _UNHEARD).heard:
-                if now - self._silent.get(other, 0) >= _AT_ONCE_MS:
-                    return
-                hosts += 1
-        if hosts >= _MANY:
-            self.lost = True
-            self._events.write("pause", reason="network", hosts=hosts)
+        if lost:
+            self._release(self._network.silent)
+
+    def _busy_and_heard(self) -> Iterator[int]:
+        return (host for host in self._schedule.busy_hosts() if self._manners.get(host, _UNHEARD).heard)
 
     def _network_is_there(self) -> None:
-        if self.lost:
-            self.lost = False
-            self._silent.clear()
+        silent = list(self._network.silent)
+        if self._network.is_there():
             self._failures.clear()
-            self._events.write("resume", reason="network")
+            self._release(silent)
+
+    def _release(self, host_ids: Iterable[int]) -> None:
+        """Ask hosts at once that could not be reached: how long they were not was no fault of theirs."""
+        for host_id in list(host_ids):
+            self._manners[host_id] = structs.replace(
+                self._manners.get(host_id, _UNHEARD), until=0, reason="", strikes=0
+            )
+            self._paused.pop(host_id, None)
+            for worker in self._schedule.hold(host_id, 0):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), 0))
 
     def tick(self, now: int) -> None:
         """Say which pauses are over."""
@@ -221,6 +273,23 @@ class HostsDesk:
             if self._manners[host_id].until <= now:
                 del self._paused[host_id]
                 self._events.write("resume", host=self._hosts.name(host_id), reason=reason)
+
+    def only_waits(self, held: int) -> bool:
+        """Whether all that is left, `held` pages in hand among it, is of hosts that are waited for."""
+        if self.lost:
+            return True
+        left = self._schedule.pending + held
+        return bool(left) and sum(map(self._schedule.waiting_pages, self._waited)) >= left
+
+    def waiting(self) -> list[tuple[str, str, int]]:
+        """(host, why, until when) of the hosts with pages that are waited for, those that are asked first before."""
+        found = [
+            (self._hosts.name(host_id), self._manners[host_id].reason or self._paused.get(host_id, ""), host_id)
+            for host_id in self._waited
+            if self._schedule.waiting_pages(host_id)
+        ]
+        told = [(name, reason, self._manners[host_id].until) for name, reason, host_id in found]
+        return sorted(told, key=lambda one: one[2])
 
     def note(self) -> str:
         """The pause of a host that ends first, for the display; empty for none."""
@@ -236,21 +305,15 @@ class HostsDesk:
 
     def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
         """Count a failure of an origin; the manners without their wait when it was the last one needed."""
-        if len(self._failures) > _MOST_DEAD:
-            self._failures.clear()
         failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
         if not is_proof(failures, heard=manners.heard) or sign.origin in self.dead:
             return manners
         del self._failures[sign.origin]
         if len(self.dead) >= _MOST_DEAD:
             del self.dead[next(iter(self.dead))]
-        reason = (
-            f"robots: robots.txt answers {sign.text}: nothing may be fetched"
-            if sign.kind == "closed"
-            else f"dead-host: given up after {failures} failures, the last one {sign.text}"
-        )
+        reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
         self.dead[sign.origin] = reason
-        self._silent.pop(host_id, None)
+        self._network.silent.pop(host_id, None)
         self._events.write("pause", host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}")
         for worker in self._schedule.workers:
             self._tell(worker, say.HostDead(sign.origin, reason))
@@ -261,14 +324,30 @@ class HostsDesk:
             return
         self._manners[host_id] = CALM if after == CALM else after
         self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
-        long = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+        self._pace(host_id, before, after)
+        if after.until > now:
+            self._waited.add(host_id)
+        elif not after.strikes:
+            self._waited.discard(host_id)
+        new = after.until > max(now, before.until)
+        asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+        long = asked_for or (new and after.until - now >= _LONG_MS)
         if (after.until, after.strikes) != (before.until, before.strikes):
             waits = HostWaits(self._hosts.waits_of(host_id).crawl_delay_ms, after.until, after.reason, after.strikes)
             # a back-off is over in seconds: a kill may lose it, and a commit for each would hold up the other hosts
             keep = self._hosts.keep_waits if long else self._hosts.note_waits
             keep(host_id, waits)
-        if long and after.until > max(now, before.until):
+        if long and new:
             self._pause(host_id, after)
+
+    def _pace(self, host_id: int, before: Manners, after: Manners) -> None:
+        """Leave the gap between requests that a host's throttling asks for."""
+        if after.gap_ms == before.gap_ms:
+            return
+        self._permit(self._schedule.set_gap(host_id, slow_ms=after.gap_ms))
+        name, gap = self._hosts.name(host_id), self._schedule.wanted_gap(host_id)
+        for worker in self._schedule.told_of(host_id):
+            self._tell(worker, say.GapSet(name, gap))
 
     def _pause(self, host_id: int, manners: Manners) -> None:
         self._paused[host_id] = manners.reason

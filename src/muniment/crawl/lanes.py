@@ -22,7 +22,7 @@ _AHEAD = 5
 
 
 class _HostLanes:
-    __slots__ = ("due", "gap", "guests", "hold", "last", "permits", "queue", "running", "unacked")
+    __slots__ = ("due", "guests", "hold", "last", "permits", "queue", "running", "set_gap", "unacked", "wanted_gap")
 
     def __init__(self) -> None:
         self.queue: deque[Claim] = deque()
@@ -31,8 +31,10 @@ class _HostLanes:
         self.unacked = 0
         self.guests = 0
         """Requests under way that belong to no page."""
-        self.gap = 0.0
-        """Seconds between requests that its robots.txt asks for."""
+        self.wanted_gap = 0.0
+        """Seconds between requests that its robots.txt, as known here, asks for."""
+        self.set_gap = 0.0
+        """Those that the orchestrator asks for."""
         self.last = 0.0
         """When the last request went out."""
         self.due = 0.0
@@ -51,6 +53,11 @@ class _HostLanes:
 
     def wait(self) -> float:
         return max(self.due, self.hold) - monotonic()
+
+    @property
+    def gap(self) -> float:
+        """Seconds between requests."""
+        return max(self.wanted_gap, self.set_gap)
 
     @property
     def idle(self) -> bool:
@@ -179,10 +186,19 @@ class Lanes:
     def keep_gap(self, host: str, gap: float) -> None:
         """From the last request on, leave so many seconds between requests (`Crawl-delay`)."""
         lanes = self._host(host)
-        if gap > lanes.gap:
-            lanes.gap = gap
+        if gap > lanes.wanted_gap:
+            lanes.wanted_gap = gap
             if lanes.last:
                 lanes.due = max(lanes.due, lanes.last + gap)
+
+    def set_gap(self, host: str, gap: float) -> None:
+        """From the last request on, leave the seconds between requests that the orchestrator asks for."""
+        lanes = self._hosts.get(host)
+        if lanes is not None and gap != lanes.set_gap:
+            lanes.set_gap = gap
+            if lanes.last:
+                lanes.due = lanes.last + max(self._gap(lanes), 0.0)
+            self.look_at(host)
 
     def hold(self, host: str, seconds: float) -> None:
         """Start nothing of a host for some seconds; 0 ends that."""

@@ -37,6 +37,7 @@ __all__ = [
     "Frames",
     "FromOrchestrator",
     "FromWorker",
+    "GapSet",
     "GiveBack",
     "Hello",
     "HostDead",
@@ -93,10 +94,10 @@ class AskRobots(Struct, frozen=True, array_like=True, tag=True):
 
 
 class RobotsTold(Struct, frozen=True, array_like=True, tag=True):
-    """How an origin answered the worker that was told to fetch its robots.txt."""
+    """How an origin answered the worker that was told to fetch its robots.txt; None when it could not be asked."""
 
     origin: str
-    answer: RobotsAnswer
+    answer: RobotsAnswer | None
 
 
 class HostSays(Struct, frozen=True, array_like=True, tag=True):
@@ -171,7 +172,7 @@ class PagesOut(Struct, frozen=True, array_like=True, tag=True):
     cookies: dict[str, list[Cookie]] = {}
     """By host: those of the hosts that have some, all of them."""
     gaps: dict[str, int] = {}
-    """Milliseconds between requests that the robots.txt of a host asks for; most hosts are not in it."""
+    """Milliseconds between the requests to a host, where its robots.txt or its throttling asks for some."""
 
 
 class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
@@ -199,6 +200,13 @@ class HostWait(Struct, frozen=True, array_like=True, tag=True):
     wait_ms: int
 
 
+class GapSet(Struct, frozen=True, array_like=True, tag=True):
+    """The gap between requests to a host from now on, which its robots.txt or its throttling asks for."""
+
+    host: str
+    gap_ms: int
+
+
 class HostDead(Struct, frozen=True, array_like=True, tag=True):
     """Nothing more is asked of an origin, or under a name: its pages fail with the reason."""
 
@@ -213,10 +221,12 @@ class Known(Struct, frozen=True, array_like=True, tag=True):
 
 
 class RobotsKnown(Struct, frozen=True, array_like=True, tag=True):
-    """Answer to AskRobots; without one, the worker fetches it and tells."""
+    """Answer to AskRobots; without an answer and without `fetch`, the host may not be asked now."""
 
     origin: str
     answer: RobotsAnswer | None
+    fetch: bool = False
+    """The worker fetches it and tells; while no new one is to be had, this answer holds on."""
 
 
 class FileName(Struct, frozen=True, array_like=True, tag=True):
@@ -264,6 +274,7 @@ FromOrchestrator = (
     | PermitsSet
     | InflightSet
     | HostWait
+    | GapSet
     | HostDead
     | Known
     | RobotsKnown

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import steadied, steady_ms
+from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
@@ -23,6 +23,7 @@ from muniment.crawl.feeder import Feeder
 from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
+from muniment.crawl.patience import Patience
 from muniment.crawl.progress import Outcome, Progress, Snapshot
 from muniment.crawl.robots_desk import RobotsDesk
 from muniment.crawl.salvage import Salvage
@@ -60,11 +61,14 @@ class Orchestrator:
         self._limits, self._feeder = limits, feeder
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
+        self._patience = Patience(self._hosts, events, settings.give_up_after)
         self._inflight = InflightDesk(settings, events, self._tell)
         self._salvage = Salvage(frontier, shelf, events)
-        self._robots = RobotsDesk(frontier.robots, lambda worker, *told: self._tell(worker, say.RobotsKnown(*told)))
+        self._robots = RobotsDesk(frontier.robots, self._tell)
         self._crew = Crew(launch, self._received, self._worker_ended)
-        self._steering = Steering(setup, frontier, self._schedule, limits, self._inflight, events, self._crew)
+        self._steering = Steering(
+            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._crew
+        )
         self._desk = ChangeDesk(Path(setup.out), self._steering.change)
         self._disk = DiskDesk(Path(setup.out), limits, events)
         self._suspects = Suspects()
@@ -124,12 +128,23 @@ class Orchestrator:
             return self._outcome
         held = any(member.held for member in self._crew.members.values())
         more = self._schedule.pending or (self._feeder is not None and self._feeder.waiting)
-        if not (held or more or self._frontier.repairing or self._steering.judging):
+        if not (held or more or self._frontier.repairing or self._steering.judging or self._begin_round()):
             # a shard may have no line at all
             nothing = self._frontier.empty and not (self._feeder and self._feeder.fruitless)
             return Outcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None
+
+    def _begin_round(self) -> bool:
+        """Take up pages whose tries are used up, when nothing else is left; whether there are any."""
+        taken = self._frontier.next_round(steady_ms())
+        for host_id, pages, due_at in taken:
+            self._add_pending({host_id: pages}, {host_id: due_at})
+        if taken:
+            first = min(due_at for _, _, due_at in taken)
+            pages = sum(pages for _, pages, _ in taken)
+            self._events.write("pause", reason=f"a later round for {pages} pages", until=iso_ms(first))
+        return bool(taken)
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
@@ -141,6 +156,8 @@ class Orchestrator:
         self._disk.tick()
         self._hosts.tick(steady_ms())
         self._inflight.tick(steady_ms(), self._hosts_held)
+        if given_up := self._patience.tick(steady_ms(), self._pages_held()):
+            self._end(Outcome(3, given_up))
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
@@ -169,6 +186,9 @@ class Orchestrator:
         if drained != self._drained:
             self._drained = drained
             self._frontier.settle(steady_ms())
+
+    def _pages_held(self) -> int:
+        return sum(len(member.held) for member in self._crew.members.values())
 
     def _hosts_held(self) -> int:
         return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
@@ -202,7 +222,8 @@ class Orchestrator:
                 self._robots.asked(member.number, origin)
             case say.RobotsTold(origin, answer):
                 # before any worker that waits for it goes on
-                self._hosts.learn(origin, answer)
+                if answer is not None:
+                    self._hosts.learn(origin, answer)
                 self._robots.told(member.number, origin, answer)
             case say.HostSays(host, sign):
                 sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
@@ -328,12 +349,12 @@ class Orchestrator:
         member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
         if out:
             member.wants = 0
-            gaps = self._hosts.crawl_delays(permits)
+            gaps = self._hosts.gaps(permits)
             member.send(say.PagesOut(out, permits, self._frontier.cookies.of(permits), gaps))
         self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:
-        batch, spared = self._hosts.spare(message.batch)
+        batch, spared = self._hosts.spare(message.batch, member.held)
         self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
         self._release(member, spared)
         report = self._frontier.finish(batch, member.number, steady_ms())
@@ -351,6 +372,8 @@ class Orchestrator:
             self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
             self._hosts.answered(host_id, claim.url, page)
+            if page.done:
+                self._patience.went_on()
         self._add_pending(report.pending, report.retries)
         self._serve()
         if not self._schedule.pending or self._short_of_workers or self._hurried:
@@ -393,7 +416,7 @@ class Orchestrator:
         return self.progress.snapshot(
             self._frontier.totals,
             queued=self._schedule.pending,
-            in_flight=sum(len(member.held) for member in members),
+            in_flight=self._pages_held(),
             workers=len(members),
             note=self._disk.note or self._hosts.note(),
             ending=self._stopping,

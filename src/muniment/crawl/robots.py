@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
 from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.extract.sitemap import robots_sitemaps
@@ -13,16 +15,29 @@ from muniment.model.failure import Failure
 from muniment.model.url import origin_of, resolve
 from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
-from muniment.rules.robots import MOST_BYTES, VALID_MS, RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots import MOST_BYTES, STALE_MS, RobotsAnswer, RobotsRules, product_token, settled
 
-__all__ = ["Robots"]
+__all__ = ["Known", "Learnt", "Robots"]
 
 _MOST_ORIGINS = 10_000
 _MOST_REDIRECTS = 5
 
-Ask = Callable[[str], Awaitable[RobotsAnswer | None]]
-Tell = Callable[[str, RobotsAnswer], None]
-Fetch = Callable[[str], Awaitable[Exchange]]
+
+class Known(Struct, frozen=True):
+    """What the orchestrator knows of an origin's robots.txt."""
+
+    answer: RobotsAnswer | None
+    fetch: bool = False
+    """It is to be fetched; the answer holds on while no new one is to be had."""
+
+
+Ask = Callable[[str], Awaitable[Known]]
+Tell = Callable[[str, RobotsAnswer | None], None]
+Fetch = Callable[[str, str], Awaitable[Exchange | None]]
+"""Fetches a URL for the robots.txt of an origin; None when its host may not be asked now."""
+
+
+Learnt = RobotsRules | RobotsAnswer | None
 
 
 class Robots:
@@ -33,29 +48,26 @@ class Robots:
         self._ask, self._tell = ask, tell
         self._rules: dict[str, RobotsRules] = {}
         self._sitemaps: dict[str, tuple[str, ...]] = {}
-        self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
+        self._asking: dict[str, asyncio.Task[Learnt]] = {}
 
-    def refuses(self, url: str) -> bool | None:
-        """Whether the rules forbid the URL; None when they are not known yet."""
-        rules = self._rules.get(origin_of(url))
-        return None if rules is None else not rules.allows(url)
+    def known(self, url: str) -> RobotsRules | None:
+        """The rules of the URL's origin; None when they are not known yet."""
+        return self._rules.get(origin_of(url))
 
     def sitemaps(self, url: str) -> tuple[str, ...]:
         """The sitemaps that the robots.txt of the URL's origin names, as written."""
         return self._sitemaps.get(origin_of(url), ())
 
-    def crawl_delay_ms(self, url: str) -> int:
-        """The gap that the known rules of the URL's origin ask for; 0 for none."""
-        rules = self._rules.get(origin_of(url))
-        return rules.crawl_delay_ms if rules else 0
-
     def forget_old(self, now: int) -> None:
         """Drop the rules that no longer hold at `now` (Unix ms), so that they are asked for again."""
-        for origin in [origin for origin, rules in self._rules.items() if now - rules.fetched_at > VALID_MS]:
+        for origin in [origin for origin, rules in self._rules.items() if now > rules.good_until]:
             del self._rules[origin]
 
-    async def learn(self, url: str) -> RobotsAnswer:
-        """Get the rules of the URL's origin; an answer that does not decide leaves them unknown."""
+    async def learn(self, url: str) -> Learnt:
+        """The rules of the URL's origin, or the answer that gives none; None when its host may not be asked now.
+
+        A page is judged by what this returns: what is remembered may be dropped at any moment.
+        """
         origin = origin_of(url)
         task = self._asking.get(origin)
         if task is None:
@@ -63,28 +75,41 @@ class Robots:
             task.add_done_callback(lambda _: self._asking.pop(origin))
         return await asyncio.shield(task)
 
-    async def _learn(self, origin: str) -> RobotsAnswer:
-        answer = await self._ask(origin)
-        if answer is None:
+    async def _learn(self, origin: str) -> Learnt:
+        known = await self._ask(origin)
+        answer = known.answer
+        if known.fetch:
             answer = await self._fetch(origin)
             self._tell(origin, answer)
-        if settled(answer):
-            if len(self._rules) >= _MOST_ORIGINS:
-                self._rules.clear()
-                self._sitemaps.clear()
-            self._rules[origin] = RobotsRules(answer, self._agent)
-            if answer.status == 200 and (named := robots_sitemaps(answer.text)):
-                self._sitemaps[origin] = named
-        return answer
+            if known.answer is not None and not (answer and settled(answer)):
+                answer = known.answer
+        if answer is None or not settled(answer):
+            return answer
+        return self._keep(origin, answer)
 
-    async def _fetch(self, origin: str) -> RobotsAnswer:
-        url = origin + "/robots.txt"
-        for _ in range(_MOST_REDIRECTS + 1):
-            exchange = await self._fetch_one(url)
-            target = resolve(url, exchange.header("location")) if exchange.status in REDIRECTS else None
+    def _keep(self, origin: str, answer: RobotsAnswer) -> RobotsRules:
+        rules = RobotsRules(answer, self._agent)
+        # older ones hold on because no new ones are to be had: ask again before long
+        rules.good_until = max(rules.good_until, now_ms() + STALE_MS)
+        if len(self._rules) >= _MOST_ORIGINS:
+            self._rules.clear()
+            self._sitemaps.clear()
+        self._rules[origin] = rules
+        if answer.status == 200 and (named := robots_sitemaps(answer.text)):
+            self._sitemaps[origin] = named
+        return rules
+
+    async def _fetch(self, origin: str) -> RobotsAnswer | None:
+        exchange = await self._fetch_one(origin + "/robots.txt", origin)
+        for _ in range(_MOST_REDIRECTS):
+            if exchange is None or exchange.status not in REDIRECTS:
+                break
+            target = resolve(exchange.url, exchange.header("location"))
             if target is None:
                 break
-            url = target
+            exchange = await self._fetch_one(target, origin)
+        if exchange is None:
+            return None
         if exchange.failure is not None and not exchange.head:
             return RobotsAnswer(0, "", now_ms(), _told(exchange.failure, asked=bool(exchange.request)))
         return RobotsAnswer(exchange.status, _text(exchange), now_ms())

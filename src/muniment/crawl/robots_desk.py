@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.clock import now_ms
-from muniment.rules.robots import RobotsAnswer, settled
+from muniment.crawl import messages as say
+from muniment.rules.robots import VALID_MS, RobotsAnswer, settled
 from muniment.tracker.robots import RobotsBook
 
 __all__ = ["RobotsDesk"]
 
-Answer = Callable[[int, str, RobotsAnswer | None], None]
+Tell = Callable[[int, say.RobotsKnown], None]
 
 
 class RobotsDesk:
-    """Answers workers by number: with what is known, or with None for "fetch it"."""
+    """Answers workers by number. An answer holds for a day, longer while no new one is to be had (RFC 9309 §2.4)."""
 
-    def __init__(self, book: RobotsBook, answer: Answer) -> None:
-        self._book, self._answer = book, answer
+    def __init__(self, book: RobotsBook, tell: Tell) -> None:
+        self._book, self._tell = book, tell
         self._fetching: dict[str, list[int]] = {}
         """Origin → the worker that fetches its robots.txt, then those that wait."""
 
@@ -26,17 +27,22 @@ class RobotsDesk:
         if origin in self._fetching:
             self._fetching[origin].append(worker)
             return
-        known = self._book.find(origin, now_ms())
-        if known is None:
-            self._fetching[origin] = [worker]
-        self._answer(worker, origin, known)
+        known = self._book.find(origin)
+        if known is not None and now_ms() - known.fetched_at <= VALID_MS:
+            self._tell(worker, say.RobotsKnown(origin, known))
+            return
+        self._fetching[origin] = [worker]
+        self._tell(worker, say.RobotsKnown(origin, known, fetch=True))
 
-    def told(self, worker: int, origin: str, answer: RobotsAnswer) -> None:
-        """A worker has fetched it."""
-        if settled(answer):
+    def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+        """A worker has fetched it; None when the host could not be asked."""
+        waiting = self._fetching.pop(origin, [worker])[1:]
+        if answer is not None and settled(answer):
             self._book.keep(origin, answer)
-        for waiting in self._fetching.pop(origin, [worker])[1:]:
-            self._answer(waiting, origin, answer)
+        elif waiting:
+            answer = self._book.find(origin) or answer
+        for other in waiting:
+            self._tell(other, say.RobotsKnown(origin, answer))
 
     def gone(self, worker: int) -> None:
         """A worker has ended: whoever waited for it fetches in its place."""
@@ -46,4 +52,4 @@ class RobotsDesk:
             if not workers:
                 del self._fetching[origin]
             elif leads:
-                self._answer(workers[0], origin, None)
+                self._tell(workers[0], say.RobotsKnown(origin, self._book.find(origin), fetch=True))

@@ -39,6 +39,7 @@ class _HostPlan:
         "name",
         "owner",
         "pending",
+        "slow_ms",
         "told",
         "wake_at",
     )
@@ -46,9 +47,9 @@ class _HostPlan:
     def __init__(self, host_id: int, name: str) -> None:
         self.host_id, self.name = host_id, name
         # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
-        # asks for; and when nothing is asked of it
+        # asks for, that its throttling asks for; and when nothing is asked of it
         self.limit: int | None = None
-        self.gap_ms = self.hold_until = 0
+        self.gap_ms = self.slow_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
         # when it is offered again without anything else happening; 0 for never
@@ -183,21 +184,39 @@ class Schedule:
         self._offer(plan)
         return lowered
 
-    def set_gap(self, host_id: int, gap_ms: int) -> dict[int, dict[str, int]]:
-        """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does."""
+    def set_gap(self, host_id: int, gap_ms: int | None = None, slow_ms: int | None = None) -> dict[int, dict[str, int]]:
+        """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does.
+
+        `gap_ms` is what it asks for, `slow_ms` what its throttling does; the larger counts.
+        """
         plan = self._plans[host_id]
-        plan.gap_ms = max(plan.gap_ms, gap_ms)
+        plan.gap_ms = plan.gap_ms if gap_ms is None else gap_ms
+        plan.slow_ms = plan.slow_ms if slow_ms is None else slow_ms
         lowered: dict[int, dict[str, int]] = {}
         self._lower_one(plan, lowered)
         self._offer(plan)
         return lowered
+
+    def wanted_gap(self, host_id: int) -> int:
+        """Milliseconds between requests that the host itself asks for, or its throttling."""
+        plan = self._plans[host_id]
+        return max(plan.gap_ms, plan.slow_ms)
+
+    def told_of(self, host_id: int) -> tuple[int, ...]:
+        """The workers that have connections to a host."""
+        return tuple(self._plans[host_id].told)
+
+    def waiting_pages(self, host_id: int) -> int:
+        """Pages of a host that wait or are out."""
+        plan = self._plans[host_id]
+        return plan.pending + sum(plan.held.values())
 
     def gap(self, host_id: int) -> int:
         """Milliseconds between the requests to a host."""
         return self._gap(self._plans[host_id])
 
     def _gap(self, plan: _HostPlan) -> int:
-        return max(plan.gap_ms, self._gap_ms)
+        return max(plan.gap_ms, plan.slow_ms, self._gap_ms)
 
     def _most(self, plan: _HostPlan) -> int:
         return self.per_host if plan.limit is None else min(plan.limit, self.per_host)

@@ -6,7 +6,7 @@ from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, path_of
-from muniment.rules.politeness import THROTTLED, Sign, SignKind, asked_wait_ms, challenged, sign_of
+from muniment.rules.politeness import THROTTLED, Sign, SignKind, asked_wait_ms, challenged, kind_of
 
 __all__ = ["page_sign", "robots_sign", "throttled_sign"]
 
@@ -28,7 +28,7 @@ def page_sign(exchange: Exchange) -> Sign | None:
     if exchange.failure is None and exchange.status not in _TELLING:
         return None
     failure = None if exchange.status in _TELLING else exchange.failure
-    kind = sign_of(exchange.status, failure.code if failure else None)
+    kind = kind_of(exchange.status, failure)
     if exchange.status in _TELLING and challenged(exchange.status, exchange.headers, _beginning(exchange)):
         kind = "challenge"
     return None if kind in ("answer", "throttled") else _sign(kind, exchange)
@@ -36,9 +36,11 @@ def page_sign(exchange: Exchange) -> Sign | None:
 
 def robots_sign(exchange: Exchange) -> Sign | None:
     """The same of a request for robots.txt, whose failure closes the whole origin."""
-    if exchange.failure is None and exchange.status >= 500 and exchange.status not in THROTTLED:
-        return _sign("closed", exchange)
-    return page_sign(exchange)
+    sign = page_sign(exchange)
+    if sign is not None and sign.kind in ("unreachable", "offline"):
+        return sign
+    failed = exchange.failure is not None or exchange.status >= 500
+    return _sign("closed", exchange) if failed and exchange.status not in THROTTLED else sign
 
 
 def _sign(kind: SignKind, exchange: Exchange, wait_ms: int = 0) -> Sign:

@@ -10,6 +10,7 @@ from muniment.crawl.crew import Crew, most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
+from muniment.crawl.patience import Patience
 from muniment.crawl.schedule import Schedule
 from muniment.model.change import Change, Changed, Removal, SetRules, SetValues
 from muniment.model.page import PageState
@@ -30,6 +31,7 @@ class Steering:
         frontier: Frontier,
         schedule: Schedule,
         limits: Limits,
+        patience: Patience,
         inflight: InflightDesk,
         events: EventLog,
         crew: Crew,
@@ -37,7 +39,7 @@ class Steering:
         self.setup = setup
         """What a worker that joins is told."""
         self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
-        self._events, self._crew = events, crew
+        self._patience, self._events, self._crew = patience, events, crew
         self._judging: Judging | None = None
 
     @property
@@ -66,6 +68,7 @@ class Steering:
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))
         self._limits.change(settings)
+        self._patience.give_up_after = settings.give_up_after
         self._inflight.change(settings)
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():

@@ -47,6 +47,9 @@ class Turns(Protocol):
     def wait(self, host: str) -> float:
         """Seconds until one may."""
 
+    def held(self, host: str) -> bool:
+        """Whether the host is being left alone."""
+
     def permits(self, host: str) -> int:
         """How many connections this worker may have."""
 
@@ -76,20 +79,21 @@ class Visitor:
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
 
-    async def visit_when_due(self, url: str, host: str) -> Visit:
-        """Like `visit`, but waits until the host may be asked.
+    async def visit_when_due(self, url: str, host: str) -> Visit | None:
+        """Like `visit`, but waits for the gap between requests; None when the host is left alone for some time.
 
         A host without a permit here (a robots.txt leads to it) is asked over one connection, which is then closed.
         """
         self._turns.enter(host)
         try:
-            while True:
+            while not self._turns.held(host):
                 await asyncio.sleep(max(0.0, self._turns.wait(host)))
                 if not self._turns.permits(host):
                     self._client.set_limit(host, 1)
                 visit = await self.visit(url, host)
                 if visit is not None:
                     return visit
+            return None
         finally:
             self._leave(host)
 

@@ -22,13 +22,13 @@ from muniment.clock import now_ms
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
 from muniment.crawl.hands import Hands
-from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, retry_wait, turned_away
+from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, turned_away
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.recorder import Recorder
-from muniment.crawl.robots import Robots
+from muniment.crawl.robots import Known, Learnt, Robots
 from muniment.crawl.signs import page_sign, robots_sign, throttled_sign
-from muniment.crawl.visitor import Visitor
+from muniment.crawl.visitor import Visit, Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
 from muniment.model.capture import Earlier
@@ -37,7 +37,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of, url_key
 from muniment.rules.politeness import Sign
-from muniment.rules.robots import DISALLOWED, RobotsAnswer, settled
+from muniment.rules.robots import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.sessions import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
@@ -72,7 +72,7 @@ class Worker:
             if settings.robots
             else None
         )
-        self._robots_asked: dict[str, asyncio.Future[RobotsAnswer | None]] = {}
+        self._robots_asked: dict[str, asyncio.Future[Known]] = {}
         self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
         self._files: deque[asyncio.Future[str]] = deque()
         self._unacknowledged: deque[list[str]] = deque()
@@ -131,12 +131,15 @@ class Worker:
 
     async def _fetch(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked at this moment."""
-        if claim.barred:
-            return turned_away(claim, claim.barred, self._outlinks, self._manner)
-        if self._dead and (reason := self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host)):
+        dead = self._dead and (self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host))
+        if reason := claim.barred or dead:
             return turned_away(claim, reason, self._outlinks, self._manner)
-        if self._robots is not None and (kept := await self._kept_out(claim, self._robots)) is not None:
-            return kept
+        if self._robots is not None:
+            rules = self._robots.known(claim.url) or await self._learn_rules(claim, self._robots)
+            if not isinstance(rules, RobotsRules):
+                return self._without_rules(claim, rules)
+            if not rules.allows(claim.url):
+                return turned_away(claim, DISALLOWED, self._outlinks, self._manner)
         visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
         if visit is None:
             return None
@@ -148,40 +151,36 @@ class Worker:
         if (sign := page_sign(exchange)) is not None:
             self._say(claim.host, sign)
         beside = self._beside(claim) if claim.depth == 0 and self._sitemaps and exchange.status else ()
-        page = harvest(claim, exchange, self._outlinks, self._manner, beside)
-        if isinstance(page, Harvested) and (visit.before or visit.cookies_sent):
-            return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
-        if isinstance(page, Refused):
-            for early in visit.before:
-                early.body.close()
-        return page
+        return _visited(harvest(claim, exchange, self._outlinks, self._manner, beside), visit)
 
     def _beside(self, claim: Claim) -> Sequence[tuple[str, FoundAs]]:
         """The sitemaps of a start page's site."""
         named = None if self._robots is None else self._robots.sitemaps(claim.url)
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
-    async def _kept_out(self, claim: Claim, robots: Robots) -> Page | None:
-        """What becomes of a page by its origin's robots.txt; None when it may be fetched."""
-        refuses = robots.refuses(claim.url)
-        if refuses is None:
-            answer = await robots.learn(claim.url)
-            if answer.failure is not None:
-                # the host cannot be reached, so neither can the page: it fails as it would have
-                return failed(claim, answer.failure, self._outlinks, self._manner)
-            if not settled(answer):
-                reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
-                if not claim.last_try:
-                    return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
-                return turned_away(claim, reason, self._outlinks, self._manner)
-            self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
-            refuses = robots.refuses(claim.url)
-        return turned_away(claim, DISALLOWED, self._outlinks, self._manner) if refuses else None
+    async def _learn_rules(self, claim: Claim, robots: Robots) -> Learnt:
+        rules = await robots.learn(claim.url)
+        if isinstance(rules, RobotsRules):
+            self._lanes.keep_gap(claim.host, rules.crawl_delay_ms / 1000)
+        return rules
 
-    async def _fetch_aside(self, url: str) -> Exchange:
-        """A request that belongs to no page (robots.txt), as soon as its host may be asked; it is recorded."""
+    def _without_rules(self, claim: Claim, answer: RobotsAnswer | None) -> Page | None:
+        """What becomes of a page whose origin gives no robots.txt: it waits, or fails as it would without."""
+        if answer is not None and answer.failure is not None:
+            return failed(claim, answer.failure, self._outlinks, self._manner)
+        if not self._lanes.held(claim.host):
+            self._lanes.hold(claim.host, _LEAST_HOLD_S)
+        return None
+
+    async def _fetch_aside(self, url: str, origin: str) -> Exchange | None:
+        """A request for the robots.txt of an origin, which is recorded; None when its host may not be asked now."""
         host = host_of(url)
         visit = await self._visitor.visit_when_due(url, host)
+        if visit is None:
+            if host != host_of(origin):
+                text = f"robots.txt leads to {host}, which waits"
+                self._say(host_of(origin), Sign("closed", text, origin, now_ms()))
+            return None
         for asked in (*visit.before, visit.exchange):
             self._recorder.add_aside(asked)
         if (sign := robots_sign(visit.exchange)) is not None:
@@ -192,7 +191,7 @@ class Worker:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""
         self._channel.send(say.HostSays(host, sign))
         # the other pages of a host that is away would fail one after the other until the orchestrator has judged
-        away = sign.kind == "unreachable" and not self._client.reaches(host)
+        away = sign.kind in ("unreachable", "offline") and not self._client.reaches(host)
         if away or sign.kind in ("throttled", "challenge", "closed"):
             self._hold(host, max(_LEAST_HOLD_S, sign.wait_ms / 1000))
 
@@ -258,7 +257,7 @@ class Worker:
                     self._visitor.learn(said)
                 self._set_permits(permits)
                 for host, gap in gaps.items():
-                    self._lanes.keep_gap(host, gap / 1000)
+                    self._lanes.set_gap(host, gap / 1000)
                 self._lanes.add(claims)
                 self._start_lanes()
                 for host in permits:
@@ -278,12 +277,15 @@ class Worker:
                 self._visitor.learn(said)
             case say.HostWait(host, wait_ms):
                 self._hold(host, wait_ms / 1000)
+            case say.GapSet(host, gap_ms):
+                self._lanes.set_gap(host, gap_ms / 1000)
+                self._wake_later(host)
             case say.HostDead(origin, reason):
                 self._dead[origin] = reason
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
-            case say.RobotsKnown(origin, answer):
-                self._robots_asked.pop(origin).set_result(answer)
+            case say.RobotsKnown(origin, answer, fetch):
+                self._robots_asked.pop(origin).set_result(Known(answer, fetch))
             case say.FileName(name):
                 self._files.popleft().set_result(name)
             case say.FinishAck():
@@ -356,13 +358,13 @@ class Worker:
         self._channel.send(say.AskFile())
         return await answer
 
-    async def _ask_robots(self, origin: str) -> RobotsAnswer | None:
-        answer: asyncio.Future[RobotsAnswer | None] = asyncio.get_running_loop().create_future()
+    async def _ask_robots(self, origin: str) -> Known:
+        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
         self._robots_asked[origin] = answer
         self._channel.send(say.AskRobots(origin))
         return await answer
 
-    def _tell_robots(self, origin: str, answer: RobotsAnswer) -> None:
+    def _tell_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
         self._recorder.when_recorded(lambda: self._channel.send(say.RobotsTold(origin, answer)))
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
@@ -392,3 +394,13 @@ class Worker:
                 self._client.unset_limit(host)
         if held:
             self._channel.send(say.PermitsHeld(held))
+
+
+def _visited(page: Harvested | Refused, visit: Visit) -> Page:
+    """A page with how its answer was come by."""
+    if isinstance(page, Harvested) and (visit.before or visit.cookies_sent):
+        return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
+    if isinstance(page, Refused):
+        for early in visit.before:
+            early.body.close()
+    return page

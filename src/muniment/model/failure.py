@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["FAILURE_CODES", "NO_NAME_SERVER", "NO_ROOM", "Failure", "FailureCode", "of_this_machine"]
+__all__ = ["FAILURE_CODES", "NO_NAME_SERVER", "NO_ROOM", "NO_ROUTE", "Failure", "FailureCode", "of_this_machine"]
 
 FailureCode = Literal[
     "dns",
@@ -42,6 +42,8 @@ class Failure(Struct, frozen=True):
 
 NO_NAME_SERVER = Failure("dns", "no name server answers")
 """Not even for names that were found before."""
+NO_ROUTE = "no route: "
+"""How the text of a failure begins when this machine has no route to anybody."""
 NO_ROOM = Failure("disk", "no room is left")
 """Other failures of the disk say what it says."""
 

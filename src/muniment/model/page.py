@@ -100,6 +100,8 @@ class Claim(Struct, frozen=True, array_like=True):
     """The page's origin has answered in this job."""
     referrer: str = ""
     """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
+    free: bool = False
+    """A 429 or 503 uses up no try."""
 
 
 class Finished(Struct, frozen=True, array_like=True):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from muniment.model.failure import FailureCode
+from muniment.model.failure import NO_ROUTE, Failure, FailureCode
 
 __all__ = [
     "CALM",
@@ -25,20 +25,33 @@ __all__ = [
     "blameless",
     "challenged",
     "connections",
+    "is_offline",
     "is_proof",
     "is_timeout",
     "is_unreached",
+    "is_waited_for",
     "judge",
+    "kind_of",
     "sign_of",
 ]
 
-SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable"]
-"""`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out."""
+SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable", "offline"]
+"""`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out.
+
+`offline`: the failure is on our side of the network, a proxy that fails or no route.
+"""
 
 THROTTLED = frozenset({429, 503})
 """The statuses by which a host says that it is asked too much."""
 _FIRST_MS, _LAST_MS = 1_000, 4_000
 """Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
+_LONGEST_BACK_OFF_MS = 300_000
+"""The longest back-off of what is waited for: an origin that had answered, a robots.txt, our own way out."""
+_FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 60_000
+_SOON = 10
+"""Answers after a wait within which a host that throttles again has shown that it wants a gap between requests."""
+_STEADY = 100
+"""Answers after which such a gap is halved."""
 _LONGEST_MS = 24 * 3600 * 1000
 """The longest Retry-After that is believed."""
 _STORM = 10
@@ -106,6 +119,10 @@ class Manners(Struct, frozen=True):
     """How often its connections were halved."""
     good: int = 0
     """Answers since it was slowed last."""
+    gap_ms: int = 0
+    """Milliseconds between requests, because it throttled again right after its waits."""
+    steady: int = -1
+    """Answers since it throttled last, or since its gap was halved; -1 when it has not throttled."""
 
 
 CALM = Manners()
@@ -116,6 +133,25 @@ def sign_of(status: int, code: FailureCode | None) -> SignKind:
     if code is not None:
         return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
     return "refused" if status == 403 else "throttled" if status in THROTTLED else "answer"
+
+
+def kind_of(status: int, failure: Failure | None) -> SignKind:
+    """The kind of sign that an exchange is by its status and its failure."""
+    if failure is not None and is_offline(str(failure)):
+        return "offline"
+    return sign_of(status, failure.code if failure else None)
+
+
+def is_offline(error: str) -> bool:
+    """Whether an error (`code: text`) says that our own way out fails: the proxy does, or there is no route."""
+    text = error.partition(": ")[2].removeprefix("robots.txt: ")
+    return text.startswith(NO_ROUTE) or (text.startswith("proxy: ") and not text.startswith("proxy: answered"))
+
+
+def is_waited_for(error: str) -> bool:
+    """Whether a page's error says no more than that its host was not reached: one that had answered is waited for."""
+    code, _, text = error.partition(": ")
+    return code in _UNREACHABLE or text.startswith("robots.txt: ")
 
 
 def is_unreached(error: str) -> bool:
@@ -169,25 +205,36 @@ def connections(manners: Manners, per_host: int) -> int:
     return max(1, per_host >> manners.slowed) if manners.heard else 1
 
 
-def judge(manners: Manners, sign: Sign, now: int, chance: float) -> Manners:
-    """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter."""
+def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bool = False) -> Manners:
+    """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter.
+
+    `answered`: the origin has answered in this job, so that it is waited for.
+    """
     fresh = sign.asked_at >= manners.since
     if sign.kind == "answer":
         return _answered(manners, now) if fresh else manners
     if sign.kind in ("refused", "throttled", "challenge"):
         manners = _refused(structs.replace(manners, heard=True), sign, now)
     if fresh:
-        manners = _backed_off(manners, sign, now, chance)
+        manners = _backed_off(manners, sign, now, chance, answered=answered)
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
 
 
 def _answered(manners: Manners, now: int) -> Manners:
     slowed, good = manners.slowed, manners.good + 1
+    gap_ms, steady = manners.gap_ms, manners.steady + (manners.steady >= 0)
     if slowed and good >= _GOOD:
         slowed, good = slowed - 1, 0
+    if gap_ms and steady >= _STEADY:
+        gap_ms, steady = _halved(gap_ms), 0
     if manners.until > now:
-        return structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0, slowed=slowed, good=good)
-    return Manners(slowed=slowed, good=good) if slowed else CALM
+        manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0)
+        return structs.replace(manners, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
+    return Manners(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
+
+
+def _halved(gap_ms: int) -> int:
+    return gap_ms // 2 if gap_ms >= _FIRST_GAP_MS else 0
 
 
 def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
@@ -213,18 +260,29 @@ def _refused(manners: Manners, sign: Sign, now: int) -> Manners:
     return _held(paused, until, reason, now)
 
 
-def _backed_off(manners: Manners, sign: Sign, now: int, chance: float) -> Manners:
+def _backed_off(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bool) -> Manners:
     """Fewer connections after a time-out, a growing wait after most else."""
     if sign.kind == "refused":
         return manners
     slowed = min(manners.slowed + 1, _MOST_SLOWED) if sign.kind in ("slow", "throttled") else _MOST_SLOWED
     strikes = manners.strikes + 1
+    if sign.kind == "throttled":
+        manners = structs.replace(manners, gap_ms=_grown_gap(manners), steady=0)
     manners = structs.replace(manners, since=now, strikes=strikes, slowed=slowed, good=0)
     # a host that answers on another port, or did a moment ago, is not held up for one failure
     if sign.kind == "slow" or (sign.kind == "unreachable" and manners.heard and strikes == 1):
         return manners
-    wait = int(min(_FIRST_MS << min(strikes - 1, 8), _LAST_MS) * (0.5 + chance / 2))
+    patient = sign.kind in ("closed", "offline") or (sign.kind == "unreachable" and answered)
+    longest = _LONGEST_BACK_OFF_MS if patient else _LAST_MS
+    wait = int(min(_FIRST_MS << min(strikes - 1, 16), longest) * (0.5 + chance / 2))
     return _held(manners, now + wait, sign.text, now)
+
+
+def _grown_gap(manners: Manners) -> int:
+    """The gap of a host that throttles: half as long again when it had begun to answer after its wait."""
+    if not 1 <= manners.steady < _SOON:
+        return manners.gap_ms
+    return min(max(_FIRST_GAP_MS, manners.gap_ms * 3 // 2), _LONGEST_GAP_MS)
 
 
 def believable(until: int, reason: str, now: int) -> int:

@@ -1,10 +1,12 @@
-"""Retry: which failures are worth another try, and how long to wait before it."""
+"""Retry: which failures are worth another try, what uses up none, and how long to wait before it."""
 
 from __future__ import annotations
 
 from muniment.model.failure import Failure
+from muniment.model.page import Claim
+from muniment.rules.politeness import THROTTLED, is_waited_for, kind_of
 
-__all__ = ["LONGEST_WAIT_MS", "retryable", "wait_ms"]
+__all__ = ["BETWEEN_ROUNDS_MS", "LONGEST_WAIT_MS", "MOST_FREE", "is_last", "retryable", "uses_no_try", "wait_ms"]
 
 _STATUSES = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 _CODES = frozenset(
@@ -24,6 +26,10 @@ _CODES = frozenset(
 _FIRST_MS = 2_000
 LONGEST_WAIT_MS = 300_000
 """No page waits longer for its next try."""
+BETWEEN_ROUNDS_MS = 60_000
+"""A later round takes a page up so long after its last try at the earliest."""
+MOST_FREE = 50
+"""Answers of 429 and 503 of a page that use up no try."""
 
 
 def retryable(status: int, failure: Failure | None) -> bool:
@@ -31,6 +37,24 @@ def retryable(status: int, failure: Failure | None) -> bool:
     if failure is not None:
         return failure.code in _CODES
     return status in _STATUSES
+
+
+def uses_no_try(status: int, throttled: int) -> bool:
+    """Whether an answer says that the host is asked too much, after so many of the same page."""
+    return status in THROTTLED and throttled < MOST_FREE
+
+
+def is_last(claim: Claim, status: int, failure: Failure | None) -> bool:
+    """Whether a page is not asked again after an answer that is worth another try.
+
+    An origin that had answered and cannot be reached is waited for; one that never answered gets no later round.
+    """
+    kind = kind_of(status, failure)
+    if kind == "offline" or (kind == "throttled" and claim.free):
+        return False
+    if failure is not None and claim.answered and is_waited_for(str(failure)):
+        return False
+    return claim.last_try and (claim.last_round or kind == "unreachable")
 
 
 def wait_ms(attempt: int, tries: int, chance: float) -> int:

@@ -12,6 +12,7 @@ from muniment.model.failure import Failure
 __all__ = [
     "DISALLOWED",
     "MOST_BYTES",
+    "STALE_MS",
     "VALID_MS",
     "RobotsAnswer",
     "RobotsRules",
@@ -26,6 +27,8 @@ MOST_BYTES = 512_000
 """Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
 VALID_MS = 24 * 3600 * 1000
 """How long an answer holds (§2.4)."""
+STALE_MS = 300_000
+"""How long an older answer holds on when the origin gives no new one (§2.4), before it is asked again."""
 _LONGEST_DELAY_S = 300
 """A longer Crawl-delay is cut to this."""
 
@@ -67,7 +70,8 @@ class RobotsRules:
         has_rules = 200 <= answer.status < 300 and any(word in text for word in ("dis", "dias", "crawl"))
         self._parsed = Protego.parse(addressed(answer.text, agent)) if has_rules else None
         self._agent = agent
-        self.fetched_at = answer.fetched_at
+        self.good_until = answer.fetched_at + VALID_MS
+        """When they are to be asked for again, Unix ms."""
 
     @property
     def crawl_delay_ms(self) -> int:

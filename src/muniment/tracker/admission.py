@@ -30,12 +30,13 @@ from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.rejudge import judge_pages
 from muniment.tracker.seen import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.tables import pages, relations, repairs
+from muniment.tracker.tries import TRIED
 
 __all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
 _DRAFT = Lookup(
     select(
-        pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
+        pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
         pages.c.in_scope,
     ).with_for_update(),
@@ -353,7 +354,7 @@ class Admission:
 
     def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children must be told again."""
-        page_id, key, host_id, state, attempts, remaining, link, requisite, redirects, site, included, was = draft
+        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was = draft
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects
@@ -362,4 +363,4 @@ class Admission:
         self._seen.put(key, pack(page_id, link, requisite))
         if scope and not was and state == PageState.READY and remaining > 0:
             pending[host_id] += 1
-        return (link, requisite, redirects, scope, self._job_id, page_id), attempts > 0
+        return (link, requisite, redirects, scope, self._job_id, page_id), tried > 0

@@ -13,18 +13,19 @@ from muniment.model.prior import Prior
 from muniment.model.rule import NO_ORDERS
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.deaths import given_up
-from muniment.rules.retry import LONGEST_WAIT_MS
+from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Asked, Prepared, Row
 from muniment.tracker.tables import PENDING, pages, seeds
+from muniment.tracker.tries import TRIED
 
 __all__ = ["Claims"]
 
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
-    pages.c.id, pages.c.url, pages.c.ruleset, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
-    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
+    pages.c.id, pages.c.url, pages.c.ruleset, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
+    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths, pages.c.rounds, pages.c.throttled,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _OF_NO_LIST = "", "", "", None
@@ -61,8 +62,8 @@ _LISTED = _due(
 class Claims:
     """Says how to look up what is due, and makes claims of it."""
 
-    def __init__(self, job_id: int, scope: Scope) -> None:
-        self._job_id, self._scope = job_id, scope
+    def __init__(self, job_id: int, scope: Scope, rounds: int) -> None:
+        self._job_id, self._scope, self._rounds = job_id, scope, rounds
         self._statement = _LISTED if scope.listed else _FOUND
         self._number = 0
 
@@ -80,7 +81,7 @@ class Claims:
 
     def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
-        page_id, url, _, tried, left, hops, found_as, via, site, deaths, *listed = row
+        page_id, url, _, tried, left, hops, found_as, via, site, deaths, rounds, throttled, *listed = row
         left = left if tried else tries
         seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else _OF_NO_LIST
         # by position, which takes a quarter of the time that names do
@@ -101,6 +102,10 @@ class Claims:
             prior,
             ruleset.verdict(url, hops, found_as).orders if ruleset.gives_orders else NO_ORDERS,
             deaths,
+            rounds >= self._rounds,
+            False,
+            "",
+            throttled < MOST_FREE,
         )
 
     def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from operator import itemgetter
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
+from muniment.rules.retry import BETWEEN_ROUNDS_MS, uses_no_try
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
@@ -23,7 +24,7 @@ from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
-from muniment.tracker.jobs import load_job, settle
+from muniment.tracker.jobs import any_claimed, any_pending, load_job, settle
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
@@ -34,7 +35,8 @@ from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
 from muniment.tracker.sites import Sites
 from muniment.tracker.sums import Sums, Totals
-from muniment.tracker.tables import CLAIMED, PENDING, attempts, pages
+from muniment.tracker.tables import CLAIMED, PARKED, PENDING, attempts, pages
+from muniment.tracker.tries import TRIED, new_tries
 
 __all__ = ["FinishReport", "Frontier"]
 
@@ -49,6 +51,7 @@ _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
         pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
+        TRIED, pages.c.rounds, pages.c.throttled,
     ).with_for_update(),
     pages.c.job_id,
     pages.c.id,
@@ -65,10 +68,11 @@ _FINISH = Alike(
         links_told=bindparam("told"),
         counted=bindparam("sum"),
         reason=bindparam("why"),
+        throttled=bindparam("free"),
         deaths=literal_column("0"),
     ),
     pages.c.id,
-    "s", "left", "at", "told", "sum", "why", "job", "page",
+    "s", "left", "at", "told", "sum", "why", "free", "job", "page",
 )  # fmt: skip
 _ATTEMPT_COLUMNS = (
     "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
@@ -114,6 +118,10 @@ class _Held(Struct, frozen=True):
     seed_id: int | None
     ruleset: int
     """The version that it was claimed under, which holds for the whole attempt."""
+    tried: int
+    """Attempts in its life."""
+    rounds: int
+    throttled: int
 
     def parent(self, page: Finished) -> Parent:
         """The page with its outlinks."""
@@ -124,7 +132,7 @@ class Frontier:
     """Claims, finishes and releases pages of one job."""
 
     def __init__(
-        self, db: Database, job_id: int, scope: Scope, admission: Admission, sites: Sites, hosts: Hosts
+        self, db: Database, job_id: int, scope: Scope, admission: Admission, sites: Sites, hosts: Hosts, rounds: int
     ) -> None:
         self._db, self._job_id, self._scope = db, job_id, scope
         self._admission, self._sites, self.hosts = admission, sites, hosts
@@ -135,7 +143,8 @@ class Frontier:
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._lost = Lost(db, job_id, self._repair, admission.keys, self.payloads)
-        self._claims = Claims(job_id, scope)
+        self._claims = Claims(job_id, scope, rounds)
+        self._rounds = rounds
         self.peers = Peers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []
         self._sums = Sums(db, job_id)
@@ -190,7 +199,10 @@ class Frontier:
             for row in due:
                 if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
                     continue
-                claims.append(self._claims.claim(row, name, self._admission.tries, ruleset))
+                claim = self._claims.claim(row, name, self._admission.tries, ruleset)
+                if claim.last_try and self.hosts.has_answered(host_id, claim.url):
+                    claim = structs.replace(claim, answered=True)
+                claims.append(claim)
         self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
@@ -269,22 +281,26 @@ class Frontier:
 
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
         host_id, standing = held.host_id, held.standing
-        left = 0 if page.done else max(1, (self._admission.tries if page.attempt == 1 else held.left) - 1)
-        at = 0
         if page.refused:
-            return (_SKIPPED, held.left, 0, False, 0, page.refused, self._job_id, page.page_id)
-        counted = 0
-        if left > 0:
-            at = now + page.retry_after_ms
+            return (_SKIPPED, held.left, 0, False, 0, page.refused, held.throttled, self._job_id, page.page_id)
+        free = not page.done and uses_no_try(page.status, held.throttled)
+        throttled = held.throttled + free
+        left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
+        parked = left <= 0 and not page.done and held.rounds < self._rounds
+        at = counted = 0
+        if parked:
+            left, at = 0, now + BETWEEN_ROUNDS_MS
+        elif not page.done:
+            left, at = max(1, left), now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
             pending[host_id] += 1
-        else:
+        if left == 0:
             as_page = self._scope.as_page(standing)
             counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
-            if not page.followed and self._scope.follows(standing.on_site):
-                # the host became part of the site while the page was out
-                self._admission.tell_again(page.page_id)
-        return (_READY, left, at, page.followed, counted, "", self._job_id, page.page_id)
+        if page.done and not page.followed and self._scope.follows(standing.on_site):
+            # the host became part of the site while the page was out
+            self._admission.tell_again(page.page_id)
+        return (_READY, left, at, page.followed, counted, "", throttled, self._job_id, page.page_id)
 
     def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
         return (
@@ -329,6 +345,27 @@ class Frontier:
     def look_again(self) -> None:
         """See whether another process left shorter paths to be told."""
         self._repair.look_again()
+
+    @one_transaction
+    def next_round(self, now: int) -> list[tuple[int, int, int]]:
+        """Take up the pages whose tries are used up, when no page of the job is pending or claimed.
+
+        Returns (host number, pages newly pending, when the first of them is due in Unix ms).
+        """
+        with self._db.transaction() as connection:
+            self._db.take_turns(self._job_id, alone=True)
+            if any_pending(self._db, self._job_id) or any_claimed(self._db, self._job_id):
+                return []
+            parked = pages.c.job_id == self._job_id, PARKED
+            counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
+            found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
+            if found:
+                tries = new_tries(self._admission.tries, pages.c.ready_at)
+                again = connection.execute(
+                    pages.update().where(*parked).values(counted=0, rounds=pages.c.rounds + 1, **tries)
+                )
+                self._sums.save(Counter({3: again.rowcount}))
+        return found
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, literal_column, select
 
+from muniment.model.url import origin_of
 from muniment.rules.scope import site_paths
 from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.numbers import Numbers
@@ -14,7 +16,6 @@ from muniment.tracker.tables import hosts, jobs
 
 __all__ = ["Host", "HostWaits", "Hosts"]
 
-_ALL = Prepared(select(hosts.c.id, hosts.c.name, hosts.c.site_paths).where(hosts.c.job_id == bindparam("job")), "job")
 _ADD = Prepared(
     hosts.insert()
     .prefix_with("OR IGNORE", dialect="sqlite")
@@ -24,7 +25,8 @@ _ADD = Prepared(
     "n",
     "p",
 )
-_FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths)
+_FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths, hosts.c.answered)
+_ALL = Prepared(_FOUND.where(hosts.c.job_id == bindparam("job")), "job")
 _BY_NUMBER = Lookup(_FOUND, hosts.c.job_id, hosts.c.id)
 _BY_NAME = Lookup(_FOUND.with_hint(hosts, "INDEXED BY uq_hosts_job_id_name", "sqlite"), hosts.c.job_id, hosts.c.name)
 _SITE = Prepared(
@@ -32,6 +34,14 @@ _SITE = Prepared(
     .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
     .values(site_paths=bindparam("p")),
     "p",
+    "job",
+    "host",
+)
+_ANSWERED = Prepared(
+    hosts.update()
+    .where(hosts.c.job_id == bindparam("job"), hosts.c.id == bindparam("host"))
+    .values(answered=bindparam("o")),
+    "o",
     "job",
     "host",
 )
@@ -76,6 +86,8 @@ class Host(Struct, frozen=True):
     name: str
     site_paths: str
     """Path prefixes that belong to the site, one a line; empty for none."""
+    answered: str = ""
+    """Which of its origins answered in this job, as `http https:8443`; empty for none."""
 
 
 class Hosts:
@@ -90,6 +102,9 @@ class Hosts:
         """To be written with the next finish."""
         self._written: dict[int, HostWaits] = {}
         """Written last; an undone transaction may have taken them along."""
+        self._heard: dict[int, str] = {}
+        self._heard_written: dict[int, str] = {}
+        """The same two of `Host.answered`."""
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
         self._load()
@@ -97,7 +112,7 @@ class Hosts:
 
     def _load(self) -> None:
         rows = self._db.rows(_ALL, (self._job_id,))
-        self._by_name = {name: Host(host_id, name, paths) for host_id, name, paths in rows}
+        self._by_name = {row[1]: _host(row) for row in rows}
         # those who were given the names keep them
         self._names.clear()
         self._names.update((host.host_id, host.name) for host in self._by_name.values())
@@ -106,6 +121,10 @@ class Hosts:
         self.waits.update((row[0], HostWaits(*row[1:])) for row in self._db.rows(_WAITING, (self._job_id,)))
         for host_id, waits in {**self._written, **self._noted}.items():
             self.note_waits(host_id, waits)
+        self._heard = {**self._heard_written, **self._heard}
+        for host_id, answered in self._heard.items():
+            name = self._names[host_id]
+            self._by_name[name] = structs.replace(self._by_name[name], answered=answered)
 
     def waits_of(self, host_id: int) -> HostWaits:
         """What a host wants of us."""
@@ -121,7 +140,7 @@ class Hosts:
     @one_transaction
     def keep_rest(self) -> None:
         """Keep what is noted still: no more pages will finish."""
-        if self._noted:
+        if self._noted or self._heard:
             with self._db.transaction():
                 self.keep_noted()
 
@@ -138,6 +157,27 @@ class Hosts:
         self._written, self._noted = self._noted, {}
         rows = [(*structs.astuple(waits), self._job_id, host_id) for host_id, waits in sorted(self._written.items())]
         self._db.many(_WAIT, rows)
+        self._heard_written, self._heard = self._heard, {}
+        heard = [(answered, self._job_id, host_id) for host_id, answered in sorted(self._heard_written.items())]
+        self._db.many(_ANSWERED, heard)
+
+    def has_answered(self, host_id: int, url: str) -> bool:
+        """Whether the origin of a URL of a host has answered in this job."""
+        host = self._by_name[self.name(host_id)]
+        return _origin_within(host.name, url) in host.answered.split()
+
+    def answers(self, host_id: int) -> bool:
+        """Whether any origin of a host has answered in this job."""
+        return bool(self._by_name[self.name(host_id)].answered)
+
+    def note_answered(self, host_id: int, url: str) -> None:
+        """Keep that the origin of a URL has answered, with the pages that finish next."""
+        host = self._by_name[self.name(host_id)]
+        origin = _origin_within(host.name, url)
+        if origin not in host.answered.split():
+            # one text for all hosts that are alike
+            answered = self._heard[host.host_id] = sys.intern(f"{host.answered} {origin}".lstrip())
+            self._by_name[host.name] = structs.replace(host, answered=answered)
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""
@@ -165,7 +205,7 @@ class Hosts:
         new = sorted(set(names) - self._by_name.keys())
         rows = [(self._job_id, self._numbers.take(), name, "") for name in new]
         if self._db.changed(_ADD, rows) == len(rows):
-            self._meet_again([row[1:] for row in rows])
+            self._meet_again([(*row[1:], "") for row in rows])
         else:
             self._meet_again(self._db.lookup(_BY_NAME, self._job_id, new))
 
@@ -173,12 +213,12 @@ class Hosts:
         """Make the hosts of a new job, within the caller's transaction: name → path prefixes, one a line."""
         rows = [(self._job_id, self._numbers.take(), name, paths) for name, paths in sites.items()]
         self._db.many(_ADD, rows)
-        self._meet_again(row[1:] for row in rows)
+        self._meet_again((*row[1:], "") for row in rows)
 
     def _meet_again(self, rows: Iterable[Row]) -> None:
-        for host_id, name, paths in rows:
-            self._by_name[name] = Host(host_id, name, paths)
-            self._names[host_id] = name
+        for row in rows:
+            host = self._by_name[row[1]] = _host(row)
+            self._names[host.host_id] = host.name
 
     def look_again(self) -> None:
         """Read again which hosts belong to the site, which another process has changed."""
@@ -191,7 +231,19 @@ class Hosts:
         if prefix in known or "/" in known:
             return False
         paths = site_paths([*known, prefix])
-        self._by_name[name] = Host(host.host_id, name, paths)
+        self._by_name[name] = structs.replace(host, site_paths=paths)
         self._db.many(_SITE, [(paths, self._job_id, host.host_id)])
         self._db.many(_GROWN, [(self._job_id,)])
         return True
+
+
+def _host(row: Row) -> Host:
+    host_id, name, paths, answered = row
+    return Host(host_id, name, paths, sys.intern(answered))
+
+
+def _origin_within(name: str, url: str) -> str:
+    """The origin of a URL of a host, as its scheme and what port it names: `http`, `https:8443`."""
+    origin = origin_of(url)
+    scheme, _, authority = origin.partition("://")
+    return scheme + authority[len(name) :]

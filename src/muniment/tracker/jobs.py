@@ -18,7 +18,8 @@ from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.pipeline_tables import job_numbers
-from muniment.tracker.tables import CLAIMED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
+from muniment.tracker.tables import CLAIMED, PARKED, PENDING, job_rulesets, job_sums, jobs, pages, repairs, seed_lists
+from muniment.tracker.tries import new_tries
 
 __all__ = [
     "NOBODY",
@@ -145,7 +146,8 @@ def settle(db: Database, job_id: int, now: int) -> str:
 
     ACTIVE: pages are pending, are still to be judged by newer rules, children are still to be told of shorter paths,
     or its list is not read to the end.
-    DRAINING: none pending, some claimed. FINISHED: neither (design 4.12). An aborted job stays so.
+    DRAINING: none pending, some claimed, or parked until a later round. FINISHED: none of these (design 4.12). An
+    aborted job stays so.
     """
     with db.transaction() as connection:
         # what others bring is either there already, or comes after the state that is written here
@@ -172,6 +174,7 @@ def _any(condition: TextClause, index: str) -> Prepared:
 
 
 _WAITING, _HELD = _any(PENDING, "ix_pages_pending"), _any(CLAIMED, "ix_pages_claimed")
+_LATER = _any(PARKED, "ix_pages_parked")
 
 
 def _state(db: Database, job_id: int, judged: int) -> JobState:
@@ -186,7 +189,13 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
     newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
     if judged < int(db.connection.execute(newest).scalar() or 0):
         return JobState.ACTIVE
-    return JobState.DRAINING if db.rows(_HELD, (job_id,)) else JobState.FINISHED
+    unfinished = db.rows(_HELD, (job_id,)) or db.rows(_LATER, (job_id,))
+    return JobState.DRAINING if unfinished else JobState.FINISHED
+
+
+def any_claimed(db: Database, job_id: int) -> bool:
+    """Whether somebody holds a page."""
+    return bool(db.rows(_HELD, (job_id,)))
 
 
 def any_pending(db: Database, job_id: int) -> bool:
@@ -201,7 +210,7 @@ def try_again(db: Database, job_id: int, tries: int) -> int:
         given = connection.execute(
             pages.update()
             .where(pages.c.job_id == job_id, pages.c.link_hops == 0, pages.c.state == "READY")
-            .values(attempts_remaining=tries, ready_at=0)
+            .values(**new_tries(tries))
         )
         connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount
@@ -234,9 +243,7 @@ def try_failed_again(db: Database, job_id: int, tries: int) -> int:
     with db.transaction() as connection:
         failed = pages.c.counted == 3
         given = connection.execute(
-            pages.update()
-            .where(pages.c.job_id == job_id, failed)
-            .values(attempts_remaining=tries, ready_at=0, counted=0)
+            pages.update().where(pages.c.job_id == job_id, failed).values(counted=0, **new_tries(tries))
         )
         connection.execute(job_sums.update().where(job_sums.c.job_id == job_id).values(pages_failed=0))
         return given.rowcount

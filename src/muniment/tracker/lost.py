@@ -18,11 +18,12 @@ from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
 from muniment.tracker.tables import fresh_payloads, job_sums, pages, payloads
+from muniment.tracker.tries import TRIED, new_tries
 
 __all__ = ["Lost", "wait_again"]
 
 _DONE = Lookup(
-    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted).where(
+    select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted).where(
         pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
     ),
     pages.c.job_id,
@@ -49,8 +50,8 @@ class Lost:
         last = {page_key(capture.url): capture.attempt for capture in lost}
         pending: Counter[int] = Counter()
         ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
-        for page_id, key, attempts, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
-            if attempts == last[key]:
+        for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
+            if tried == last[key]:
                 self._repair.send_again(page_id, counted, tries)
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
@@ -76,6 +77,6 @@ def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> No
         fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
         mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
         connection.execute(job_sums.update().where(*mine).values(fewer))
-        connection.execute(pages.update().where(*here).values(attempts_remaining=tries, ready_at=0, counted=0))
+        connection.execute(pages.update().where(*here).values(counted=0, **new_tries(tries)))
         for kept in (payloads, fresh_payloads):
             connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))

@@ -160,4 +160,4 @@ def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> t
     hosts = Hosts(db, job_id)
     admission = Admission(db, job_id, scope, ruleset, hosts, settings.tries)
     sites = Sites(db, job_id, scope, hosts, admission, no_parent=settings.no_parent)
-    return Frontier(db, job_id, scope, admission, sites, hosts), admission, sites
+    return Frontier(db, job_id, scope, admission, sites, hosts, settings.rounds), admission, sites

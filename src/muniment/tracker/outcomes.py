@@ -8,6 +8,7 @@ from sqlalchemy import func, or_, select
 
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import attempts, hosts, pages
+from muniment.tracker.tries import TRIED
 
 __all__ = ["done_pages", "page_urls", "silent_hosts"]
 
@@ -23,9 +24,7 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
         .select_from(pages)
         .outerjoin(
             attempts,
-            (attempts.c.job_id == pages.c.job_id)
-            & (attempts.c.page_id == pages.c.id)
-            & (attempts.c.number == pages.c.attempts),
+            (attempts.c.job_id == pages.c.job_id) & (attempts.c.page_id == pages.c.id) & (attempts.c.number == TRIED),
         )
         .where(pages.c.job_id == job_id)
         .where(or_(pages.c.counted == _FAILED, pages.c.reason.like(_DEAD + ":%")))
@@ -46,7 +45,11 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
 def done_pages(db: Database, job_id: int) -> Iterator[tuple[int, str]]:
     """(id, URL) of the pages whose last try has ended: each has a row of the index."""
     done = select(pages.c.id, pages.c.url).where(
-        pages.c.job_id == job_id, pages.c.state == "READY", pages.c.attempts_remaining == 0, pages.c.counted > 0
+        pages.c.job_id == job_id,
+        pages.c.state == "READY",
+        pages.c.attempts_remaining == 0,
+        pages.c.counted > 0,
+        pages.c.ready_at == 0,  # one that a later round takes up has no row yet
     )
     for page_id, url in db.connection.execution_options(yield_per=10_000).execute(done):
         yield int(page_id), str(url)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, literal_column, select
 
 from muniment.model.page import PageState
 from muniment.rules.scope import Scope, Standing
@@ -17,6 +17,7 @@ from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.newcomers import Offer
 from muniment.tracker.tables import pages, relations, repairs
+from muniment.tracker.tries import new_tries
 
 __all__ = ["Repair"]
 
@@ -45,8 +46,8 @@ _DONE = Prepared(
 _AGAIN = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
-    .values(attempts_remaining=bindparam("left"), ready_at=bindparam("at"), counted=bindparam("sum")),
-    "left", "at", "sum", "job", "page",
+    .values(counted=literal_column("0"), **new_tries(bindparam("left"))),
+    "left", "job", "page",
 )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ class Repair:
     def send_again(self, page_id: int, counted: int, tries: int) -> None:
         """Make a done page pending; `counted` is the sum that it was added to."""
         self.again[counted] += 1
-        self._db.many(_AGAIN, [(tries, 0, 0, self._job_id, page_id)])
+        self._db.many(_AGAIN, [(tries, self._job_id, page_id)])
 
     def take_again(self) -> Counter[int]:
         """The pages sent again since the last call, by the sum that they were counted in."""

@@ -1,10 +1,10 @@
-"""Answers to requests for robots.txt, kept for a day and over a resume."""
+"""Answers to requests for robots.txt, kept over a resume."""
 
 from __future__ import annotations
 
 from sqlalchemy import bindparam, select
 
-from muniment.rules.robots import VALID_MS, RobotsAnswer
+from muniment.rules.robots import RobotsAnswer
 from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.tables import robots
 
@@ -12,10 +12,11 @@ __all__ = ["RobotsBook"]
 
 _FIND = Prepared(
     select(robots.c.status, robots.c.text, robots.c.fetched_at).where(
-        robots.c.job_id == bindparam("job"), robots.c.origin == bindparam("o"), robots.c.fetched_at > bindparam("since")
+        robots.c.job_id == bindparam("job"), robots.c.origin == bindparam("o")
     ),
-    "job", "o", "since",
-)  # fmt: skip
+    "job",
+    "o",
+)
 _KEEP = Prepared(
     robots.insert()
     .prefix_with("OR REPLACE", dialect="sqlite")
@@ -36,9 +37,9 @@ class RobotsBook:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
 
-    def find(self, origin: str, now: int) -> RobotsAnswer | None:
-        """The answer of an origin that still holds at `now` (Unix ms); at 0 any does."""
-        rows = self._db.rows(_FIND, (self._job_id, origin, now - VALID_MS))
+    def find(self, origin: str) -> RobotsAnswer | None:
+        """The latest answer of an origin that decided, however old."""
+        rows = self._db.rows(_FIND, (self._job_id, origin))
         return RobotsAnswer(*rows[0]) if rows else None
 
     @one_transaction

@@ -131,7 +131,7 @@ EARLIER_WORDS = "attempts made before attempts_remaining was last set"
 ROUNDS_WORDS = "later rounds that it was taken into, after its tries were used up by failures that may pass"
 PATHS_WORDS = "path prefixes that belong to the site, one a line; / is the whole host, empty is no site"
 THROTTLED_WORDS = "answers of 429 and 503 that used up no try"
-ANSWERED_WORDS = "origins that answered in this job, one a line, each with a slash at its end"
+ANSWERED_WORDS = "its origins that answered in this job, by scheme and given port, as: http https:8443"
 DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
 
 hosts = Table(

@@ -72,7 +72,7 @@ def test_waits_are_kept_over_a_resume(new_place):
         due = dict(again.schedule.pick(0, 100, until - 1))
         assert sorted(due) == [2, 3]
         assert 1 in dict(again.schedule.pick(0, 100, until))
-        assert again.desk.crawl_delays(NAMES) == {"a.example": 2_000}
+        assert again.desk.gaps(NAMES) == {"a.example": 2_000}
         assert again.events()[-1]["host"] == "a.example"
         assert "a.example (429 with Retry-After)" in again.desk.note()
 

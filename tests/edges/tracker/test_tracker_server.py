@@ -175,7 +175,7 @@ def test_two_runs_that_find_an_empty_database(postgres: Postgres, tmp_path: Path
 
 def test_text_with_nul_is_kept_without(job: Tracker) -> None:
     job.frontier.robots.keep("https://a.example", RobotsAnswer(200, "User-agent: *\0", 1))
-    answer = job.frontier.robots.find("https://a.example", 0)
+    answer = job.frontier.robots.find("https://a.example")
     assert answer is not None
     assert answer.text == "User-agent: *\ufffd"
 

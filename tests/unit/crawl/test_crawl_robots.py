@@ -3,37 +3,112 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
 
 from muniment.clock import now_ms
-from muniment.crawl.robots import Robots
-from muniment.rules.robots import VALID_MS, RobotsAnswer
+from muniment.crawl import robots as module
+from muniment.crawl.robots import Known, Robots
+from muniment.fetch.client import unreached
+from muniment.model.failure import Failure
+from muniment.rules.robots import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
 
 PAGE = "https://a.example/private/x"
 RULES = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: https://a.example/s.xml\n"
+NEW = RobotsAnswer(200, RULES, now_ms())
+
+
+class Orchestrator:
+    """Answers with what it is given; notes what was asked and told."""
+
+    def __init__(self, *answers: Known) -> None:
+        self.answers, self.asked, self.told = list(answers), [], []
+
+    async def ask(self, origin: str) -> Known:
+        self.asked.append(origin)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def tell(self, origin: str, answer: RobotsAnswer | None) -> None:
+        self.told.append(answer)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+async def never(url: str, origin: str):
+    raise AssertionError(url)
+
+
+async def fails(url: str, origin: str):
+    return unreached(url, Failure("refused", "nobody is there"))
+
+
+async def waits(url: str, origin: str):
+    return None
 
 
 def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
-    asked: list[str] = []
-
-    async def ask(origin: str) -> RobotsAnswer:
-        asked.append(origin)
-        return RobotsAnswer(200, RULES, now_ms())
-
-    async def never(url: str):
-        raise AssertionError(url)
-
-    async def run() -> None:
-        robots = Robots(never, "muniment/1", ask, lambda origin, answer: None)
-        assert robots.refuses(PAGE) is None
-        await asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
-        assert (robots.refuses(PAGE), robots.crawl_delay_ms(PAGE)) == (True, 2000)
+    async def work() -> None:
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell)
+        assert robots.known(PAGE) is None
+        first, second = await asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
+        assert isinstance(first, RobotsRules) and first is second
+        assert (robots.known(PAGE), first.allows(PAGE), first.crawl_delay_ms) == (first, False, 2000)
         assert robots.sitemaps(PAGE) == ("https://a.example/s.xml",)
         robots.forget_old(now_ms() + VALID_MS - 60_000)
-        assert robots.refuses(PAGE) is True
+        assert robots.known(PAGE) is first
         robots.forget_old(now_ms() + VALID_MS + 60_000)
-        assert robots.refuses(PAGE) is None
-        await robots.learn(PAGE)
-        assert robots.refuses(PAGE) is True
+        assert robots.known(PAGE) is None
+        again = await robots.learn(PAGE)
+        assert isinstance(again, RobotsRules) and not again.allows(PAGE)
 
-    asyncio.run(run())
-    assert asked == ["https://a.example"] * 2
+    desk = Orchestrator(Known(NEW))
+    run(work())
+    assert desk.asked == ["https://a.example"] * 2
+
+
+def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(monkeypatch) -> None:
+    """Ten thousand other origins came in between asking and judging."""
+
+    async def work() -> None:
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell)
+        rules, _ = await asyncio.gather(robots.learn(PAGE), robots.learn("https://b.example/"))
+        assert robots.known(PAGE) is None
+        assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
+
+    monkeypatch.setattr(module, "_MOST_ORIGINS", 1)
+    desk = Orchestrator(Known(NEW))
+    run(work())
+
+
+@pytest.mark.parametrize(("fetch", "told"), [(fails, "refused"), (waits, None)])
+def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
+    async def work() -> None:
+        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell)
+        rules = await robots.learn(PAGE)
+        assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
+        robots.forget_old(now_ms() + STALE_MS - 60_000)
+        assert robots.known(PAGE) is rules
+        robots.forget_old(now_ms() + STALE_MS + 60_000)
+        assert robots.known(PAGE) is None, "they are asked for again before long"
+
+    old = RobotsAnswer(200, RULES, now_ms() - 2 * VALID_MS)
+    desk = Orchestrator(Known(old, fetch=True))
+    run(work())
+    [answer] = desk.told
+    assert (answer and answer.failure and answer.failure.code) == told
+
+
+@pytest.mark.parametrize("fetch", [fails, waits])
+def test_without_older_rules_there_are_none(fetch) -> None:
+    async def work() -> None:
+        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell)
+        learnt = await robots.learn(PAGE)
+        assert not isinstance(learnt, RobotsRules)
+        assert robots.known(PAGE) is None
+
+    desk = Orchestrator(Known(None, fetch=True))
+    run(work())

@@ -36,7 +36,7 @@ def test_what_is_no_number_or_none_that_makes_sense_is_refused(flag: str, text: 
 
 @pytest.mark.parametrize("flag", NUMBERS)
 def test_nothing_is_refused_where_it_would_do_nothing(flag: str) -> None:
-    if flag in {"--min-free", "--shard", "--level"}:
+    if flag in {"--min-free", "--shard", "--level", "--rounds"}:
         assert parsed(flag, "0") == 0
     elif flag == "--delay":
         assert parsed(flag, "0") == DelayRange(0, 0)

@@ -9,7 +9,7 @@ down_revision = "0012"
 _EARLIER = "attempts made before attempts_remaining was last set"
 _ROUNDS = "later rounds that it was taken into, after its tries were used up by failures that may pass"
 _THROTTLED = "answers of 429 and 503 that used up no try"
-_ANSWERED = "origins that answered in this job, one a line, each with a slash at its end"
+_ANSWERED = "its origins that answered in this job, by scheme and given port, as: http https:8443"
 _PARKED = "state = 'READY' AND attempts_remaining = 0 AND ready_at > 0"
 
 
