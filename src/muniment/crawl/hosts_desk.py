@@ -283,13 +283,15 @@ class HostsDesk:
 
     def waiting(self) -> list[tuple[str, str, int]]:
         """(host, why, until when) of the hosts with pages that are waited for, those that are asked first before."""
-        found = [
-            (self._hosts.name(host_id), self._manners[host_id].reason or self._paused.get(host_id, ""), host_id)
-            for host_id in self._waited
-            if self._schedule.waiting_pages(host_id)
-        ]
-        told = [(name, reason, self._manners[host_id].until) for name, reason, host_id in found]
-        return sorted(told, key=lambda one: one[2])
+        hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
+        return [(self._hosts.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
+
+    def tell_wait(self, now: int) -> None:
+        """Write down which host is waited for, when nothing else is left to do and it was not said yet."""
+        waited = [one for one in self._waited if self._schedule.waiting_pages(one) and self._manners[one].until > now]
+        if waited and self._paused.keys().isdisjoint(waited):
+            first = min(waited, key=lambda one: self._manners[one].until)
+            self._pause(first, self._manners[first])
 
     def note(self) -> str:
         """The pause of a host that ends first, for the display; empty for none."""

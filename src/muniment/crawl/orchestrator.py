@@ -61,7 +61,7 @@ class Orchestrator:
         self._limits, self._feeder = limits, feeder
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
-        self._patience = Patience(self._hosts, events, settings.give_up_after)
+        self._patience = Patience(self._hosts, settings.give_up_after)
         self._inflight = InflightDesk(settings, events, self._tell)
         self._salvage = Salvage(frontier, shelf, events)
         self._robots = RobotsDesk(frontier.robots, self._tell)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from muniment.clock import iso_ms
-from muniment.crawl.events import EventLog
 from muniment.crawl.hosts_desk import HostsDesk
 
 __all__ = ["Patience"]
@@ -15,12 +13,11 @@ _SAID_AFTER_MS = 2_000
 class Patience:
     """Says when the wait for hosts is to end."""
 
-    def __init__(self, hosts: HostsDesk, events: EventLog, give_up_after: float) -> None:
-        self._hosts, self._events = hosts, events
+    def __init__(self, hosts: HostsDesk, give_up_after: float) -> None:
+        self._hosts = hosts
         self.give_up_after = give_up_after
         """Seconds."""
         self._since = 0
-        self._said = False
 
     def went_on(self) -> None:
         """A page is done: the wait begins anew."""
@@ -29,35 +26,19 @@ class Patience:
     def tick(self, now: int, held: int) -> str:
         """Look at what is left, `held` pages in hand among it; why to give up, or an empty text."""
         if not self._hosts.only_waits(held):
-            self._end()
+            self._since = 0
             return ""
         self._since = self._since or now
         if now - self._since >= self.give_up_after * 1000:
             return f"gave up waiting for {self._named()} after {self.give_up_after:g} s"
-        if not self._said and now - self._since >= _SAID_AFTER_MS and not self._hosts.lost:
-            self._say()
+        if now - self._since >= _SAID_AFTER_MS:
+            self._hosts.tell_wait(now)
         return ""
 
-    def _end(self) -> None:
-        self._since = 0
-        if self._said:
-            self._said = False
-            self._events.write("resume", reason="waiting for hosts")
-
-    def _say(self) -> None:
-        waiting = self._hosts.waiting()
-        if waiting:
-            self._said = True
-            host, why, until = waiting[0]
-            reason = f"waiting for hosts: {why}" if why else "waiting for hosts"
-            self._events.write("pause", host=host, reason=reason, until=iso_ms(until), hosts=len(waiting))
-
     def _named(self) -> str:
-        if self._hosts.lost:
-            return "the network"
-        waiting = self._hosts.waiting()
+        waiting = [] if self._hosts.lost else self._hosts.waiting()
         if not waiting:
-            return "hosts"
+            return "the network"
         host, why, _ = waiting[0]
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         return f"{host}{more} ({why})" if why else f"{host}{more}"

@@ -55,7 +55,8 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         robots = Robots(never, "muniment/1", desk.ask, desk.tell)
         assert robots.known(PAGE) is None
         first, second = await asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
-        assert isinstance(first, RobotsRules) and first is second
+        assert isinstance(first, RobotsRules)
+        assert first is second
         assert (robots.known(PAGE), first.allows(PAGE), first.crawl_delay_ms) == (first, False, 2000)
         assert robots.sitemaps(PAGE) == ("https://a.example/s.xml",)
         robots.forget_old(now_ms() + VALID_MS - 60_000)

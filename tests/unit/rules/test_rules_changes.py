@@ -12,8 +12,8 @@ from muniment.settings import DelayRange, Settings
 
 def test_names_are_those_of_the_options():
     assert changeable() == [
-        "min-free", "per-host", "inflight", "delay", "workers", "tries", "connect-timeout", "timeout", "max-pages",
-        "max-bytes", "max-time",
+        "min-free", "per-host", "inflight", "delay", "workers", "tries", "give-up-after", "connect-timeout", "timeout",
+        "max-fetch-time", "max-pages", "max-bytes", "max-time",
     ]  # fmt: skip
 
 
