@@ -309,7 +309,7 @@ class Worker:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
         self._settings, self._manner = settings, Manner.of(settings)
         self._lanes.set_delay(settings.delay)
-        self._client.set_timeouts(connect=settings.connect_timeout, silence=settings.timeout)
+        self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
             timer.cancel()

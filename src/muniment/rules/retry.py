@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.model.failure import Failure
+from muniment.model.failure import Failure, of_this_machine
 
 __all__ = ["LONGEST_WAIT_MS", "retryable", "wait_ms"]
 
@@ -18,7 +18,6 @@ _CODES = frozenset(
         "timeout-header",
         "timeout-body",
         "cut",
-        "limit",
     }
 )
 _FIRST_MS = 2_000
@@ -29,7 +28,8 @@ LONGEST_WAIT_MS = 300_000
 def retryable(status: int, failure: Failure | None) -> bool:
     """Whether the try may have failed by chance: network faults, 408, 425, 429 and 5xx except 501 and 505."""
     if failure is not None:
-        return failure.code in _CODES
+        # another `limit` is a stream without end, or what no try changes
+        return failure.code in _CODES or of_this_machine(str(failure))
     return status in _STATUSES
 
 

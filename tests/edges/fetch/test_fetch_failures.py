@@ -238,6 +238,55 @@ def test_an_answer_that_drips_is_given_up(start: bytes, end: bytes, expected: st
     assert exchange.failure.code == expected
 
 
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CUT = "limit: cut after 1 s (--max-fetch-time)"
+NO_HEAD = "timeout-header: no complete header block after 1 s (--max-fetch-time)"
+
+
+@pytest.mark.parametrize(
+    ("start", "drip", "expected", "truncated"),
+    [
+        (HEAD + b"\r\n", b"b" * 500, CUT, "time"),
+        (CHUNKED, b"3\r\nabc\r\n", CUT, "time"),
+        (HEAD + b"Content-Length: 99999999\r\n\r\n", b"b", CUT, "time"),
+        (HEAD.replace(b"200", b"503") + b"\r\n", b"b", CUT, "time"),
+        (HEAD, b"X: y\r\n", NO_HEAD, ""),
+        (HEAD, HEAD.replace(b"200", b"103"), NO_HEAD, ""),
+    ],
+    ids=["until-close", "chunked", "length", "throttled", "head", "interim"],
+)
+def test_an_exchange_ends_in_time_however_steadily_it_goes_on(
+    start: bytes, drip: bytes, expected: str, truncated: str, fetch: Fetch
+) -> None:
+    with RawServer({"/": (Send(start), Flood(drip, 0.05))}) as server:
+        exchange = fetch(server.url("/"), longest=1.0)
+        body = b"".join(exchange.body.wire())
+    assert (str(exchange.failure), exchange.truncated) == (expected, truncated)
+    assert 1_000 <= exchange.duration_ms < 4_000
+    assert bool(body) is bool(truncated)
+    assert (drip * 100).startswith(body)
+    assert not truncated or exchange.head == start
+
+
+def test_a_large_answer_that_comes_in_time_is_whole(fetch: Fetch) -> None:
+    with RawServer({"/": (Send(HEAD + b"\r\n"), Flood(b"b", 0.1, 15), Close())}) as server:
+        exchange = fetch(server.url("/"), timeout=1.0, longest=20.0)
+    assert (exchange.failure, exchange.body.length) == (None, 15)
+
+
+def test_the_longest_exchange_is_changed_for_what_is_under_way(run: Run) -> None:
+    async def work(client: Client) -> Exchange:
+        fetch = asyncio.ensure_future(client.fetch(server.url("/")))
+        await asyncio.sleep(0.5)
+        client.set_timeouts(5.0, 5.0, 0.4)
+        return await fetch
+
+    with RawServer({"/": (Send(HEAD + b"\r\n"), Flood(b"b" * 500, 0.05))}) as server:
+        exchange = run(work)
+    assert str(exchange.failure) == "limit: cut after 0.4 s (--max-fetch-time)"
+
+
 def test_a_certificate_file_that_cannot_be_read(fetch: Fetch) -> None:
     with pytest.raises(UsageError):
         fetch("http://127.0.0.1/", ca_file="missing.pem")
