@@ -33,7 +33,7 @@ class Robots:
         self._ask, self._tell = ask, tell
         self._rules: dict[str, RobotsRules] = {}
         self._sitemaps: dict[str, tuple[str, ...]] = {}
-        self._asking: dict[str, asyncio.Task[RobotsAnswer]] = {}
+        self._asking: dict[str, asyncio.Task[RobotsRules | RobotsAnswer]] = {}
 
     def refuses(self, url: str) -> bool | None:
         """Whether the rules forbid the URL; None when they are not known yet."""
@@ -44,18 +44,13 @@ class Robots:
         """The sitemaps that the robots.txt of the URL's origin names, as written."""
         return self._sitemaps.get(origin_of(url), ())
 
-    def crawl_delay_ms(self, url: str) -> int:
-        """The gap that the known rules of the URL's origin ask for; 0 for none."""
-        rules = self._rules.get(origin_of(url))
-        return rules.crawl_delay_ms if rules else 0
-
     def forget_old(self, now: int) -> None:
         """Drop the rules that no longer hold at `now` (Unix ms), so that they are asked for again."""
         for origin in [origin for origin, rules in self._rules.items() if now - rules.fetched_at > VALID_MS]:
             del self._rules[origin]
 
-    async def learn(self, url: str) -> RobotsAnswer:
-        """Get the rules of the URL's origin; an answer that does not decide leaves them unknown."""
+    async def learn(self, url: str) -> RobotsRules | RobotsAnswer:
+        """Get the rules of the URL's origin, to judge it by: they may be forgotten soon; or an answer without any."""
         origin = origin_of(url)
         task = self._asking.get(origin)
         if task is None:
@@ -63,19 +58,20 @@ class Robots:
             task.add_done_callback(lambda _: self._asking.pop(origin))
         return await asyncio.shield(task)
 
-    async def _learn(self, origin: str) -> RobotsAnswer:
+    async def _learn(self, origin: str) -> RobotsRules | RobotsAnswer:
         answer = await self._ask(origin)
         if answer is None:
             answer = await self._fetch(origin)
             self._tell(origin, answer)
-        if settled(answer):
-            if len(self._rules) >= _MOST_ORIGINS:
-                self._rules.clear()
-                self._sitemaps.clear()
-            self._rules[origin] = RobotsRules(answer, self._agent)
-            if answer.status == 200 and (named := robots_sitemaps(answer.text)):
-                self._sitemaps[origin] = named
-        return answer
+        if not settled(answer):
+            return answer
+        if len(self._rules) >= _MOST_ORIGINS:
+            self._rules.clear()
+            self._sitemaps.clear()
+        rules = self._rules[origin] = RobotsRules(answer, self._agent)
+        if answer.status == 200 and (named := robots_sitemaps(answer.text)):
+            self._sitemaps[origin] = named
+        return rules
 
     async def _fetch(self, origin: str) -> RobotsAnswer:
         url = origin + "/robots.txt"

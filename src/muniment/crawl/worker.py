@@ -37,7 +37,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of, url_key
 from muniment.rules.politeness import Sign
-from muniment.rules.robots import DISALLOWED, RobotsAnswer, settled
+from muniment.rules.robots import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.sessions import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings import Settings
@@ -166,16 +166,17 @@ class Worker:
         refuses = robots.refuses(claim.url)
         if refuses is None:
             answer = await robots.learn(claim.url)
-            if answer.failure is not None:
+            if isinstance(answer, RobotsRules):
+                self._lanes.keep_gap(claim.host, answer.crawl_delay_ms / 1000)
+                refuses = not answer.allows(claim.url)
+            elif answer.failure is not None:
                 # the host cannot be reached, so neither can the page: it fails as it would have
                 return failed(claim, answer.failure, self._outlinks, self._manner)
-            if not settled(answer):
+            else:
                 reason = f"robots: robots.txt answers {answer.status}: nothing may be fetched"
                 if not claim.last_try:
                     return Refused(claim, reason, False, retry_wait(claim, self._manner.tries))
                 return turned_away(claim, reason, self._outlinks, self._manner)
-            self._lanes.keep_gap(claim.host, robots.crawl_delay_ms(claim.url) / 1000)
-            refuses = robots.refuses(claim.url)
         return turned_away(claim, DISALLOWED, self._outlinks, self._manner) if refuses else None
 
     async def _fetch_aside(self, url: str) -> Exchange:
