@@ -182,6 +182,11 @@ class Crew:
         """Whether every worker is CPU-bound, so that one more would help."""
         return bool(self.members) and all(member.busy for member in self.staying)
 
+    @property
+    def idle(self) -> bool:
+        """Whether a worker has asked for pages and was given none."""
+        return any(member.wants for member in self.staying)
+
     def keep(self, most: int, grace_s: float) -> None:
         """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
         for member in self.staying[most:]:

@@ -146,7 +146,7 @@ class Orchestrator:
             self._add_pending(self._frontier.repair(), {})
         self._add_pending(self._salvage.step(), {})
         if self._feeder is not None and not self._disk.paused:
-            self._add_pending(self._feeder.step(self._schedule.pending), {})
+            self._add_pending(self._feeder.step(self._schedule.pending, self._schedule.hosts, idle=self._crew.idle), {})
         if self._steering.judging:
             self._add_pending(self._steering.judge(), {})
         if self._hurried or self._steering.judging:

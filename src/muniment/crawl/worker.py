@@ -102,6 +102,7 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
+                self._ask_pages()  # what waits may be of hosts that take their time, and other hosts came in
                 if tick % _ALIVE_EVERY == 0 or self._lanes.full:
                     self._channel.send(say.Alive(self._lanes.full))
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
