@@ -111,6 +111,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         insecure=settings.insecure,
         proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
+        late_names=frozenset(setup.late_names),
         per_host=settings.per_host,
         most_open=most_descriptors() // 2,
     )

@@ -92,6 +92,16 @@ class Member:
         if self.channel is not None:
             self.channel.send(message)
 
+    def file_ended(self, name: str) -> None:
+        """Nothing more is written to a file; the worker may have asked for the next one before."""
+        if self.open_file == name:
+            self.open_file = ""
+
+    def goodbye(self) -> None:
+        """The worker has finished all it held."""
+        self.bye = True
+        self.dismiss()
+
     def dismiss(self) -> None:
         """Close the socket: the worker has said its last, and ends when it sees that it was read."""
         if self.channel is not None:

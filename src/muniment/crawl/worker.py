@@ -62,6 +62,7 @@ class Worker:
         self._lanes = Lanes(setup.inflight, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
@@ -282,6 +283,8 @@ class Worker:
                 self._hold(host, wait_ms / 1000)
             case say.HostDead(origin, reason):
                 self._dead[origin] = reason
+            case say.NameFound(name, classes):
+                self._client.allow(name, classes)
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
             case say.RobotsKnown(origin, answer):

@@ -95,6 +95,14 @@ class Client:
         """
         self._throttled = told
 
+    def when_found(self, told: Callable[[str, tuple[str, ...]], None]) -> None:
+        """From now on `told` gets each of the config's `late_names` that is found first here, and its classes."""
+        self._connector.resolver.told = told
+
+    def allow(self, name: str, classes: tuple[str, ...]) -> None:
+        """Addresses of these classes may be reached too: one of the `late_names` was found elsewhere."""
+        self._connector.resolver.allow(name, classes)
+
     def set_limit(self, host: str, limit: int) -> None:
         """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
         self._pool.set_limit(host, limit)

@@ -13,6 +13,7 @@ from fetch_servers import failure_code as code
 from fetch_servers import name_server
 
 from muniment.errors import UsageError
+from muniment.fetch import dns
 from muniment.fetch.client import Client
 from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
@@ -108,6 +109,43 @@ def test_private_address_behind_a_name(fetch: Fetch) -> None:
     with name_server({"inside.test": "127.0.0.1"}, []) as address:
         exchange = fetch("http://inside.test/", allowed_classes=frozenset(), nameservers=(address,))
     assert code(exchange) == "private-address"
+
+
+def test_a_start_host_that_is_found_late_allows_its_class(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, tuple[str, ...]]] = []
+    names: dict[str, str] = {"other.test": "127.0.0.1"}
+    monkeypatch.setattr(dns, "NEGATIVE_TTL", 0.0)
+
+    async def work(client: Client) -> None:
+        async def got(name: str) -> str:
+            exchange = await client.fetch(f"http://{name}:{server.port}/")
+            return code(exchange) if exchange.failure else "ok"
+
+        client.when_found(lambda name, classes: told.append((name, classes)))
+        assert [await got("late.test"), await got("other.test")] == ["dns", "private-address"]
+        names["late.test"] = "127.0.0.1"
+        assert [await got("late.test"), await got("other.test")] == ["ok", "ok"]
+
+    with RawServer(OK) as server, name_server(names, []) as address:
+        late = frozenset({"late.test"})
+        run(work, nameservers=(address,), allowed_classes=frozenset(), late_names=late)
+    assert told == [("late.test", ("loopback",))]
+
+
+def test_a_start_host_that_was_found_elsewhere_is_found_no_more(run: Run) -> None:
+    told: list[str] = []
+
+    async def work(client: Client) -> None:
+        client.when_found(lambda name, _classes: told.append(name))
+        client.allow("public.test", ())
+        assert code(await client.fetch("http://public.test/")) == "private-address", "it was a public address then"
+        client.allow("inside.test", ("loopback",))
+        assert (await client.fetch(server.url("/"))).status == 200
+
+    with RawServer(OK) as server, name_server({"public.test": "127.0.0.1"}, []) as address:
+        late = frozenset({"public.test", "inside.test"})
+        run(work, nameservers=(address,), allowed_classes=frozenset(), late_names=late)
+    assert told == []
 
 
 def test_names(run: Run) -> None:
