@@ -18,7 +18,7 @@ from muniment.app.request import Taken, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
-from muniment.control.networks import allowed_classes
+from muniment.control.networks import reach_of
 from muniment.control.place import keep_place
 from muniment.control.secrets import COOKIE_FILE, save_cookies
 from muniment.control.seed_list import spooled_list
@@ -153,16 +153,18 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     most_descriptors(least=_LEAST_DESCRIPTORS)
     events = EventLog(locks[0])
     urls = request.urls if source is None else _first_urls(source)
+    reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     setup = say.Setup(
         number=0,
         out=str(out),
         settings=settings,
         operator=operator_name(),
         command_line=request.command_line,
-        allowed_classes=await allowed_classes(urls, proxy_rules(settings.proxy), everything=settings.allow_private),
+        allowed_classes=reach.classes,
         workers=most_workers(settings),
         own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
         accounts=secrets.accounts,
+        late_names=reach.late_names,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
     repaired = shelf.open()

@@ -106,10 +106,12 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         compression=settings.http_compression,
         connect_timeout=settings.connect_timeout,
         timeout=settings.timeout,
+        longest=settings.max_fetch_time,
         max_body=settings.max_body,
         insecure=settings.insecure,
         proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
+        late_names=frozenset(setup.late_names),
         per_host=settings.per_host,
         most_open=most_descriptors() // 2,
     )

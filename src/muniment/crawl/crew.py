@@ -92,6 +92,16 @@ class Member:
         if self.channel is not None:
             self.channel.send(message)
 
+    def file_ended(self, name: str) -> None:
+        """Nothing more is written to a file; the worker may have asked for the next one before."""
+        if self.open_file == name:
+            self.open_file = ""
+
+    def goodbye(self) -> None:
+        """The worker has finished all it held."""
+        self.bye = True
+        self.dismiss()
+
     def dismiss(self) -> None:
         """Close the socket: the worker has said its last, and ends when it sees that it was read."""
         if self.channel is not None:
@@ -181,6 +191,11 @@ class Crew:
     def busy(self) -> bool:
         """Whether every worker is CPU-bound, so that one more would help."""
         return bool(self.members) and all(member.busy for member in self.staying)
+
+    @property
+    def idle(self) -> bool:
+        """Whether a worker has asked for pages and was given none."""
+        return any(member.wants for member in self.staying)
 
     def keep(self, most: int, grace_s: float) -> None:
         """Tell workers that are too many, the newest first, to finish what is in flight and to end."""

@@ -22,7 +22,9 @@ __all__ = ["Feeder"]
 _PLENTY = 2_000
 """Pages that wait, two batches, from which on the list is read with leave: one batch at each tick of the crawl."""
 _MOST_AHEAD = 1_000_000
-"""Pages that wait, from which on it is not read at all: among so many there are enough hosts."""
+"""Pages that wait, from which on it is read only while a worker finds nothing among them: they may be of one host."""
+_ENOUGH_HOSTS = 10_000
+"""Hosts with pages that wait, from which on not even then: it is not for want of hosts, and each takes memory."""
 _NAMED = 10
 _MOST_EVENTS = 1_000
 """Bad lines that `crawl.jsonl` names."""
@@ -59,9 +61,12 @@ class Feeder:
         """Whether so few pages wait that the list is to be read at once."""
         return self.waiting and pending < _PLENTY
 
-    def step(self, pending: int) -> Counter[int]:
-        """Take in one batch while `pending` pages wait; returns pages newly pending per host number."""
-        if not self.waiting or pending >= _MOST_AHEAD:
+    def step(self, pending: int, hosts: int, *, idle: bool) -> Counter[int]:
+        """Take in one batch while `pending` pages of `hosts` wait; returns pages newly pending per host number.
+
+        `idle`: a worker has asked for pages in vain.
+        """
+        if not self.waiting or (pending >= _MOST_AHEAD and not (idle and hosts < _ENOUGH_HOSTS)):
             return Counter()
         batch = next(self._batches, None)
         if batch is None:

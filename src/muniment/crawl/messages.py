@@ -45,6 +45,7 @@ __all__ = [
     "HostWait",
     "InflightSet",
     "Known",
+    "NameFound",
     "PagesOut",
     "PermitsHeld",
     "PermitsSet",
@@ -117,6 +118,13 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """Bytes received since the last finish."""
 
 
+class NameFound(Struct, frozen=True, array_like=True, tag=True):
+    """A start host that did not resolve at the start does now: its address classes may be reached. Told to others."""
+
+    name: str
+    classes: tuple[str, ...]
+
+
 class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
     """The connections of a host that the worker may still have open, after it closed some."""
 
@@ -162,6 +170,8 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     """The hosts of the start URLs: extra headers that hold a secret go to these alone."""
     accounts: dict[str, Account] = {}
     """By host, proxies too; kept from every log and record."""
+    late_names: tuple[str, ...] = ()
+    """The hosts of start URLs that did not resolve: what they resolve to first adds to `allowed_classes`."""
 
 
 class PagesOut(Struct, frozen=True, array_like=True, tag=True):
@@ -261,6 +271,7 @@ FromWorker = (
     | RobotsTold
     | HostSays
     | Finish
+    | NameFound
     | PermitsHeld
     | FileEnded
     | GiveBack
@@ -276,6 +287,7 @@ FromOrchestrator = (
     | HostWait
     | GapSet
     | HostDead
+    | NameFound
     | Known
     | RobotsKnown
     | FileName

@@ -163,7 +163,7 @@ class Orchestrator:
             self._add_pending(self._frontier.repair(), {})
         self._add_pending(self._salvage.step(), {})
         if self._feeder is not None and not self._disk.paused:
-            self._add_pending(self._feeder.step(self._schedule.pending), {})
+            self._add_pending(self._feeder.step(self._schedule.pending, self._schedule.hosts, idle=self._crew.idle), {})
         if self._steering.judging:
             self._add_pending(self._steering.judge(), {})
         if self._hurried or self._steering.judging:
@@ -235,8 +235,7 @@ class Orchestrator:
                 member.open_file = self._shelf.next_name()
                 member.send(say.FileName(member.open_file))
             case say.FileEnded(name):
-                if member.open_file == name:  # it may have asked for the next one before
-                    member.open_file = ""
+                member.file_ended(name)
                 self._shelf.ended(name)
             case say.PermitsHeld(held):
                 for host, permits in held.items():
@@ -249,9 +248,10 @@ class Orchestrator:
             case say.Trouble(disk_full, text):
                 self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
                 member.dismiss()
+            case say.NameFound():
+                self._steering.found(member, message)
             case say.Bye():
-                member.bye = True
-                member.dismiss()
+                member.goodbye()
 
     def _tell(self, worker: int, message: say.FromOrchestrator) -> None:
         if worker in self._crew.members:

@@ -109,16 +109,22 @@ class Schedule:
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
-        self.pending = 0
+        self.pending = self.hosts = 0
+        """Pages that wait, and the hosts that they are of."""
 
     def add_pending(self, host_id: int, name: str, pages: int, due_at: int = 0) -> None:
         """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
         plan = self._plan(host_id, name)
         if not plan.pending or due_at < plan.wake_at:
             plan.wake_at = due_at
+        self._count(plan, pages)
+        self._offer(plan)
+
+    def _count(self, plan: _HostPlan, pages: int) -> None:
+        before = bool(plan.pending)
         plan.pending += pages
         self.pending += pages
-        self._offer(plan)
+        self.hosts += bool(plan.pending) - before
 
     def _offer(self, plan: _HostPlan) -> None:
         """Something has changed that may let workers have pages of a host."""
@@ -324,8 +330,7 @@ class Schedule:
         Fewer than asked means that the rest waits for its retry; the host is looked at again shortly.
         """
         plan = self._plans[host_id]
-        plan.pending -= pages
-        self.pending -= pages
+        self._count(plan, -pages)
         plan.held[worker] = plan.held.get(worker, 0) + pages
         if pages < asked and plan.pending:
             plan.wake_at = now + 250

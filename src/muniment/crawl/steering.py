@@ -6,7 +6,7 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.crawl import messages as say
-from muniment.crawl.crew import Crew, most_workers
+from muniment.crawl.crew import Crew, Member, most_workers
 from muniment.crawl.events import EventLog
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
@@ -73,6 +73,17 @@ class Steering:
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():
             self._crew.members[worker].send(say.PermitsSet(permits))
+
+    def found(self, finder: Member, told: say.NameFound) -> None:
+        """A worker was the first to find a start host: the others, and those that join, may reach what it may."""
+        setup = self.setup
+        if told.name in setup.late_names:
+            late = tuple(name for name in setup.late_names if name != told.name)
+            classes = tuple(sorted({*setup.allowed_classes, *told.classes}))
+            self.setup = structs.replace(setup, late_names=late, allowed_classes=classes)
+            for member in self._crew.members.values():
+                if member is not finder:
+                    member.send(told)
 
     def judge(self) -> dict[int, int]:
         """Judge one batch of the pages that wait; returns how many more (or fewer) are pending per host number."""

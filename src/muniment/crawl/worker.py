@@ -62,6 +62,7 @@ class Worker:
         self._lanes = Lanes(setup.inflight, settings.delay)
         self._visitor = Visitor(client, setup.accounts, self._lanes)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
@@ -102,6 +103,7 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
+                self._ask_pages()  # what waits may be of hosts that take their time, and other hosts came in
                 if tick % _ALIVE_EVERY == 0 or self._lanes.full:
                     self._channel.send(say.Alive(self._lanes.full))
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
@@ -282,6 +284,8 @@ class Worker:
                 self._wake_later(host)
             case say.HostDead(origin, reason):
                 self._dead[origin] = reason
+            case say.NameFound(name, classes):
+                self._client.allow(name, classes)
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
             case say.RobotsKnown(origin, answer, fetch):
@@ -311,7 +315,7 @@ class Worker:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
         self._settings, self._manner = settings, Manner.of(settings)
         self._lanes.set_delay(settings.delay)
-        self._client.set_timeouts(connect=settings.connect_timeout, silence=settings.timeout)
+        self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
             timer.cancel()

@@ -52,6 +52,7 @@ class Client:
             closed,
             per_host=config.per_host,
             silence=config.timeout,
+            longest=config.longest,
             idle=config.idle,
             most=config.most_open,
         )
@@ -94,14 +95,22 @@ class Client:
         """
         self._throttled = told
 
+    def when_found(self, told: Callable[[str, tuple[str, ...]], None]) -> None:
+        """From now on `told` gets each of the config's `late_names` that is found first here, and its classes."""
+        self._connector.resolver.told = told
+
+    def allow(self, name: str, classes: tuple[str, ...]) -> None:
+        """Addresses of these classes may be reached too: one of the `late_names` was found elsewhere."""
+        self._connector.resolver.allow(name, classes)
+
     def set_limit(self, host: str, limit: int) -> None:
         """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
         self._pool.set_limit(host, limit)
 
-    def set_timeouts(self, *, connect: float, silence: float) -> None:
-        """Other time-outs (seconds) from now on; the silence of what is under way is measured by them too."""
+    def set_timeouts(self, connect: float, silence: float, longest: float) -> None:
+        """Other time-outs (seconds) from now on; what is under way is measured by them too."""
         self._connector.set_timeout(connect)
-        self._pool.silence = silence
+        self._pool.silence, self._pool.longest = silence, longest
 
     def unset_limit(self, host: str) -> None:
         """Forget a host's limit, so that nothing is kept for a host that is done with."""

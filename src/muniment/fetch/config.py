@@ -23,6 +23,8 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     """For everything before the request can be sent: TCP, proxy and TLS, each time anew; names have `dns_timeout`."""
     timeout: float = 60.0
     """The longest silence, before the header block's end and within the body; any received byte starts it anew."""
+    longest: float = 3600.0
+    """The longest exchange, from the request: what still comes then would never end."""
     max_body: int | None = None
     """Bytes of body after which a response is cut off, counted as on the wire."""
     insecure: bool = False
@@ -36,6 +38,8 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     """`http://`, `socks4://`, `socks5://` or `socks5h://`, with user and password where needed."""
     allowed_classes: frozenset[str] = frozenset()
     """The address classes besides `public` that may be reached: see `addresses.address_class`."""
+    late_names: frozenset[str] = frozenset()
+    """Names that add the classes of what they resolve to, once: they did not resolve when those were found."""
     per_host: int = 6
     """Connections to a host that was given no limit of its own."""
     idle: float = 10.0

@@ -52,7 +52,7 @@ class Connector:
         self._timeout = config.connect_timeout
         self._opening: dict[asyncio.Timeout, float] = {}
         """The limits of what is being opened, and when each began."""
-        self._resolver = Resolver(config.allowed_classes, config.nameservers, config.dns_timeout)
+        self.resolver = Resolver(config.allowed_classes, config.nameservers, config.dns_timeout, config.late_names)
         self._insecure = config.insecure
         self._ca_file = config.ca_file
         # Loading the system's certificates takes longer than many requests: done when first needed, unless the file
@@ -60,7 +60,7 @@ class Connector:
         self._context = self._make_context() if config.ca_file else None
         self._proxies = config.proxies
         urls = {rule.url for rule in config.proxies if rule.url}
-        self._dialers = _dialers(urls, self._resolver) if urls else {}
+        self._dialers = _dialers(urls, self.resolver) if urls else {}
 
     async def open(self, connection: Connection) -> Failure | None:
         """Connect `connection` to its origin; says why when that fails."""
@@ -68,7 +68,7 @@ class Connector:
         addresses: tuple[str, ...] = ()
         proxy = self._dialers.get(proxy_for(self._proxies, origin.host))
         if proxy is None:
-            found = await self._resolver.resolve(origin.host)
+            found = await self.resolver.resolve(origin.host)
             if isinstance(found, Failure):
                 return found
             addresses = found
@@ -110,7 +110,7 @@ class Connector:
 
     async def close(self) -> None:
         """End the name queries."""
-        await self._resolver.close()
+        await self.resolver.close()
 
     def _make_context(self) -> ssl.SSLContext:
         return make_context(insecure=self._insecure, ca_file=self._ca_file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from muniment.clock import monotonic
@@ -176,6 +177,12 @@ class Connection(asyncio.Protocol):
         self._end("time")
         self.abort()
 
+    def overrun(self, seconds: float) -> None:
+        """The present exchange took all the time that one may take."""
+        self.dirty = True
+        self._conclude(lambda reader: reader.overrun(seconds))
+        self.abort()
+
     def abandon(self) -> None:
         """Nobody waits for the exchange any more."""
         self._reader = None
@@ -194,11 +201,14 @@ class Connection(asyncio.Protocol):
         self._end("cut")
 
     def _end(self, why: End) -> None:
+        self._conclude(lambda reader: reader.end(why))
+
+    def _conclude(self, tell: Callable[[ResponseReader], None]) -> None:
         reader = self._reader
         if reader is None:
             return
         try:
-            reader.end(why)
+            tell(reader)
         except OSError as error:
             self.disk_error = error
         self._finish(reader)

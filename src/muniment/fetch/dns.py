@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 
 import aiodns
@@ -50,6 +51,10 @@ def resolved_here(proxy: str, host: str) -> bool:
     return stay or bool(literal_address(host)) or _is_local_name(host)
 
 
+def _unheard(_name: str, _classes: tuple[str, ...]) -> None:
+    return
+
+
 def _is_local_name(host: str) -> bool:
     name = host.lower().rstrip(".")
     return name == "localhost" or name.endswith(".localhost")
@@ -58,8 +63,18 @@ def _is_local_name(host: str) -> bool:
 class Resolver:
     """Resolves names and applies the address policy."""
 
-    def __init__(self, allowed: frozenset[str], nameservers: tuple[str, ...] = (), timeout: float = 10.0) -> None:
+    def __init__(
+        self,
+        allowed: frozenset[str],
+        nameservers: tuple[str, ...] = (),
+        timeout: float = 10.0,
+        late: frozenset[str] = frozenset(),
+    ) -> None:
+        """Addresses of the classes in `allowed` may be reached, and those of what names in `late` resolve to first."""
         self._allowed = allowed | {"public"}
+        self._late = set(late)
+        self.told: Callable[[str, tuple[str, ...]], None] = _unheard
+        """Called with a name of `late` that was found, and its classes."""
         self._nameservers = nameservers
         self._timeout = timeout
         self._channel: aiodns.DNSResolver | None = None
@@ -72,7 +87,21 @@ class Resolver:
         """The addresses of a host that may be reached, the preferred one first."""
         literal = literal_address(host)
         found = (literal,) if literal else await self._lookup(host.lower())
-        return found if isinstance(found, Failure) else self._permitted(found)
+        if isinstance(found, Failure):
+            return found
+        if host in self._late:
+            self._find(host, found)
+        return self._permitted(found)
+
+    def allow(self, name: str, classes: tuple[str, ...]) -> None:
+        """A name of `late` was found: only the first time, for whoever owns the name may give another address later."""
+        self._late.discard(name)
+        self._allowed |= frozenset(classes)
+
+    def _find(self, name: str, addresses: tuple[str, ...]) -> None:
+        classes = tuple(sorted({*map(address_class, addresses)} - {"public"}))
+        self.allow(name, classes)
+        self.told(name, classes)
 
     async def close(self) -> None:
         """End all queries; whoever waits for one gets a failure."""

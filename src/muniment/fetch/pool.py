@@ -15,7 +15,7 @@ from muniment.model.failure import Failure
 __all__ = ["SWEEP", "Opener", "Pool"]
 
 SWEEP = 0.25
-"""Seconds between two looks at the silence of all connections; no request has a timer of its own."""
+"""Seconds between two looks at the silence and the age of all exchanges; no request has a timer of its own."""
 
 
 class Opener(Protocol):
@@ -52,13 +52,23 @@ class Pool:
     """Keeps at most a host's limit of connections open, counting from the first step of opening to the close."""
 
     def __init__(
-        self, opener: Opener, closed: Callable[[str], None], *, per_host: int, silence: float, idle: float, most: int
+        self,
+        opener: Opener,
+        closed: Callable[[str], None],
+        *,
+        per_host: int,
+        silence: float,
+        longest: float,
+        idle: float,
+        most: int,
     ) -> None:
         self._opener = opener
         self._closed = closed
         self._per_host = per_host
         self.silence = silence
         """Seconds after which a busy connection is given up."""
+        self.longest = longest
+        """Seconds from its request after which an exchange is ended, however much still comes."""
         self._idle = idle
         self._most = most
         self._hosts: dict[str, _Host] = {}
@@ -243,7 +253,9 @@ class Pool:
         for connection in list(self._connections):
             quiet_for = now - connection.active_at
             if connection.busy:
-                if quiet_for > self.silence or connection.drips(now, self.silence):
+                if now - connection.sent_at > self.longest:
+                    connection.overrun(self.longest)
+                elif quiet_for > self.silence or connection.drips(now, self.silence):
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()

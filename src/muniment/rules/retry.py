@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.model.failure import Failure
+from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
 from muniment.rules.politeness import THROTTLED, is_waited_for, kind_of
 
@@ -20,7 +20,6 @@ _CODES = frozenset(
         "timeout-header",
         "timeout-body",
         "cut",
-        "limit",
     }
 )
 _FIRST_MS = 2_000
@@ -35,7 +34,8 @@ MOST_FREE = 50
 def retryable(status: int, failure: Failure | None) -> bool:
     """Whether the try may have failed by chance: network faults, 408, 425, 429 and 5xx except 501 and 505."""
     if failure is not None:
-        return failure.code in _CODES
+        # another `limit` is a stream without end, or what no try changes
+        return failure.code in _CODES or of_this_machine(str(failure))
     return status in _STATUSES
 
 

@@ -17,7 +17,10 @@ __all__ = [
     "RobotsAnswer",
     "RobotsRules",
     "addressed",
+    "is_agent_line",
+    "is_rule",
     "product_token",
+    "regrouped",
     "settled",
 ]
 
@@ -29,6 +32,10 @@ VALID_MS = 24 * 3600 * 1000
 """How long an answer holds (§2.4)."""
 STALE_MS = 300_000
 """How long an older answer holds on when the origin gives no new one (§2.4), before it is asked again."""
+_AGENT = re.compile(r"\s*user[ -]?agent(?=[\s:]|$)", re.IGNORECASE).match
+_RULE = re.compile(r"\s*(?:allow|diss?all?ow|diasllow|disallaw)(?=[\s:]|$)", re.IGNORECASE).match
+"""As generous as the parser."""
+_IDLE = re.compile(r"\s*(?:#|$)").match
 _LONGEST_DELAY_S = 300
 """A longer Crawl-delay is cut to this."""
 
@@ -61,6 +68,40 @@ def addressed(text: str, agent: str) -> str:
     return re.sub(line, r"\1\2", text, flags=re.IGNORECASE | re.MULTILINE)
 
 
+def is_agent_line(line: str) -> bool:
+    """Whether a line says for whom what follows is."""
+    return _AGENT(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line allows or disallows something; only such a line ends the names of a group (§2.2.1)."""
+    return _RULE(line) is not None
+
+
+def regrouped(text: str) -> str:
+    """The text, in which whatever else stands between two User-agent lines of a group comes after them (§2.2.4).
+
+    The parser ends a group at a Crawl-delay and at what it does not know, and would take the rules from the first ones.
+    """
+    if text.lower().count("agent") < 2:
+        return text  # as most do
+    lines: list[str] = []
+    others: list[str] = []
+    moved = named = False
+    for line in text.splitlines():
+        if is_agent_line(line):
+            moved, named = moved or bool(others), True
+        elif is_rule(line):
+            lines += others
+            others.clear()
+            named = False
+        elif named and not _IDLE(line):
+            others.append(line)
+            continue
+        lines.append(line)
+    return "\n".join(lines + others) if moved else text
+
+
 class RobotsRules:
     """The rules of one origin for one agent."""
 
@@ -68,7 +109,15 @@ class RobotsRules:
         # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing, however they would misspell it
         text = answer.text.lower()
         has_rules = 200 <= answer.status < 300 and any(word in text for word in ("dis", "dias", "crawl"))
-        self._parsed = Protego.parse(addressed(answer.text, agent)) if has_rules else None
+        self._parsed: Protego | None = None
+        self._delay: float | None = None
+        if has_rules:
+            given = addressed(answer.text, agent)
+            whole = regrouped(given)
+            self._parsed = Protego.parse(whole)
+            # a delay right under the own name comes before that of the rest of its group
+            own = None if whole is given else Protego.parse(given).crawl_delay(agent)
+            self._delay = self._parsed.crawl_delay(agent) if own is None else own
         self._agent = agent
         self.good_until = answer.fetched_at + VALID_MS
         """When they are to be asked for again, Unix ms."""
@@ -76,7 +125,7 @@ class RobotsRules:
     @property
     def crawl_delay_ms(self) -> int:
         """Milliseconds between requests that the file asks for; 0 for none."""
-        delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
+        delay = self._delay
         return int(1000 * min(delay, _LONGEST_DELAY_S)) if delay and delay > 0 else 0
 
     def allows(self, url: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from protego import Protego
 
-from muniment.rules.robots import addressed
+from muniment.rules.robots import addressed, is_rule, regrouped
 
 __all__ = ["RefusingLine", "refusing_line"]
 
@@ -58,7 +58,7 @@ def _without(lines: list[str], rules: Iterable[_Rule]) -> str:
 
 
 def _refused(text: str, agent: str, url: str) -> bool:
-    return not Protego.parse(text).can_fetch(url, agent)
+    return not Protego.parse(regrouped(text)).can_fetch(url, agent)
 
 
 def _rules_for(lines: list[str], agent: str) -> list[_Rule]:
@@ -72,7 +72,7 @@ def _rules_for(lines: list[str], agent: str) -> list[_Rule]:
         if field in ("user-agent", "useragent"):
             named = {**({} if begun else named), value.lower(): number}
             begun = False
-        elif field and field != "sitemap":
+        elif is_rule(line):
             begun = True
             if field == "disallow" and value:
                 for name, agent_line in named.items():

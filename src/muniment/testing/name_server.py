@@ -1,6 +1,7 @@
 """A name server that can be taken down, for tests.
 
-Every name has the same address, unless it ends in `.none.test`, or in `.mute.test`, for which there is no answer.
+Every name has the same address, unless it ends in `.none.test`, or in `.mute.test`, for which there is no answer. One
+that ends in `.late.test` does not exist when it is asked for first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class NameServer:
         self.address, self.port = address, port
         self.mute = False
         """It answers nothing at all, as when a network loses every packet."""
+        self._asked: set[bytes] = set()
         self._gives = socket.inet_aton(gives)
         self._over = threading.Event()
         self._thread = threading.Thread()
@@ -66,7 +68,9 @@ class NameServer:
     def _said(self, asked: bytes) -> bytes:
         ends = asked.index(b"\0", 12) + 5
         question = asked[12:ends]
-        known = not question[:-4].endswith(b"\x04none\x04test\x00")
+        too_early = question[:-4].endswith(b"\x04late\x04test\x00") and question not in self._asked
+        self._asked.add(question)
+        known = not (too_early or question[:-4].endswith(b"\x04none\x04test\x00"))
         given = known and question[-4:] == struct.pack(">HH", _ADDRESS, _INTERNET)
         head = asked[:2] + struct.pack(">HHHHH", _ANSWER if known else _NO_SUCH_NAME, 1, int(given), 0, 0)
         # the name is that of the question, twelve bytes from the beginning

@@ -26,7 +26,9 @@ from muniment.testing.pages import claim
 class _Desk:
     """The other side of a worker's socket: keeps what it says, and answers what every worker asks."""
 
-    def __init__(self, settings: Settings, out: Path, *, tells_files: bool = True) -> None:
+    def __init__(
+        self, settings: Settings, out: Path, *, tells_files: bool = True, late_names: tuple[str, ...] = ()
+    ) -> None:
         self.said: list[Any] = []
         self._tells_files = tells_files
         self._setup = say.Setup(
@@ -35,9 +37,10 @@ class _Desk:
             settings=settings,
             operator="",
             command_line="",
-            allowed_classes=("loopback",),
+            allowed_classes=() if late_names else ("loopback",),
             workers=1,
             inflight=8,
+            late_names=late_names,
         )
         self._news = asyncio.Event()
         self.channel: Channel
@@ -113,6 +116,44 @@ async def _pages_go_back(out: Path) -> None:
             desk.channel.send(say.PagesOut([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
             desk.channel.send(say.HostWait(pages[0].host, 5_000))
             await desk.until(say.GiveBack, say.WantPages)
+
+
+def late(out: Path) -> _Desk:
+    """An orchestrator whose start hosts did not resolve."""
+    settings = Settings(out=str(out), robots=False, sitemaps=False)
+    return _Desk(settings, out, late_names=("localhost", "b.localhost"))
+
+
+def test_a_start_host_that_is_found_late_is_told(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_finds_late(tmp_path), 20))
+
+
+async def _finds_late(out: Path) -> None:
+    desk = late(out)
+    with GatedSite({"/1": ""}) as site:
+        async with working(desk, out):
+            page = claim(f"{site.url}1".replace("127.0.0.1", "localhost"), page_id=1)
+            desk.channel.send(say.PagesOut([page], {page.host: 1}))
+            await desk.finished(1)
+            assert desk.all(say.NameFound) == [say.NameFound("localhost", ("loopback",))]
+
+
+def test_what_another_worker_found_may_be_reached(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_is_told(tmp_path), 20))
+
+
+async def _is_told(out: Path) -> None:
+    desk = late(out)
+    with GatedSite({"/1": "", "/2": ""}) as site:
+        async with working(desk, out):
+            before, after = (claim(f"{site.url}{number}", page_id=number) for number in (1, 2))
+            desk.channel.send(say.PagesOut([before], {before.host: 1}))
+            await desk.finished(1)
+            desk.channel.send(say.NameFound("b.localhost", ("loopback",)))
+            desk.channel.send(say.PagesOut([after], {after.host: 1}))
+            await desk.finished(2)
+            told = [page.error.partition(":")[0] for finish in desk.all(say.Finish) for page in finish.batch.pages]
+            assert told == ["private-address", ""]
 
 
 def test_an_answer_to_a_worker_that_gave_up_means_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

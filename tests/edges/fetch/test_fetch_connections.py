@@ -292,7 +292,7 @@ def test_an_answer_before_the_first_question(tmp_path: Path, greeting: bytes) ->
     config = settings()
 
     async def work() -> ResponseReader:
-        pool = Pool(Connector(config), lambda _: None, per_host=1, silence=5.0, idle=5.0, most=1)
+        pool = Pool(Connector(config), lambda _: None, per_host=1, silence=5.0, longest=60.0, idle=5.0, most=1)
         connection = await pool.acquire(Requests(config).split(server.url("/a"))[0])
         assert isinstance(connection, Connection)
         await asyncio.sleep(0.1)  # it has come, and nothing was asked yet

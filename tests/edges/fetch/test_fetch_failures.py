@@ -13,6 +13,7 @@ from fetch_servers import failure_code as code
 from fetch_servers import name_server
 
 from muniment.errors import UsageError
+from muniment.fetch import dns
 from muniment.fetch.client import Client
 from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
@@ -108,6 +109,43 @@ def test_private_address_behind_a_name(fetch: Fetch) -> None:
     with name_server({"inside.test": "127.0.0.1"}, []) as address:
         exchange = fetch("http://inside.test/", allowed_classes=frozenset(), nameservers=(address,))
     assert code(exchange) == "private-address"
+
+
+def test_a_start_host_that_is_found_late_allows_its_class(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, tuple[str, ...]]] = []
+    names: dict[str, str] = {"other.test": "127.0.0.1"}
+    monkeypatch.setattr(dns, "NEGATIVE_TTL", 0.0)
+
+    async def work(client: Client) -> None:
+        async def got(name: str) -> str:
+            exchange = await client.fetch(f"http://{name}:{server.port}/")
+            return code(exchange) if exchange.failure else "ok"
+
+        client.when_found(lambda name, classes: told.append((name, classes)))
+        assert [await got("late.test"), await got("other.test")] == ["dns", "private-address"]
+        names["late.test"] = "127.0.0.1"
+        assert [await got("late.test"), await got("other.test")] == ["ok", "ok"]
+
+    with RawServer(OK) as server, name_server(names, []) as address:
+        late = frozenset({"late.test"})
+        run(work, nameservers=(address,), allowed_classes=frozenset(), late_names=late)
+    assert told == [("late.test", ("loopback",))]
+
+
+def test_a_start_host_that_was_found_elsewhere_is_found_no_more(run: Run) -> None:
+    told: list[str] = []
+
+    async def work(client: Client) -> None:
+        client.when_found(lambda name, _classes: told.append(name))
+        client.allow("public.test", ())
+        assert code(await client.fetch("http://public.test/")) == "private-address", "it was a public address then"
+        client.allow("inside.test", ("loopback",))
+        assert (await client.fetch(server.url("/"))).status == 200
+
+    with RawServer(OK) as server, name_server({"public.test": "127.0.0.1"}, []) as address:
+        late = frozenset({"public.test", "inside.test"})
+        run(work, nameservers=(address,), allowed_classes=frozenset(), late_names=late)
+    assert told == []
 
 
 def test_names(run: Run) -> None:
@@ -236,6 +274,55 @@ def test_an_answer_that_drips_is_given_up(start: bytes, end: bytes, expected: st
         exchange = fetch(server.url("/"), timeout=0.5)
     assert exchange.failure is not None
     assert exchange.failure.code == expected
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CUT = "limit: cut after 1 s (--max-fetch-time)"
+NO_HEAD = "timeout-header: no complete header block after 1 s (--max-fetch-time)"
+
+
+@pytest.mark.parametrize(
+    ("start", "drip", "expected", "truncated"),
+    [
+        (HEAD + b"\r\n", b"b" * 500, CUT, "time"),
+        (CHUNKED, b"3\r\nabc\r\n", CUT, "time"),
+        (HEAD + b"Content-Length: 99999999\r\n\r\n", b"b", CUT, "time"),
+        (HEAD.replace(b"200", b"503") + b"\r\n", b"b", CUT, "time"),
+        (HEAD, b"X: y\r\n", NO_HEAD, ""),
+        (HEAD, HEAD.replace(b"200", b"103"), NO_HEAD, ""),
+    ],
+    ids=["until-close", "chunked", "length", "throttled", "head", "interim"],
+)
+def test_an_exchange_ends_in_time_however_steadily_it_goes_on(
+    start: bytes, drip: bytes, expected: str, truncated: str, fetch: Fetch
+) -> None:
+    with RawServer({"/": (Send(start), Flood(drip, 0.05))}) as server:
+        exchange = fetch(server.url("/"), longest=1.0)
+        body = b"".join(exchange.body.wire())
+    assert (str(exchange.failure), exchange.truncated) == (expected, truncated)
+    assert 1_000 <= exchange.duration_ms < 4_000
+    assert bool(body) is bool(truncated)
+    assert (drip * 100).startswith(body)
+    assert not truncated or exchange.head == start
+
+
+def test_a_large_answer_that_comes_in_time_is_whole(fetch: Fetch) -> None:
+    with RawServer({"/": (Send(HEAD + b"\r\n"), Flood(b"b", 0.1, 15), Close())}) as server:
+        exchange = fetch(server.url("/"), timeout=1.0, longest=20.0)
+    assert (exchange.failure, exchange.body.length) == (None, 15)
+
+
+def test_the_longest_exchange_is_changed_for_what_is_under_way(run: Run) -> None:
+    async def work(client: Client) -> Exchange:
+        fetch = asyncio.ensure_future(client.fetch(server.url("/")))
+        await asyncio.sleep(0.5)
+        client.set_timeouts(5.0, 5.0, 0.4)
+        return await fetch
+
+    with RawServer({"/": (Send(HEAD + b"\r\n"), Flood(b"b" * 500, 0.05))}) as server:
+        exchange = run(work)
+    assert str(exchange.failure) == "limit: cut after 0.4 s (--max-fetch-time)"
 
 
 def test_a_certificate_file_that_cannot_be_read(fetch: Fetch) -> None:

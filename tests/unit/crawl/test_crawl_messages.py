@@ -30,6 +30,7 @@ FROM_WORKER = [
     say.PermitsHeld({"a.example": 3, "b.example": 0}),
     say.FileEnded("muniment-00000.warc.gz"),
     say.GiveBack([(1, 2), (3, 4)]),
+    say.NameFound("late.example", ("private",)),
     say.Trouble(True, "no room"),
     say.Bye(),
 ]
@@ -37,6 +38,7 @@ FROM_ORCHESTRATOR = [
     say.Setup(0, "out", Settings(delay=DelayRange(1, 2), include=("x",)), "me", "muniment crawl", ("loopback",), 2),
     say.PagesOut([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}, gaps={"b.example": 500}),
     say.HostWait("site.example", 3_000),
+    say.NameFound("late.example", ()),
     say.HostDead("https://site.example", "dead-host: gone"),
     say.PermitsSet({"a.example": 1}),
     say.Known({b"d" * 20: Earlier("https://a.example/", 1, b"i" * 16)}),

@@ -44,6 +44,17 @@ def test_no_more_than_asked():
     assert take(scheduled(6, a=100, b=100), 0, most=3) == {1: (3, 6)}
 
 
+def test_hosts_with_pages_that_wait_are_counted():
+    schedule = scheduled(2, a=11, b=3)
+    schedule.add_pending(3, "c", 0)
+    assert (schedule.pending, schedule.hosts) == (14, 2)
+    assert take(schedule, 0) == {1: (10, 2), 2: (3, 2)}
+    assert (schedule.pending, schedule.hosts) == (1, 1)
+    schedule.add_pending(1, "a", -1)
+    schedule.add_pending(2, "b", 1)
+    assert (schedule.pending, schedule.hosts) == (1, 1)
+
+
 def test_hosts_take_turns():
     schedule = scheduled(2, a=100, b=100, c=100)
     given = Counter()

@@ -149,7 +149,7 @@ def test_proof_of_death_is_longer_for_a_host_that_had_answered():
         (200, None, "answer"), (404, None, "answer"), (500, None, "answer"), (403, None, "refused"),
         (429, None, "throttled"), (503, None, "throttled"), (0, "dns", "unreachable"), (0, "refused", "unreachable"),
         (0, "timeout-connect", "unreachable"), (0, "timeout-header", "slow"), (0, "tls", "answer"),
-        (0, "reset", "answer"),
+        (0, "reset", "answer"), (200, "limit", "answer"),
     ],
 )  # fmt: skip
 def test_kinds_of_signs(status, code, kind):

@@ -13,7 +13,6 @@ TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
 BY_CHANCE = {
     "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
-    "limit",
 }  # fmt: skip
 
 
@@ -25,6 +24,12 @@ def test_statuses_of_the_contract(status):
 @pytest.mark.parametrize("code", FAILURE_CODES)
 def test_network_faults_are_tried_again_and_verdicts_are_not(code):
     assert retryable(0, Failure(code, "why")) is (code in BY_CHANCE)
+
+
+def test_a_limit_of_this_machine_passes_and_one_of_the_exchange_does_not():
+    assert retryable(0, Failure("limit", "this machine: Too many open files"))
+    assert not retryable(200, Failure("limit", "cut after 3600 s (--max-fetch-time)"))
+    assert not retryable(503, Failure("limit", "cut after 3600 s (--max-fetch-time)"))
 
 
 def test_a_failure_decides_whatever_the_status():

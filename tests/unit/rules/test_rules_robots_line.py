@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from protego import Protego
 
+from muniment.rules.robots import RobotsAnswer, RobotsRules
 from muniment.rules.robots_line import RefusingLine, refusing_line
 
 SITE = "https://a.example"
@@ -44,6 +45,17 @@ Disallow: /
 )
 def test_the_longest_line_of_the_own_group(path, agent, lines):
     assert said(MANY, path, agent) == lines
+
+
+@pytest.mark.parametrize("between", ["Crawl-delay: 5", "Sitemap: https://a.example/s", "Noindex: /"])
+def test_only_a_rule_ends_the_names_of_a_group(between):
+    text = f"User-agent: muniment\n{between}\nUser-agent: other\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n"
+    for agent, named in (("muniment", 1), ("other", 3)):
+        assert refusing_line(text, agent, f"{SITE}/a/b") == RefusingLine(
+            4, "Disallow: /a", named, text.splitlines()[named - 1]
+        )
+        assert refusing_line(text, agent, f"{SITE}/c") is None
+        assert RobotsRules(RobotsAnswer(200, text, 0), agent).allows(f"{SITE}/c")
 
 
 def test_lines_are_told_as_they_stand():
