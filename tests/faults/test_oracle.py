@@ -116,14 +116,14 @@ def test_what_robots_txt_forbids_and_what_no_strike_answered_is_named(copy: Evid
     asked = dataclasses.replace(copy, served=Counter({**copy.served, copy.forbidden: 2}))
     assert f"{copy.forbidden} is forbidden, and was asked for 2 times" in complaints(asked)
     table = pq.read_table(copy.out / "captures.parquet")
-    statuses = [502 if url.endswith("/p7.html") else status for url, status in zip(*_columns(table), strict=True)]
+    rows = table.to_pylist()
+    statuses = [502 if row["url"].endswith("/p7.html") else row["status"] for row in rows]
     column = table.schema.get_field_index("status")
-    pq.write_table(table.set_column(column, table.schema.field(column), [statuses]), copy.out / "captures.parquet")
+    pq.write_table(
+        table.set_column(column, table.schema.field(column), pa.array(statuses, pa.int32())),
+        copy.out / "captures.parquet",
+    )
     assert "complete captures: 1 missing: ['/p7.html']" in complaints(dataclasses.replace(copy))
-
-
-def _columns(table: pa.Table) -> tuple[list[str], list[int]]:
-    return table["url"].to_pylist(), table["status"].to_pylist()
 
 
 def _throttle(out: Path, *, told: bool) -> None:
