@@ -1,4 +1,4 @@
-"""The fault harness: many rounds of a small crawl that is killed, frozen, cut off and given no room, each judged.
+"""The fault harness: many rounds of a small crawl that is killed, frozen, cut off, sent away and given no room.
 
     python tests/faults/harness.py --rounds 1000 --seed 1 --jobs 4
     python tests/faults/harness.py --round-seed 1000017
@@ -25,7 +25,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rounds import PAGES, Launch, Round, Site, Verdict, make_site
+from places import PAGES, Site, make_site
+from rounds import Launch, Round, Verdict
 from strikes import draw, undisturbed
 
 BESIDE_PAGES = 21

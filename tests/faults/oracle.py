@@ -27,6 +27,10 @@ PER_LOSS = 24
 """Pages that one lost worker, or a run that stopped, may make the crawl fetch again at `--per-host 8`: three each."""
 PER_CUT = 8
 """Requests that one fault of the network may take from connections that are kept."""
+REFUSALS = {429, 502, 503}
+"""The statuses of answers that came from no page: a strike gave them."""
+ROUNDS, THROTTLED = 2, 50
+"""Later rounds that a page may be taken into, and answers that cost it no try."""
 FILES = {"captures.parquet", "crawl.jsonl", "tracker.sqlite"}
 
 
@@ -46,6 +50,8 @@ class Evidence:
     """Strikes on the network."""
     temporary: Path | None = None
     """The directory that the processes were given for temporary files."""
+    forbidden: str = ""
+    """The path that robots.txt forbids."""
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -55,7 +61,14 @@ class Evidence:
 
 def complaints(evidence: Evidence) -> list[str]:
     """All that is wrong, a line each."""
-    questions = (_same_pages, _check_is_clean, _index_equals_records, _nothing_left, _attempts_accounted)
+    questions = (
+        _same_pages,
+        _check_is_clean,
+        _index_equals_records,
+        _nothing_left,
+        _attempts_accounted,
+        _robots_obeyed,
+    )
     found: list[str] = []
     for question in questions:
         try:
@@ -67,7 +80,8 @@ def complaints(evidence: Evidence) -> list[str]:
 
 def pages_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Path → digest of every page with a complete capture."""
-    return {_path(row["url"]): row["digest"] for row in rows if not row["error"] and row["found_as"] not in BESIDE}
+    complete = [row for row in rows if not row["error"] and row["status"] not in REFUSALS]
+    return {_path(row["url"]): row["digest"] for row in complete if row["found_as"] not in BESIDE}
 
 
 def _path(url: str) -> str:
@@ -76,7 +90,8 @@ def _path(url: str) -> str:
 
 def _same_pages(evidence: Evidence) -> Iterator[str]:
     """The URLs, and the payload of every capture of each, are those of the undisturbed run."""
-    rows = [row for row in evidence.rows if row["found_as"] not in BESIDE]
+    struck = REFUSALS if evidence.cuts else set()
+    rows = [row for row in evidence.rows if row["found_as"] not in BESIDE and row["status"] not in struck]
     complete = pages_of(rows)
     yield from _difference("complete captures", set(complete), set(evidence.expected))
     for row in rows:
@@ -126,12 +141,13 @@ def _nothing_left(evidence: Evidence) -> Iterator[str]:
 def _attempts_accounted(evidence: Evidence) -> Iterator[str]:
     """Every request that the server saw has an attempt or a bounded excuse; no page was tried too often."""
     pages, attempts = _tracked(evidence.out)
-    for path, (state, remaining, last) in pages.items():
-        if state == "READY" and (remaining or last):
-            yield f"{path} is not done: {remaining} attempts remain, the last said {last!r}"
+    for path, page in pages.items():
+        if page.state == "READY" and (page.remaining or page.last):
+            yield f"{path} is not done: {page.remaining} attempts remain, the last said {page.last!r}"
     for path, numbers in attempts.items():
-        if numbers != list(range(1, len(numbers) + 1)) or len(numbers) > evidence.tries:
-            yield f"attempts of {path} are {numbers}, {evidence.tries} are allowed"
+        most = evidence.tries * (1 + min(pages[path].rounds, ROUNDS)) + min(pages[path].throttled, THROTTLED)
+        if numbers != list(range(1, len(numbers) + 1)) or len(numbers) > most:
+            yield f"attempts of {path} are {numbers}, {most} are allowed"
         if len(numbers) > 1 and not evidence.cuts:
             yield f"{path} was tried {len(numbers)} times, and the network was never struck"
     known = {path: count for path, count in evidence.served.items() if path in attempts}
@@ -144,15 +160,37 @@ def _attempts_accounted(evidence: Evidence) -> Iterator[str]:
         yield f"{path} has {count} more records than the server has answers"
 
 
-def _tracked(out: Path) -> tuple[dict[str, tuple[str, int, str]], dict[str, list[int]]]:
-    """Of each page its state, attempts remaining and last error; and the numbers of its attempts."""
-    pages: dict[str, tuple[str, int, str]] = {}
+def _robots_obeyed(evidence: Evidence) -> Iterator[str]:
+    """What robots.txt forbids was never asked for."""
+    if count := evidence.served[evidence.forbidden]:
+        yield f"{evidence.forbidden} is forbidden, and was asked for {count} times"
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What the tracker knows of a page."""
+
+    state: str
+    remaining: int
+    """Attempts that it has left."""
+    rounds: int
+    """Later rounds that it was taken into."""
+    throttled: int
+    """Attempts that were answered by 429 or 503, and cost no try."""
+    last: str
+    """The error of its last attempt."""
+
+
+def _tracked(out: Path) -> tuple[dict[str, _Page], dict[str, list[int]]]:
+    """The pages, and the numbers of their attempts."""
+    pages: dict[str, _Page] = {}
     attempts: dict[str, list[int]] = {}
     with sqlite3.connect(out / "tracker.sqlite") as tracker:
-        for page, url, state, remaining in tracker.execute("SELECT id, url, state, attempts_remaining FROM pages"):
+        found = tracker.execute("SELECT id, url, state, attempts_remaining, rounds, throttled FROM pages")
+        for page, url, *known in found:
             told = tracker.execute("SELECT number, error FROM attempts WHERE page_id = ? ORDER BY number", (page,))
             rows = told.fetchall()
-            pages[_path(url)] = (state, remaining, rows[-1][1] if rows else "never tried")
+            pages[_path(url)] = _Page(*known, rows[-1][1] if rows else "never tried")
             attempts[_path(url)] = [number for number, _ in rows]
     tracker.close()
     return pages, attempts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import random
 import shutil
@@ -14,7 +13,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,13 @@ from urllib.parse import urlsplit
 import psutil
 from footprint import Footprint, grown
 from oracle import Evidence, complaints
+from places import FORBIDDEN, Site, small_disk
 from strikes import NETWORK, SILENCE_S, Script, Strike
 
-from muniment.testing.maze import write_maze
 from muniment.testing.nginx import Nginx
 from muniment.testing.relay import Relay
 
-PAGES = 200
 TRIES = 8
-DISK = "24m"
 MOST_S = 120.0
 """A round that takes longer has failed, however well it goes on. Time in which this machine stood still is no time."""
 _STOOD_STILL_S = 0.5
@@ -50,15 +47,6 @@ Log = Callable[..., None]
 Launch = Callable[..., subprocess.Popen[Any]]
 
 
-@dataclass(frozen=True)
-class Site:
-    """What the rounds crawl: the maze."""
-
-    root: Path
-    expected: dict[str, str]
-    """Path → SHA-1, as the undisturbed run has it."""
-
-
 @dataclass
 class Verdict:
     """How a round ended."""
@@ -69,34 +57,6 @@ class Verdict:
     struck: dict[str, int] = field(default_factory=dict)
     requests: int = 0
     complaints: list[str] = field(default_factory=list)
-
-
-def make_site(root: Path) -> Site:
-    """The maze, whose payloads are the files."""
-    root.mkdir()
-    paths = write_maze(root, PAGES)
-    digests = {f"/{path}": hashlib.sha1((root / path).read_bytes()).hexdigest() for path in paths}
-    digests["/"] = digests.pop("/index.html")
-    return Site(root, digests)
-
-
-@contextlib.contextmanager
-def small_disk(place: Path) -> Iterator[Path]:
-    """A filesystem of its own, that can be filled without harm to others."""
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "muniment-harness", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode:
-        sys.exit(f"the harness mounts a small disk for each round, which takes root: {mounted.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
-        place.rmdir()
 
 
 class Round:
@@ -149,8 +109,9 @@ class Round:
     def _work_through(self) -> None:
         waiting = deque(self.script.strikes)
         for _ in range(MOST_RUNS):
-            # a host that refuses a run's first tries is rightly given up: the network is back when the run begins
-            self._relay.open_again()
+            # a host that never answered is rightly given up, and one that did is waited for
+            if not self._has_captured():
+                self._relay.open_again()
             struck, code = self._one_run(waiting)
             if code == 0:
                 self._tidy()
@@ -159,6 +120,10 @@ class Round:
                 self._complain(f"run {self.verdict.runs} ended with {code}, and nothing had been done to it")
             time.sleep(0.1)
         raise TimeoutError(f"the crawl was not over after {MOST_RUNS} runs")
+
+    def _has_captured(self) -> bool:
+        log = self._out / "crawl.jsonl"
+        return log.exists() and b'"capture"' in log.read_bytes()
 
     def _tidy(self) -> None:
         """On a full disk SQLite leaves its log beside the tracker, with all in it: the same command puts it right."""
@@ -279,6 +244,15 @@ class Round:
                 relay.cut(strike.amount)
             case "reset":
                 return f"{relay.reset()} connections"
+            case "away":
+                relay.away(strike.lasts_s)
+            case "gateway":
+                relay.answer(502, strike.lasts_s)
+            case "throttle":
+                headers = (("Retry-After", str(strike.amount)),) if strike.amount else ()
+                relay.answer(429, strike.lasts_s, headers)
+            case "robots":
+                relay.answer_robots(503, strike.lasts_s)
         return "done"
 
     def _signal(self, strike: Strike, process: subprocess.Popen[bytes]) -> str:
@@ -349,11 +323,12 @@ class Round:
         self.evidence = Evidence(
             self._out,
             self._site.expected,
-            Counter(urlsplit(request.uri).path for request in self._server.requests()),
+            Counter(urlsplit(request.uri).path for request in self._server.requests()) + self._relay.answered,
             TRIES,
             losses=len(self.script.of("kill")) + max(len(self.script.of("disk")), self._stopped) + len(frozen),
             cuts=len(self.script.of(*NETWORK)),
             temporary=self._tmp,
+            forbidden=FORBIDDEN,
         )
         for complaint in complaints(self.evidence):
             self._complain(complaint)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-KINDS = {"kill": 6, "freeze": 3, "disk": 3, "refuse": 1, "reset": 2, "stall": 2, "cut": 2}
-"""Each kind with its weight."""
-NETWORK = frozenset({"refuse", "reset", "stall", "cut"})
+BAD_MINUTES = {"away": 2, "gateway": 2, "throttle": 2, "robots": 2}
+"""What a server does to all who ask; each kind with its weight."""
+KINDS = {"kill": 6, "freeze": 3, "disk": 3, "refuse": 1, "reset": 2, "stall": 2, "cut": 2, **BAD_MINUTES}
+NETWORK = frozenset({"refuse", "reset", "stall", "cut", "away", "gateway", "throttle"})
+"""What may cost tries."""
 ROLES = ("orchestrator", "worker", "index", "all")
 SILENCE_S = 3.0
 """After so long without a word a worker is replaced in these crawls; a minute is the default."""
+_MINUTE_S = (1.0, 6.0)
+"""How long a bad minute may last here."""
 _FIRST = 5
 """Requests before the network may be struck: a host that never answered is given up sooner than one that did."""
 
@@ -28,7 +32,7 @@ class Strike:
     """Whom it hits, of `ROLES`; nobody by name when it hits the disk or the network."""
     lasts_s: float = 0.0
     amount: int = 0
-    """Bytes left free on the disk; responses cut."""
+    """Bytes left free on the disk; responses cut; seconds of Retry-After, 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ def draw(seed: int, pages: int) -> Script:
     command = chance.choices(("crawl", "fetch"), (3, 1))[0]
     kinds = chance.choices(list(KINDS), list(KINDS.values()), k=chance.randint(1, 4))
     strikes = sorted((_strike(kind, pages, chance) for kind in kinds), key=lambda strike: strike.after)
-    return Script(seed, command, _options(kinds, chance), tuple(strikes))
+    options = _options(kinds, chance)
+    if "robots" in kinds:
+        options += ("--robots",)
+    return Script(seed, command, options, tuple(strikes))
 
 
 def _options(kinds: list[str], chance: random.Random) -> tuple[str, ...]:
@@ -90,12 +97,21 @@ def _strike(kind: str, pages: int, chance: random.Random) -> Strike:
             return Strike(kind, after, delay_s, amount=chance.randint(1, 4))
         case "reset":
             return Strike(kind, after, delay_s)
+        case "throttle":
+            return Strike(kind, after, delay_s, lasts_s=chance.uniform(*_MINUTE_S), amount=chance.choice((0, 0, 1, 2)))
+        case "away" | "gateway" | "robots":
+            return Strike(kind, after, delay_s, lasts_s=chance.uniform(*_MINUTE_S))
         case _:
             return Strike(kind, after, delay_s, lasts_s=chance.uniform(0.05, 1.2))
 
 
 def _moment(kind: str, pages: int, chance: random.Random) -> tuple[int, float]:
-    """Mostly in the middle of the work; now and then while a run opens the directory, or ends."""
+    """Mostly in the middle of the work; now and then while a run opens the directory, or ends.
+
+    robots.txt is asked for first of all, and then not for a day.
+    """
+    if kind == "robots":
+        return 0, 0.0
     when = chance.choices(("begin", "middle", "end"), (1, 8, 2))[0]
     if kind in NETWORK or when == "middle":
         return chance.randrange(_FIRST, pages), chance.uniform(0, 0.05)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,6 +24,8 @@ pytestmark = pytest.mark.linux  # namespaces of the network
 PATHS = [f"/p{number}" for number in range(30)]
 AWAY_S = 9
 """How long the link is down."""
+NOWHERE = [f"http://10.99.0.{number}/" for number in range(1, 31)]
+"""Hosts to which no route leads from a namespace that knows its own link alone."""
 
 
 def _ip(*words: str) -> None:
@@ -68,6 +73,10 @@ class Link:
             _ip("link", "set", self._ours, state)
         else:
             _ip("-n", self.name, "link", "set", self._theirs, state)
+
+    def silence(self, address: str) -> None:
+        """What is sent to one of the servers gets lost from now on; the others are there."""
+        _ip("-n", self.name, "route", "add", f"{address}/32", "dev", "lo", "src", f"{self._net}.100")
 
     def down(self) -> None:
         """Take it away, and its link with it."""
@@ -134,4 +143,40 @@ def test_a_lost_network_costs_nothing_but_time(
     assert [event for event in _events(out, "fail") if event["final"]] == []
     assert _events(out, "skip") == []
     assert {event["url"] for event in _events(out, "capture")} == expected
+    assert muniment("check", out).code == 0
+
+
+def test_a_few_silent_hosts_at_the_end_are_no_lost_network(
+    muniment: Callable[..., Any], link: Link, tmp_path: Path
+) -> None:
+    """Else the hosts that cannot be reached would never be given up, and the run would wait for ever."""
+    out = tmp_path / "out"
+    with contextlib.ExitStack() as stack:
+        good, *silent = (
+            stack.enter_context(GatedSite(dict.fromkeys(PATHS, Answer("a page", after=after)), address=address))
+            for address, after in zip(link.addresses, (0.0, 0.25, 0.25), strict=True)
+        )
+        urls = [[site.url.rstrip("/") + path for path in PATHS] for site in (good, *silent)]
+        (tmp_path / "list.txt").write_text("\n".join([*itertools.chain(*urls), *NOWHERE]))
+        fetch = ("fetch", tmp_path / "list.txt", "-o", out, "--quiet", "--give-up-after", 20)
+        # they must be silent before the unreachable ones were asked three times
+        pace = ("--per-host", 2, "--workers", 1, "--timeout", 1, "--connect-timeout", 1)
+        command = [sys.executable, "-m", "muniment", *map(str, (*fetch, *pace))]
+        process = stack.enter_context(
+            subprocess.Popen(["ip", "netns", "exec", link.name, *command], stderr=subprocess.PIPE, text=True)
+        )
+        stack.callback(process.kill)
+        _wait_for(lambda: all(len(site.times) > 2 for site in silent), "some pages of each site")
+        for address in link.addresses[1:]:
+            link.silence(address)
+        _, complaints = process.communicate(timeout=90)
+    assert process.returncode == 3, complaints
+    captured = {event["url"] for event in _events(out, "capture")}
+    assert captured >= set(urls[0])
+    assert {event["url"] for event in _events(out, "fail", "skip") if event.get("final", True)} == set(NOWHERE)
+    with contextlib.closing(sqlite3.connect(out / "tracker.sqlite")) as tracker:
+        pages = tracker.execute("SELECT url, state, attempts_remaining > 0 FROM pages").fetchall()
+    left = {url for url, state, remain in pages if (state, remain) == ("READY", 1)}
+    assert left == {*urls[1], *urls[2]} - captured
+    assert {urlsplit(url).hostname for url in left} == set(link.addresses[1:])
     assert muniment("check", out).code == 0

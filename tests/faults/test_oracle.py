@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from footprint import Sample, grown
 from oracle import Evidence, complaints
-from rounds import Round, make_site
+from places import make_site
+from rounds import Round
 from strikes import undisturbed
 
 
@@ -107,6 +109,40 @@ def test_requests_are_counted_both_ways(copy: Evidence) -> None:
     assert [line for line in complaints(twice) if "requests are no attempt, and no more than 0" in line]
     unseen = dataclasses.replace(copy, served=Counter({**copy.served, "/p7.html": 0}))
     assert "/p7.html has 1 more records than the server has answers" in complaints(unseen)
+
+
+def test_what_robots_txt_forbids_and_what_no_strike_answered_is_named(copy: Evidence) -> None:
+    assert copy.forbidden
+    asked = dataclasses.replace(copy, served=Counter({**copy.served, copy.forbidden: 2}))
+    assert f"{copy.forbidden} is forbidden, and was asked for 2 times" in complaints(asked)
+    table = pq.read_table(copy.out / "captures.parquet")
+    rows = table.to_pylist()
+    statuses = [502 if row["url"].endswith("/p7.html") else row["status"] for row in rows]
+    column = table.schema.get_field_index("status")
+    pq.write_table(
+        table.set_column(column, table.schema.field(column), pa.array(statuses, pa.int32())),
+        copy.out / "captures.parquet",
+    )
+    assert "complete captures: 1 missing: ['/p7.html']" in complaints(dataclasses.replace(copy))
+
+
+def _throttle(out: Path, *, told: bool) -> None:
+    """Nine attempts of a page, of which two were throttled, if the tracker says so."""
+    columns = "job_id, page_id, worker, ruleset, started_at, finished_at, status, error"
+    for number in range(2, 10):
+        _tracker(
+            out,
+            f"INSERT INTO attempts ({columns}, number) SELECT {columns}, {number} FROM attempts "
+            "WHERE page_id = 20 AND number = 1",
+        )
+    _tracker(out, f"UPDATE pages SET throttled = {2 * told} WHERE id = 20")
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_attempts_that_were_throttled_are_no_tries(copy: Evidence, told: bool) -> None:
+    _throttle(copy.out, told=told)
+    struck = dataclasses.replace(copy, cuts=1)
+    assert bool([line for line in complaints(struck) if "8 are allowed" in line]) is not told
 
 
 def test_temporary_files_are_named(copy: Evidence, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,45 @@ def test_a_stall_only_takes_its_time(relay: Relay) -> None:
     assert time.monotonic() - began >= 0.3
 
 
+def test_a_server_that_is_away_takes_nobody_and_leaves_its_clients(relay: Relay) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=20)
+    client.request("GET", "/")
+    client.getresponse().read()
+    began = time.monotonic()
+    relay.away(0.6)
+    with pytest.raises(OSError, match=r"reset|Remote end closed|Broken pipe"):
+        client.request("GET", "/")
+        client.getresponse()
+    client.close()
+    with pytest.raises(OSError, match="refused"):
+        _get(relay)
+    assert relay.open_again()
+    assert time.monotonic() - began >= 0.6
+    assert _get(relay) == SIZE
+
+
+def test_it_answers_itself_for_a_while_on_the_same_connection(relay: Relay) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=20)
+    relay.answer(429, 0.5, (("Retry-After", "7"),))
+    for method in ("GET", "HEAD", "GET"):
+        client.request(method, "/a?b=c")
+        answer = client.getresponse()
+        assert (answer.status, answer.headers["Retry-After"], bool(answer.read())) == (429, "7", method == "GET")
+    assert (relay.requests, dict(relay.answered)) == (0, {"/a": 3})
+    time.sleep(0.5)
+    client.request("GET", "/")
+    assert len(client.getresponse().read()) == SIZE
+    client.close()
+
+
+def test_its_own_robots_txt_holds_nothing_else_up(relay: Relay) -> None:
+    relay.answer_robots(503, 1000)
+    with pytest.raises(urllib.error.HTTPError, match="503"), urllib.request.urlopen(f"{relay.url}robots.txt"):
+        pass
+    assert _get(relay) == SIZE
+    assert dict(relay.answered) == {"/robots.txt": 1}
+
+
 def test_requests_wait_at_the_gate(relay: Relay) -> None:
     relay.allow(1)
     threads = [threading.Thread(target=_get, args=(relay,)) for _ in range(3)]
@@ -88,6 +128,9 @@ def test_mending_ends_everything(relay: Relay) -> None:
     relay.refuse(1000)
     relay.stall(1000)
     relay.cut(1000)
+    relay.away(1000)
+    relay.answer(502, 1000)
+    relay.answer_robots(503, 1000)
     relay.mend()
     assert relay.open_again()
     assert _get(relay) == SIZE

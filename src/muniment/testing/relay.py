@@ -12,8 +12,11 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Self, TypeVar
+
+from muniment.testing.own_answers import OwnAnswers
 
 __all__ = ["Relay"]
 
@@ -48,8 +51,8 @@ class _Line:
 class Relay:
     """Passes connections to `target` (address, port) while its `with` block lasts.
 
-    What is done to it ends by itself: `refuse` and `stall` after their time, `cut` after its responses. All methods
-    may be called from any thread.
+    What is done to it ends by itself: `cut` after its responses, all else after its time. All methods may be called
+    from any thread.
     """
 
     def __init__(self, target: tuple[str, int], address: str = "127.0.0.1") -> None:
@@ -57,8 +60,9 @@ class Relay:
         """Requests that have passed to the server."""
         self._target, self._address = target, address
         self._most: float = float("inf")
-        self._refused_until = self._stalled_until = 0.0
+        self._refused_until = self._stalled_until = self._away_until = 0.0
         self._cuts = 0
+        self._own = OwnAnswers()
         self._lines: set[_Line] = set()
         self._server: asyncio.Server | None = None
         # Holds the port while nothing listens: connections are refused, and nobody else gets it.
@@ -104,6 +108,25 @@ class Relay:
         """Break every open connection by RST; how many there were."""
         return self._do(self._reset_all)
 
+    def away(self, seconds: float) -> None:
+        """Be as a server that has stopped, for so long: new connections are refused, those that are open are reset."""
+        self._away_until = max(self._away_until, time.monotonic() + seconds)
+        self.refuse(seconds)
+        self.reset()
+
+    def answer(self, status: int, seconds: float, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        """Answer every request with that status for so long, as a gateway does whose server is away."""
+        self._own.begin(status, seconds, headers)
+
+    def answer_robots(self, status: int, seconds: float, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        """The same for robots.txt alone."""
+        self._own.begin(status, seconds, headers, path="/robots.txt")
+
+    @property
+    def answered(self) -> Counter[str]:
+        """How often each path got an answer that did not come from the server."""
+        return self._own.given.copy()
+
     def stall(self, seconds: float) -> None:
         """Pass no byte on for so long, and refuse nothing."""
         self._stalled_until = max(self._stalled_until, time.monotonic() + seconds)
@@ -114,8 +137,9 @@ class Relay:
 
     def mend(self) -> None:
         """As it was: listening, flowing, whole."""
-        self._refused_until = self._stalled_until = 0.0
+        self._refused_until = self._stalled_until = self._away_until = 0.0
         self._cuts = 0
+        self._own.end()
         self.allow(None)
         self._do(self._listen_again)
 
@@ -132,7 +156,7 @@ class Relay:
         return (
             f"{self.requests} requests passed of {self._most} allowed, {len(self._lines)} connections, "
             f"{'listening' if self._server else 'refusing'}, {max(0.0, self._stalled_until - now):.1f} s to stall, "
-            f"{self._cuts} to cut"
+            f"{self._cuts} to cut, {self._own.given.total()} answers of its own"
         )
 
     # -- in its own thread
@@ -185,6 +209,9 @@ class Relay:
             client.transport.abort()
             return
         line = _Line(client, server)
+        if time.monotonic() < self._away_until:  # it was taken a moment before, and is in no list yet
+            line.reset()
+            return
         self._lines.add(line)
         try:
             with contextlib.suppress(OSError):
@@ -203,6 +230,9 @@ class Relay:
                     await self._moved.wait()
                 if reader.at_eof() or line.client.is_closing():
                     break  # the client went away while it was held back
+                if own := self._own.to(data):
+                    line.client.write(own)
+                    continue
                 self.requests += 1
             line.server.write(data)
             await line.server.drain()
