@@ -82,7 +82,7 @@ ONLY_CRAWL = {
     "-i --input", "--page-only", "--level", "--no-offsite-links", "--no-parent", "--include", "--ignore",
     "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps",
 }  # fmt: skip
-ONLY_FETCH = {*FETCH, "--retry-failed"}
+ONLY_FETCH = {*FETCH}
 
 
 def spelled(command: click.Command) -> set[str]:

@@ -24,6 +24,7 @@ from muniment.rules.sessions import page_key
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.latest import TRIED
 from muniment.tracker.newcomers import Newcomer, Newcomers, Offer
 from muniment.tracker.numbers import Numbers, last_page
 from muniment.tracker.page_keys import PageKeys
@@ -35,7 +36,7 @@ __all__ = ["Admission", "Listed", "Parent", "unpack_children"]
 
 _DRAFT = Lookup(
     select(
-        pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, pages.c.attempts, pages.c.attempts_remaining,
+        pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
         pages.c.in_scope,
     ).with_for_update(),

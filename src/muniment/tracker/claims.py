@@ -17,13 +17,14 @@ from muniment.rules.retry import LONGEST_WAIT_MS
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Asked, Prepared, Row
+from muniment.tracker.latest import TRIED
 from muniment.tracker.tables import PENDING, pages, seeds
 
 __all__ = ["Claims"]
 
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
-    pages.c.id, pages.c.url, pages.c.ruleset, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
+    pages.c.id, pages.c.url, pages.c.ruleset, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
     pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))

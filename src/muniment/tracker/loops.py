@@ -17,6 +17,7 @@ from muniment.tracker.admission import Admission, unpack_children
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.latest import IS_LATEST, TRIED
 from muniment.tracker.repair import Repair
 from muniment.tracker.tables import attempts, pages, relations, results
 
@@ -27,21 +28,20 @@ _KIND = "cookies_sent"
 
 def _with_latest() -> Join:
     """Pages with their latest attempt."""
-    same = (attempts.c.job_id == pages.c.job_id) & (attempts.c.page_id == pages.c.id)
-    return pages.join(attempts, same & (attempts.c.number == pages.c.attempts))
+    return pages.join(attempts, IS_LATEST)
 
 
 _TARGET = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.host_id, pages.c.state, pages.c.attempts_remaining, pages.c.in_scope,
-        pages.c.counted, pages.c.attempts, pages.c.redirects, attempts.c.status, results.c.value,
+        pages.c.counted, TRIED, pages.c.redirects, attempts.c.status, results.c.value,
     )
     .select_from(
         _with_latest().outerjoin(
             results,
             (results.c.job_id == pages.c.job_id)
             & (results.c.page_id == pages.c.id)
-            & (results.c.attempt == pages.c.attempts)
+            & (results.c.attempt == TRIED)
             & (results.c.kind == bindparam("kind")),
         )
     )

@@ -14,6 +14,7 @@ from muniment.model.page import PageState
 from muniment.rules.sessions import page_key
 from muniment.tracker.engine import Database, Lookup, one_transaction
 from muniment.tracker.jobs import reopen
+from muniment.tracker.latest import TRIED
 from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.payloads import Payloads
 from muniment.tracker.repair import Repair
@@ -22,7 +23,7 @@ from muniment.tracker.tables import fresh_payloads, job_sums, pages, payloads
 __all__ = ["Lost", "wait_again"]
 
 _DONE = Lookup(
-    select(pages.c.id, pages.c.key, pages.c.attempts, pages.c.host_id, pages.c.counted).where(
+    select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted).where(
         pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
     ),
     pages.c.job_id,

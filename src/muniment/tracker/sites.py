@@ -14,6 +14,7 @@ from muniment.rules.scope import Scope, Standing, on_site, site_paths, start_pre
 from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Hosts
+from muniment.tracker.latest import TRIED
 from muniment.tracker.tables import pages
 
 __all__ = ["Sites"]
@@ -23,7 +24,7 @@ _URL = Prepared(
 )
 _ELSEWHERE = Prepared(
     select(
-        pages.c.id, pages.c.url, pages.c.state, pages.c.attempts, pages.c.attempts_remaining, pages.c.link_hops,
+        pages.c.id, pages.c.url, pages.c.state, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
         pages.c.requisite_hops, pages.c.included, pages.c.redirects, pages.c.in_scope,
     )
     .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"))
