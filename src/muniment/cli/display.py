@@ -35,7 +35,7 @@ __all__ = [
 
 _LINE_EVERY_S = 10.0
 _MOST_TROUBLES = 5
-_MOST_HOST = 35
+_MOST_HOST = 30
 """Characters of a host's name beside its wait, so that the time has room on a narrow line."""
 
 
