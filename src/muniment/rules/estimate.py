@@ -14,6 +14,8 @@ WINDOW_S = 180.0
 MARK_EVERY_S = 1.0
 _LEAST_S = 10.0
 """A shorter time says nothing of the next."""
+_GROWTH_S = 20.0
+"""How far back the queue is compared: of one page that led to thousands, the rest of the window would say it grows."""
 
 
 class Mark(Struct, frozen=True):
@@ -36,6 +38,7 @@ def time_left(to_do: int, marks: Sequence[Mark], last_wait_s: float) -> float | 
     span, ended = last.at_s - first.at_s, last.ended - first.ended
     if span < _LEAST_S or ended <= 0:
         return None
-    if last.queued > first.queued:
+    lately = next(mark for mark in marks if last.at_s - mark.at_s <= _GROWTH_S)
+    if last.queued > lately.queued:
         return inf
     return max(to_do * span / ended, last_wait_s)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from msgspec import structs
+
 from muniment.clock import steady_ms
 from muniment.crawl.progress import Progress, Waited
 from muniment.model.page import Finished
@@ -135,7 +137,8 @@ def paced(seconds: float, before: int, ended: int) -> Progress:
     """A run that ended so many pages in so many seconds."""
     progress = Progress()
     shown(progress, before)
-    progress._pace[0] = type(progress._pace[0])(progress._pace[0].at_s - seconds, 0, before)
+    now = progress._pace.pop()
+    progress._pace.extendleft(structs.replace(now, at_s=now.at_s - ago) for ago in (2, 10, seconds))
     for _ in range(ended):
         progress.page("u", "a", finished())
     return progress

@@ -12,7 +12,9 @@ from muniment.rules.estimate import Mark, time_left
 
 
 def marks(span: float, ended: int, before: int, now: int) -> list[Mark]:
-    return [Mark(100, 50, before), Mark(100 + span / 2, 50, before + now), Mark(100 + span, 50 + ended, now)]
+    """What was so long ago, what was 20 s ago, or later, and what is now."""
+    lately = max(100, 100 + span - 20)
+    return [Mark(100, 50, 1), Mark(lately, 50, before), Mark(100 + span, 50 + ended, now)][span <= 20 :]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,8 @@ def marks(span: float, ended: int, before: int, now: int) -> list[Mark]:
         (60, marks(60, 60, 120, 60), 3_600, 3_600),
         (60, marks(60, 60, 120, 60), -5, 60),
         (60, marks(60, 60, 59, 60), 0, inf),
+        (60, marks(15, 60, 59, 60), 0, inf),
+        (60, marks(15, 60, 61, 60), 0, 15),
         (60, marks(60, 60, 59, 60), 3_600, inf),
         (60, marks(60, 0, 120, 60), 0, None),
         (60, marks(60, 0, 120, 60), 3_600, None),
