@@ -160,4 +160,7 @@ def test_no_time_is_told_while_a_list_is_read_and_at_the_end():
 
 def test_what_ended_more_than_three_minutes_ago_tells_nothing_of_the_time_left():
     progress = paced(200, 30, 10)
+    oldest = progress._pace[0]
+    progress._pace.clear()
+    progress._pace.extend([oldest, structs.replace(oldest, at_s=oldest.at_s + 25, ended=10)])
     assert shown(progress, 20).left is None
