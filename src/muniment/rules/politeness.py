@@ -214,7 +214,7 @@ def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bo
     if sign.kind == "answer":
         return _answered(manners, now) if fresh else manners
     if sign.kind in ("refused", "throttled", "challenge"):
-        manners = _refused(structs.replace(manners, heard=True), sign, now)
+        manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
     if fresh:
         manners = _backed_off(manners, sign, now, chance, answered=answered)
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
@@ -244,10 +244,11 @@ def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
     return structs.replace(manners, until=until, reason=reason, since=now)
 
 
-def _refused(manners: Manners, sign: Sign, now: int) -> Manners:
+def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
-    refusals = manners.refusals + (sign.text != "503" and not challenge)
+    # six connections that are throttled at once are one refusal: fewer and slower requests follow it
+    refusals = manners.refusals + (sign.kind == "refused" or (fresh and sign.text == "429"))
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
