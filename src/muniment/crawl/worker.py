@@ -137,7 +137,7 @@ class Worker:
             return turned_away(claim, reason, self._outlinks, self._manner)
         if self._robots is not None and (kept := await self._kept_out(claim, self._robots)) is not None:
             return kept
-        visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
+        visit = await self._visitor.visit(claim.url, claim.host, self._manner.headers(claim))
         if visit is None:
             return None
         exchange = visit.exchange

@@ -100,6 +100,8 @@ class Claim(Struct, frozen=True, array_like=True):
     """The page's origin has answered in this job."""
     referrer: str = ""
     """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
+    nice: int = 0
+    """Lower goes first; a requisite has one less than a page in its place."""
 
 
 class Finished(Struct, frozen=True, array_like=True):
