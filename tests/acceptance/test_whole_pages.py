@@ -87,7 +87,7 @@ def test_what_was_left_is_captured_by_the_next_run(muniment: Callable[..., Any],
     with sites() as (site, other):
         command = ("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--quiet")
         process = muniment.start(*command)
-        wait_until(lambda: len(site.requests) + len(other.requests) >= 200, "200 requests")
+        wait_until(lambda: len(site.requests) + len(other.requests) >= 80, "80 requests")
         kill(process)
         process.communicate()
         _, without = lacking(tmp_path / "out")
