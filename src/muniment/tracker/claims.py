@@ -86,7 +86,7 @@ class Claims:
     def trace(self, due: Sequence[Sequence[Row]]) -> None:
         """Look up where the chains of redirects began that led to pages which are due."""
         if not self._scope.listed:
-            redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT}
+            redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
 
     def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:

@@ -32,7 +32,7 @@ def first_referrers(db: Database, job_id: int, redirecting: Collection[int], mos
         farther: dict[int, int] = {}
         for page_id, reached in at.items():
             found_as, via_id, url = led[reached]
-            if found_as == FoundAs.REDIRECT:
+            if found_as == FoundAs.REDIRECT and via_id:
                 farther[page_id] = via_id
             else:
                 found[page_id] = "" if comes_from_nowhere(found_as) else url or ""
