@@ -43,13 +43,17 @@ def test_requisites_go_before_pages_that_were_found_earlier(tracker):
 
 
 def test_a_link_that_waits_goes_first_once_a_page_needs_it(tracker):
-    web = {START: [(PAGE, A), (OTHER, A), (IMAGE, A), (LAST, A)], PAGE: [(IMAGE, IMG)], OTHER: [(LAST, IFRAME)]}
+    web = {START: [(PAGE, A), (OTHER, A), (IMAGE, A), (LAST, A)], PAGE: [(STYLE, FoundAs.STYLESHEET)]}
+    web |= {STYLE: [(IMAGE, FoundAs.CSS_URL)], OTHER: [(LAST, IFRAME), (IMAGE, IMG)]}
     job = tracker(START)
     job.finish(job.take(START), web)
     job.finish(job.take(PAGE), web)
+    assert order(job) == [STYLE, OTHER, IMAGE, LAST]
+    job.finish(job.take(STYLE), web)
     assert order(job) == [IMAGE, OTHER, LAST]
-    # nearer once more changes nothing about it
-    job.finish(job.take(OTHER), {OTHER: [(LAST, IFRAME), (IMAGE, IMG)]})
+    assert (job.hops(IMAGE), job.page(IMAGE)["nice"]) == ((1, 2), -1)
+    job.finish(job.take(OTHER), web)
+    assert job.hops(IMAGE) == (1, 1), "nearer once more, which takes nothing more from its nice value"
     assert order(job) == [IMAGE, LAST]
     assert [job.page(url)["nice"] for url in (IMAGE, LAST, OTHER)] == [-1, -1, 0]
 
