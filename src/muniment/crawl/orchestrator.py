@@ -357,7 +357,6 @@ class Orchestrator:
         self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
         self._release(member, spared)
         report = self._frontier.finish(batch, member.number, steady_ms())
-        member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
             self._crew.tell_cookies(member, message.batch.cookies)
@@ -375,6 +374,7 @@ class Orchestrator:
                 self._patience.went_on()
         self._add_pending(report.pending, report.retries)
         self._serve()
+        member.send(say.FinishAck())  # after the requisites of these pages: no further page takes their place
         if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
 

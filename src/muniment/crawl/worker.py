@@ -142,7 +142,7 @@ class Worker:
                 return self._without_rules(claim, rules)
             if not rules.allows(claim.url):
                 return turned_away(claim, DISALLOWED, self._outlinks, self._manner)
-        visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
+        visit = await self._visitor.visit(claim.url, claim.host, self._manner.headers(claim))
         if visit is None:
             return None
         exchange = visit.exchange
