@@ -7,7 +7,8 @@ import os
 import re
 import ssl
 
-from muniment.model.failure import NO_ROOM, Failure, FailureCode
+from muniment.fetch.routes import any_route
+from muniment.model.failure import NO_ROOM, NO_ROUTE, Failure, FailureCode
 
 __all__ = ["connect_failure", "disk_failure"]
 
@@ -41,7 +42,9 @@ def connect_failure(error: Exception) -> Failure:
         number = error.errno or _most_telling(str(error))
         code = _ERRNO_CODES.get(number, "reset" if isinstance(error, ConnectionError) else "unreachable")
         text = error.strerror or (os.strerror(number) if number else str(error)) or code
-        return Failure(code, f"this machine: {text}" if code == "limit" else text)
+        if code == "limit":
+            return Failure(code, f"this machine: {text}")
+        return Failure(code, f"{NO_ROUTE}{text}" if number == errno.ENETUNREACH and not any_route() else text)
     return Failure("unreachable", str(error) or type(error).__name__)
 
 

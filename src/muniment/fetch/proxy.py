@@ -9,6 +9,7 @@ import socket
 from urllib.parse import unquote, urlsplit
 
 from python_socks import ProxyError, ProxyType
+from python_socks._errors import IncompleteReadError
 from python_socks.async_.asyncio import Proxy
 
 from muniment.errors import UsageError
@@ -120,7 +121,7 @@ async def _read_reply(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> N
         # A byte at a time, so that nothing beyond the reply is taken; it is short and comes once per connection.
         data = await loop.sock_recv(sock, 1)
         if not data or len(reply) > _MAX_REPLY:
-            raise ProxyError("no complete answer to CONNECT")
+            raise ProxyError("no complete answer to CONNECT") from IncompleteReadError()
         reply += data
     match = _STATUS.match(reply)
     if match is None:
@@ -131,9 +132,15 @@ async def _read_reply(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> N
 
 
 def _failure(error: Exception) -> Failure:
-    """What stopped a proxy from opening a connection for us; never shows the proxy's URL, which may hold a password."""
-    if isinstance(error, ProxyError):
+    """What stopped a proxy from opening a connection for us; never shows the proxy's URL, which may hold a password.
+
+    What the proxy answered is about the target, or our account; all else is a failure of the proxy itself.
+    """
+    if isinstance(error, ProxyError) and not isinstance(error.__cause__, IncompleteReadError):
         code = _PROXY_CODES.get(error.error_code or 0, "unreachable")
-        return Failure(code, f"proxy: {error}")
+        text = str(error)
+        return Failure(code, f"proxy: {text if text.startswith('answered') else f'answered: {text}'}")
+    if isinstance(error, ProxyError):
+        return Failure("unreachable", f"proxy: {error or 'it closed the connection'}")
     inner = connect_failure(error)
     return Failure(inner.code, f"proxy: {inner.text}")

@@ -128,7 +128,7 @@ def test_start_pages_of_a_job_that_captured_nothing_leave_other_failures_counted
 
 
 def test_pages_of_hosts_that_were_given_up_wait_again(tracker):
-    made = tracker(site("1"), site("2"), site("3"), robots=False)
+    made = tracker(site("1"), site("2"), site("3"))
     for number, refused in ((1, DEAD), (2, "robots: robots.txt disallows it"), (3, "noarchive: no")):
         made.finish(made.take(site(str(number))), status=0, error=refused, refused=refused)
     assert retries.any_failed(made.db, made.job_id)
