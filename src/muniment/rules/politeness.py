@@ -212,9 +212,9 @@ def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bo
     """
     fresh = sign.asked_at >= manners.since
     if sign.kind == "answer":
-        return _answered(manners, now) if fresh else manners
+        return _answered(manners, now) if fresh else _interrupted(manners)
     if sign.kind in ("refused", "throttled", "challenge"):
-        manners = _refused(structs.replace(manners, heard=True), sign, now)
+        manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
     if fresh:
         manners = _backed_off(manners, sign, now, chance, answered=answered)
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
@@ -233,6 +233,11 @@ def _answered(manners: Manners, now: int) -> Manners:
     return Manners(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
 
 
+def _interrupted(manners: Manners) -> Manners:
+    """An answer from among what was refused: the refusals are no storm, whatever else they mean."""
+    return structs.replace(manners, refusals=0) if manners.refusals else manners
+
+
 def _halved(gap_ms: int) -> int:
     return gap_ms // 2 if gap_ms >= _FIRST_GAP_MS else 0
 
@@ -244,10 +249,12 @@ def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
     return structs.replace(manners, until=until, reason=reason, since=now)
 
 
-def _refused(manners: Manners, sign: Sign, now: int) -> Manners:
+def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
-    refusals = manners.refusals + (sign.text != "503" and not challenge)
+    # a host that takes one request a second refuses all the others that were under way: that is one refusal
+    counts = fresh if sign.kind == "throttled" else not challenge
+    refusals = manners.refusals + (counts and sign.text != "503")
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN

@@ -113,6 +113,20 @@ def test_ten_refusals_in_a_row_are_a_storm(kind):
     assert connections(stormy, 6) == 1
 
 
+def test_a_rate_limit_is_no_storm():
+    """It refuses all but one of those that are under way, again and again."""
+    manners = CALM
+    for _ in range(12):
+        asked = max(NOW, manners.until)
+        for took, kind in enumerate(("throttled", "throttled", "throttled", "answer"), 1):
+            manners = judge(manners, sign(kind, at=asked), asked + took, 1.0)
+    assert (manners.pauses, manners.refusals) == (0, 0)
+    burst = CALM
+    for took in range(1, 20):
+        burst = judge(burst, sign("throttled"), NOW + took, 1.0)
+    assert (burst.pauses, burst.refusals) == (0, 1)
+
+
 def test_pauses_grow_and_403_is_in_the_end_taken_for_the_answer():
     stormy = after(*[sign("refused")] * 20)
     assert stormy.pauses == 2
