@@ -234,8 +234,10 @@ def _answered(manners: Manners, now: int) -> Manners:
 
 
 def _interrupted(manners: Manners) -> Manners:
-    """An answer from among what was refused: the refusals are no storm, whatever else they mean."""
-    return structs.replace(manners, refusals=0) if manners.refusals else manners
+    """An answer from among what was throttled, of which it is heard later: it had begun to answer after its wait."""
+    if manners.steady < 0:
+        return manners
+    return structs.replace(manners, refusals=0, strikes=min(manners.strikes, 1), steady=max(manners.steady, 1))
 
 
 def _halved(gap_ms: int) -> int:

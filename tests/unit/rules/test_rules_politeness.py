@@ -77,7 +77,10 @@ def test_back_off_grows_with_jitter_and_has_an_end():
 def test_what_was_asked_before_the_last_bad_news_is_old_news():
     first = judge(CALM, sign("throttled", "503"), NOW, 1.0)
     assert judge(first, sign("throttled", "503", at=NOW - 1), NOW + 5, 1.0) == first
-    assert judge(first, sign("answer", at=NOW - 1), NOW + 5, 0.0) == first
+    late = judge(first, sign("answer", at=NOW - 1), NOW + 5, 0.0)
+    assert (late.until, late.reason, late.strikes, late.slowed) == (first.until, first.reason, 1, first.slowed)
+    slow = after(sign("slow"))
+    assert judge(slow, sign("answer", at=NOW - 1), NOW + 5, 0.0) is slow
 
 
 def test_an_answer_makes_peace():
@@ -120,7 +123,8 @@ def test_a_rate_limit_is_no_storm():
         asked = max(NOW, manners.until)
         for took, kind in enumerate(("throttled", "throttled", "throttled", "answer"), 1):
             manners = judge(manners, sign(kind, at=asked), asked + took, 1.0)
-    assert (manners.pauses, manners.refusals) == (0, 0)
+    assert (manners.pauses, manners.refusals, manners.strikes) == (0, 0, 1)
+    assert manners.gap_ms > 1_000, "an answer of which it is heard late shows, too, that it wants a gap"
     burst = CALM
     for took in range(1, 20):
         burst = judge(burst, sign("throttled"), NOW + took, 1.0)
