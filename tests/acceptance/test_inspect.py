@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crawled import complaint, run_muniment, wait_until
@@ -97,3 +98,18 @@ def test_the_summary_counts_pages_and_inspect_rows(muniment: Callable[..., Any])
     # the 503 and robots.txt
     assert told.startswith("5 rows, robots.txt and repeated tries among them: 5 complete, 0 revisits;")
     assert "capture" not in told
+
+
+def test_a_url_has_failed_by_its_last_row_and_robots_txt_is_no_page(
+    muniment: Callable[..., Any], tmp_path: Path, runs: Path
+) -> None:
+    """Rows of /a: an error, then an answer; of /b: an answer, then 429; of robots.txt: 503."""
+    rows = pq.read_table(runs / "one" / "captures.parquet").to_pylist()
+    of = {row["url"].rsplit("/", 1)[1]: row for row in rows}
+    later = {"fetched_at": max(row["fetched_at"] for row in rows) + 1, "attempt": 2}
+    made = [of["a"] | {"error": "reset: x", "status": 0}, of["a"] | later, of["b"], of["b"] | later | {"status": 429}]
+    made += [of[""], of[""] | later | {"url": f"{of['']['url']}robots.txt", "found_as": "robots", "status": 503}]
+    schema = pq.read_schema(runs / "one" / "captures.parquet")
+    pq.write_table(pa.Table.from_pylist(made, schema), tmp_path / "made.parquet")
+    found = inspected(muniment, "made.parquet")
+    assert (found["failed_urls"], found["rows"], found["complete"]) == (1, 6, 5)

@@ -25,7 +25,7 @@ CRAWL_OPTIONS = """
     --max-body=1MB  --max-pages=3  --max-bytes=1GiB  --max-time=9
     --user-agent=me  --header=A:b  --cookies=f  --auth-file=f  --proxy=socks5://h:1  --insecure  --http-compression
     --mode=fast  --mode=polite  --warc-size=500MB  --min-free=1GB  --allow-private  --state=d
-    --database=postgresql://x  --nofollow  --noarchive  --json  --quiet  --log-level=debug
+    --database=postgresql://x  --nofollow  --noarchive  --retry-failed  --json  --quiet  --log-level=debug
 """
 FETCH_OPTIONS = """
     --from=jsonl  --shard=1  --shards=4  --retry-failed  --redirects=on  --redirects=off  --store-unchanged

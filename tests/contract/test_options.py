@@ -82,7 +82,8 @@ ONLY_CRAWL = {
     "-i --input", "--page-only", "--level", "--no-offsite-links", "--no-parent", "--include", "--ignore",
     "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps",
 }  # fmt: skip
-ONLY_FETCH = {*FETCH, "--retry-failed"}
+ONLY_FETCH = set(FETCH)
+BOTH = "--retry-failed", "--json", "--quiet"
 
 
 def spelled(command: click.Command) -> set[str]:
@@ -113,6 +114,10 @@ def test_fetch_has_defaults_of_its_own():
 def test_each_command_has_its_own_options_only(flags):
     other = fetch if flags in ONLY_CRAWL else crawl
     assert not set(flags.split()) & spelled(other)
+
+
+def test_both_commands_take_options_that_are_no_settings():
+    assert set(BOTH) <= spelled(crawl) & spelled(fetch)
 
 
 @pytest.mark.parametrize("flags", sorted({*CONTRACT, *ONLY_FETCH} - ONLY_CRAWL))

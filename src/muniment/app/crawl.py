@@ -18,18 +18,19 @@ from muniment.procs.launch import Launched, launch_worker
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
-    from muniment.crawl.progress import Summary
+    from muniment.crawl.progress import FinishedBefore, Summary
     from muniment.seeds.source import Source
 
 __all__ = ["begun"]
 
 
 @contextmanager
-def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
+def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
     """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
-    That gets a `watch`, which it shows a snapshot four times a second, and returns None when the job had finished
-    before. What the caller imports meanwhile costs no time, for the worker has as much to import. Raises MunimentError.
+    That gets a `watch`, which it shows a snapshot four times a second, and returns the summary, or that the job had
+    finished before. What the caller imports meanwhile costs no time, for the worker has as much to import. Raises
+    MunimentError.
     """
     settings = request.settings
     secrets = read_secrets(settings.cookies, settings.auth_file)
@@ -43,7 +44,7 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
         state = None if place.directory.resolve() == out.resolve() else place.directory
         with _launched(open_book(state, place.database, "cli", "orchestrator"), locks) as (book, first, ended):
 
-            def run(watch: Watch) -> Summary | None:
+            def run(watch: Watch) -> Summary | FinishedBefore:
                 from muniment.app.run import run_locked  # noqa: PLC0415
 
                 taken = Taken(
@@ -56,9 +57,9 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | None]]:
                     book=book,
                     first=first,
                 )
-                summary = run_locked(taken, watch)
-                ended(summary.outcome.exit_code if summary else 0)
-                return summary
+                done = run_locked(taken, watch)
+                ended(done.exit_code)
+                return done
 
             yield run
 

@@ -29,7 +29,7 @@ from muniment.crawl.feeder import Feeder
 from muniment.crawl.info import warc_info
 from muniment.crawl.limits import Limits, no_room
 from muniment.crawl.orchestrator import Orchestrator
-from muniment.crawl.progress import Outcome, Summary
+from muniment.crawl.progress import FinishedBefore, Outcome, Summary
 from muniment.crawl.shelf import Shelf
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
@@ -49,7 +49,7 @@ from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
-from muniment.tracker.outcomes import silent_hosts
+from muniment.tracker.outcomes import given_up, left_out, silent_hosts
 
 __all__ = ["run_locked"]
 
@@ -59,8 +59,8 @@ _LEAST_DESCRIPTORS = 64
 """Files and sockets that a process of a crawl needs at least: half of them are for connections."""
 
 
-def run_locked(taken: Taken, watch: Watch) -> Summary | None:
-    """Run or resume a job; None when it had finished before. Raises MunimentError."""
+def run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
+    """Run or resume a job that had not finished before. Raises MunimentError."""
     out, place = taken.out, taken.place
     try:
         paired = keep_place(out, place)
@@ -70,7 +70,7 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | None:
         raise no_room(error, out, place.directory, taken.request.settings) from error
 
 
-def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | None:
+def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | FinishedBefore:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
     if settings.seed and taken.source is None:
         taken = structs.replace(taken, source=spooled_list(settings, out))
@@ -81,7 +81,7 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
         if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
-            return None
+            return FinishedBefore(given_up(db, job.job_id))
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 
 
@@ -247,7 +247,8 @@ def _conclude(
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     files, size = shelf.files()
-    skipped = jobs.skipped(db, job_id)
+    left = left_out(db, job_id)
+    skipped = sum(one.pages for one in left if not one.failed)
     summary = Summary(
         outcome=outcome,
         elapsed_s=last.elapsed_s,
@@ -264,6 +265,9 @@ def _conclude(
         silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
         crowded=orchestrator.progress.crowded,
         links_dropped=orchestrator.progress.links_dropped,
+        skipped_by=tuple((one.cause, one.pages) for one in left if not one.failed),
+        failed_by=tuple((one.cause, one.pages) for one in left if one.failed),
+        given_up=0 if outcome.exit_code else given_up(db, job_id),
     )
     events.write(
         "finish",

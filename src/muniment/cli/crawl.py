@@ -20,31 +20,40 @@ from muniment.model.url import is_web
 from muniment.settings import redact
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from muniment.cli.display import SilentDisplay
+    from muniment.crawl.progress import FinishedBefore, Summary
 
 __all__ = ["crawl", "fetch"]
+
+
+_retry_failed = click.option(
+    "--retry-failed", is_flag=True, help="Try again what failed, also when the job had finished."
+)
 
 
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
 @setting_options("crawl")
+@_retry_failed
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @log_option
-def crawl(urls: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> int:
+def crawl(urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
     """Archive the sites of the given URLs into WARC files with a Parquet index.
 
     The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
     """
     settings = read_settings("crawl", given)
-    request = Request(settings, start_urls(urls, settings.input), command_line(), chosen_sets(settings))
-    return _run(request, as_json=as_json, quiet=quiet)
+    starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
+    return _run(Request(settings, starts, command_line(), sets, retry_failed), as_json=as_json, quiet=quiet)
 
 
 @click.command()
 @click.argument("seed", metavar="SEED", type=PLACE)
 @setting_options("fetch")
-@click.option("--retry-failed", is_flag=True, help="Try again what failed, also when the fetch had finished.")
+@_retry_failed
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @log_option
@@ -62,23 +71,24 @@ def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
     heard_from_the_start()
     out = output_directory(request.settings)
     with begun(request) as run, _chosen_display(quiet=quiet or as_json) as shown:
-        summary = run(shown.show)
-    if summary is None:
-        if not (quiet or as_json):
-            text = f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}"
-            click.echo(text, err=True)
-        elif as_json:
-            click.echo('{"reason":"finished before"}')
-        return 0
+        done = run(shown.show)
     if as_json:
-        click.echo(msgspec.json.encode(summary).decode())
+        click.echo(msgspec.json.encode(done).decode())
     elif not quiet:
-        from muniment.cli.display import tell_summary  # noqa: PLC0415  (loaded with what was shown)
+        _tell(request, done, out)
+    return done.exit_code
 
-        seed = request.settings.seed
-        starts = [*request.urls, *([seed] if is_web(seed) else [])]
-        tell_summary(summary, out, starts[0] if starts else "")
-    return summary.outcome.exit_code
+
+def _tell(request: Request, done: Summary | FinishedBefore, out: Path) -> None:
+    from muniment.cli.display import tell_finished, tell_summary  # noqa: PLC0415  (loaded with what was shown)
+    from muniment.crawl.progress import FinishedBefore  # noqa: PLC0415
+
+    if isinstance(done, FinishedBefore):
+        tell_finished(done, out)
+        return
+    seed = request.settings.seed
+    starts = [*request.urls, *([seed] if is_web(seed) else [])]
+    tell_summary(done, out, starts[0] if starts else "")
 
 
 def _chosen_display(*, quiet: bool) -> SilentDisplay:

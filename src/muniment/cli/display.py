@@ -7,6 +7,8 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
+from datetime import datetime
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -14,8 +16,9 @@ from typing import Protocol, Self
 import click
 
 from muniment.cli.wording import counted
-from muniment.crawl.progress import Snapshot, Summary
+from muniment.crawl.progress import FinishedBefore, Snapshot, Summary, Waited
 from muniment.model.trouble import Trouble
+from muniment.rules.causes import LeftOut, advised
 
 __all__ = [
     "LineDisplay",
@@ -23,12 +26,17 @@ __all__ = [
     "crowded_lines",
     "duration_text",
     "size_text",
+    "tell_finished",
     "tell_summary",
+    "time_left_text",
     "trouble_lines",
+    "waiting_lines",
 ]
 
 _LINE_EVERY_S = 10.0
 _MOST_TROUBLES = 5
+_MOST_HOST = 30
+"""Characters of a host's name beside its wait, so that the time has room on a narrow line."""
 
 
 class _Display(Protocol):
@@ -65,10 +73,37 @@ class LineDisplay(SilentDisplay):
 
 def _line(now: Snapshot) -> str:
     note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
+    left = time_left_text(now.left)
+    waiting = "".join(f"; {line}" for line in waiting_lines(now, 1))
     return (
         f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
-        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{note}"
+        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{waiting}"
     )
+
+
+def time_left_text(seconds: float | None) -> str:
+    """How long a job still takes, for people; empty when nobody can say."""
+    if seconds is None:
+        return ""
+    return "queue growing" if seconds == inf else f"about {duration_text(seconds)} left"
+
+
+def waiting_lines(now: Snapshot, most: int) -> list[str]:
+    """The hosts that are waited for, until when and why: a line each for the first of them; empty for none."""
+    lines = [f"waiting for {_short(one.host)} until {_clock(one)}: {one.reason}" for one in now.waiting[:most]]
+    if lines and (more := now.waiting_hosts - len(lines)) > 0:
+        return [*lines, f"and {more:,} more"]
+    return lines
+
+
+def _short(host: str) -> str:
+    return host if len(host) <= _MOST_HOST else f"{host[: _MOST_HOST - 1]}…"
+
+
+def _clock(one: Waited) -> str:
+    """The local time; with the date when that is another day."""
+    until = datetime.fromtimestamp(one.until_ms / 1000)
+    return f"{until:%H:%M:%S}" if until.date() == datetime.now().date() else f"{until:%Y-%m-%d %H:%M:%S}"
 
 
 def size_text(size: float) -> str:
@@ -119,8 +154,9 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
-        click.echo(f"Nothing could be captured. Why: {why}", err=True)
-        _tell(_list_lines(summary, start, place))
+        what = "No start URL could be captured" if summary.pages else "Nothing could be captured"
+        click.echo(f"{what}. Why: {why}", err=True)
+        _tell([*_list_lines(summary, start, place), *_left_out_lines(summary, place)])
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
@@ -132,15 +168,49 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         f"from {size_text(summary.payload_bytes)} of payload, in {out}",
     ]
     lines += _list_lines(summary, start, place)
-    counts = [(str(status), count) for status, count in summary.statuses if status] + list(summary.errors)
-    if counts:
-        lines.append("Answers and errors of this run: " + ", ".join(f"{name} {count:,}" for name, count in counts))
+    lines += _left_out_lines(summary, place)
+    if counts := _counts(summary):
+        lines.append("Answers and errors of this run: " + ", ".join(counts))
     lines += crowded_lines(summary.crowded, summary.links_dropped)
     _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
     if summary.outcome.exit_code == 0:
         click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
+        _tell(_given_up_lines(summary.given_up))
     else:
         click.echo(_how_to_go_on(summary.outcome.reason), err=True)
+
+
+def tell_finished(before: FinishedBefore, out: Path) -> None:
+    """That a job had finished before, and what is to be had of it all the same."""
+    click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
+    _tell(_given_up_lines(before.given_up))
+
+
+def _given_up_lines(pages: int) -> list[str]:
+    if not pages:
+        return []
+    one = pages == 1
+    were, them = ("was", "it") if one else ("were", "them")
+    return [f"{counted(pages, 'page')} {were} given up: the same command with --retry-failed asks for {them} again."]
+
+
+def _left_out_lines(summary: Summary, place: str) -> list[str]:
+    """Why pages were left out, and what to do about it, a line for each cause."""
+    finished = summary.exit_code == 0
+    left = [LeftOut(cause, pages, False) for cause, pages in summary.skipped_by]
+    left += [LeftOut(cause, pages, True) for cause, pages in summary.failed_by]
+    return [f"  {advised(one, place, finished=finished)}" for one in left]
+
+
+def _counts(summary: Summary) -> list[str]:
+    """Answers by status, with how many pages failed by one; then the errors."""
+    errors = dict(summary.errors)
+    answers = []
+    for status, count in summary.statuses:
+        failed = errors.pop(f"status {status}", 0)
+        if status:
+            answers.append(f"{status} {count:,}{f' ({failed:,} failed)' if failed else ''}")
+    return answers + [f"{code} {count:,}" for code, count in errors.items()]
 
 
 def _tell(lines: Sequence[str]) -> None:

@@ -48,7 +48,8 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     console.print(
         f"{counted(found.rows, 'row')}, robots.txt and repeated tries among them: {found.complete:,} complete, "
         f"{counted(found.revisits, 'revisit')}"
-        f"{unchanged}; {size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; "
+        f"{unchanged}; {counted(found.failed_urls, 'URL')} failed; "
+        f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; "
         f"{counted(found.all_hosts, 'host')}; over {duration_text(seconds)}"
     )
     if quiet:

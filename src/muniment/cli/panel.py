@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from muniment.cli.display import SilentDisplay, duration_text, size_text
+from muniment.cli.display import SilentDisplay, duration_text, size_text, time_left_text, waiting_lines
 from muniment.cli.wording import counted
 from muniment.crawl.progress import Snapshot
 
@@ -53,11 +53,14 @@ def panel_of(now: Snapshot, width: int) -> RenderableType:
             Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
             Text(counted(now.workers, "worker"), style="dim"),
             Text(duration_text(now.elapsed_s), style="dim"),
+            *([Text(left)] if (left := time_left_text(now.left)) else []),
         ],
         width,
     )
     if now.note:
         rows.append(Text(now.note, style="bold yellow"))
+    for line in waiting_lines(now, len(now.waiting)):
+        rows.append(Text(line, style="yellow", overflow="ellipsis", no_wrap=True))
     if now.slow_hosts:
         slow = ", ".join(f"{host} {ms:,} ms" for host, ms in now.slow_hosts)
         rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))

@@ -57,6 +57,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """(code, rows), most first."""
     types: tuple[tuple[str, int], ...]
     all_hosts: int
+    failed_urls: int
+    """URLs, robots.txt apart, whose last row has an error or one of the statuses 429 and 5xx."""
     hosts: tuple[HostTotal, ...]
     silent: tuple[Trouble, ...]
     """Hosts that never answered."""
@@ -108,6 +110,7 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
         span = span_ms(sums["first_ms"], sums["last_ms"])  # type: ignore[arg-type]
         return Inspection(
             **sums,  # type: ignore[arg-type]
+            failed_urls=rows(_FAILED)[0][0],  # type: ignore[arg-type]
             statuses=rows(_STATUSES),  # type: ignore[arg-type]
             errors=rows(_ERRORS),  # type: ignore[arg-type]
             types=rows(_TYPES),  # type: ignore[arg-type]
@@ -132,6 +135,15 @@ _SUMS = {
     "last_ms": "coalesce(max(fetched_at), 0)",
     "all_hosts": "count(DISTINCT host)",
 }
+_FAILS = "(error <> '' OR status = 429 OR status // 100 = 5)"
+"""As `rules.retry.is_failed` has it."""
+# sought among those that ever failed: to put millions in order by their URLs takes a lot of memory
+_FAILED = f"""
+    SELECT count(*) FROM (
+        SELECT arg_max({_FAILS}, (fetched_at, attempt)) AS failed FROM c
+        WHERE found_as <> 'robots' AND url IN (SELECT url FROM c WHERE found_as <> 'robots' AND {_FAILS}) GROUP BY url
+    ) WHERE failed
+"""  # noqa: S608 (ours)
 _STATUSES = "SELECT status, count(*) AS n FROM c GROUP BY status ORDER BY n DESC, status"
 _ERRORS = """
     SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' GROUP BY code ORDER BY n DESC, code

@@ -16,6 +16,7 @@ from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
+from muniment.rules.retry import is_failed
 from muniment.rules.robots import DISALLOWED, product_token
 from muniment.rules.robots_line import RefusingLine, refusing_line
 from muniment.rules.rulesets import Rules, rule_named
@@ -182,9 +183,8 @@ def _verdict(  # noqa: PLR0911
     if page.state == "CLAIMED":
         return "in flight", f"try {len(page.attempts) + 1} is under way"
     if last is not None and page.attempts_remaining == 0:
-        if not last.error:
-            return "captured", _where(places, last.status)
-        return "failed", last.error
+        verdict = "failed" if is_failed(last.status, last.error) else "captured"
+        return verdict, last.error or _where(places, last.status)
     if not page.in_scope:
         return "out of scope", _out_of_scope(page, settings)
     if left_out:

@@ -171,8 +171,7 @@ class Orchestrator:
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
         self._crew.end_silent()
-        most = self._steering.setup.workers
-        self._crew.keep(most, _GRACE_S)
+        self._crew.keep(self._steering.setup.workers, _GRACE_S)
         if self._short_of_workers or not self._crew.staying:
             await self._crew.hire()
 
@@ -420,4 +419,5 @@ class Orchestrator:
             workers=len(members),
             note=self._disk.note or self._hosts.note(),
             ending=self._stopping,
+            more=self._feeder is not None and self._feeder.waiting,
         )

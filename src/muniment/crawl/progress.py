@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import ClassVar
 
 from msgspec import Struct
 
-from muniment.clock import monotonic
+from muniment.clock import monotonic, steady_ms
 from muniment.model.page import Finished
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
+from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Mark, time_left
+from muniment.rules.retry import is_failed
 from muniment.tracker.seeds import ListRead
 from muniment.tracker.sums import Totals
 
-__all__ = ["Outcome", "Progress", "Snapshot", "Summary"]
+__all__ = ["FinishedBefore", "Outcome", "Progress", "Snapshot", "Summary", "Waited"]
 
 _RATE_WINDOW_S = 10.0
+_MOST_WAITED = 5
+
+
+class Waited(Struct, frozen=True):
+    """A host that is left alone for a while."""
+
+    host: str
+    reason: str
+    until_ms: int
+    """Unix ms (`clock.steady_ms`)."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -40,6 +55,12 @@ class Snapshot(Struct, frozen=True):
     """Why nothing happens, when nothing does; empty otherwise."""
     ending: bool
     """Nothing new is begun: what is under way lands, and files are closed."""
+    waiting: tuple[Waited, ...] = ()
+    """Hosts that are waited for, at most five, soonest first."""
+    waiting_hosts: int = 0
+    """How many there are in all."""
+    left: float | None = None
+    """Seconds to the end, about: `rules.estimate`."""
 
 
 class Outcome(Struct, frozen=True):
@@ -48,6 +69,15 @@ class Outcome(Struct, frozen=True):
     exit_code: int
     reason: str
     """`finished`, `interrupted`, `terminated`, `limit: …`, `disk full`, …"""
+
+
+class FinishedBefore(Struct, frozen=True):
+    """That a job had finished before, so that nothing was done."""
+
+    given_up: int
+    """Pages that `--retry-failed` would ask for again."""
+    reason: str = "finished before"
+    exit_code: ClassVar[int] = 0
 
 
 class Summary(Struct, frozen=True):
@@ -60,8 +90,9 @@ class Summary(Struct, frozen=True):
     requisites: int
     """Captured only because a page needs them."""
     failed: int
+    """Without a complete answer, or with one of 429 or 5xx, in the last try."""
     skipped: int
-    """Kept out by an ignore pattern or robots.txt."""
+    """Left out, for the causes in `skipped_by`."""
     queued: int
     payload_bytes: int
     warc_files: int
@@ -73,13 +104,24 @@ class Summary(Struct, frozen=True):
     bad_lines: tuple[BadLine, ...] = ()
     """The first bad lines of the list that this run read."""
     errors: tuple[tuple[str, int], ...] = ()
-    """(code, pages) of this run's pages that failed for good, most first."""
+    """(code, or status N; pages) of this run's pages that failed for good, most first."""
     silent: tuple[Trouble, ...] = ()
     """The hosts of the whole job that never answered."""
     crowded: int = 0
     """Pages of this run with more links than are followed."""
     links_dropped: int = 0
     """About how many links of theirs are not."""
+    skipped_by: tuple[tuple[str, int], ...] = ()
+    """(cause, pages) of the whole job, most first; `rules.causes` has the causes."""
+    failed_by: tuple[tuple[str, int], ...] = ()
+    """The same of failed pages that were left out: in a fetch these have rows."""
+    given_up: int = 0
+    """Of a finished job: pages that `--retry-failed` would ask for again."""
+
+    @property
+    def exit_code(self) -> int:
+        """That of the command line."""
+        return self.outcome.exit_code
 
 
 class Progress:
@@ -89,20 +131,22 @@ class Progress:
         self.started = monotonic()
         self.statuses: Counter[int] = Counter()
         self.errors: Counter[str] = Counter()
-        """By code, of pages that failed for good."""
+        """By code or status, of pages that failed for good."""
         self.crowded = self.links_dropped = 0
         self._last: deque[tuple[str, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
-        self._pages = self._bytes = 0
+        self._pages = self._bytes = self._ended = 0
+        self._pace: deque[Mark] = deque()
 
     def page(self, url: str, host: str, page: Finished) -> None:
         """A try of a page has ended."""
         code = page.error.partition(":")[0]
         self.statuses[page.status] += 1
+        self._ended += page.done
         self._last.append((code or str(page.status), url))
-        if code and page.done and not page.refused:
-            self.errors[code] += 1
+        if page.done and not page.refused and is_failed(page.status, page.error):
+            self.errors[code or f"status {page.status}"] += 1
         if page.dropped:
             self.crowded += 1
             self.links_dropped += page.dropped
@@ -132,10 +176,25 @@ class Progress:
         return (self._pages - pages) / span, (self._bytes - size) / span
 
     def snapshot(
-        self, totals: Totals, *, queued: int, in_flight: int, workers: int, note: str, ending: bool
+        self,
+        totals: Totals,
+        *,
+        queued: int,
+        in_flight: int,
+        workers: int,
+        note: str,
+        ending: bool,
+        waiting: Iterable[Waited] = (),
+        waiting_hosts: int = 0,
+        more: bool = False,
     ) -> Snapshot:
-        """The crawl now, by the sums of its job and what the orchestrator counts."""
+        """The crawl now, by the sums of its job and what the orchestrator counts.
+
+        Of the hosts that are waited for, those that are first are enough; `more` says that a list is still being read.
+        """
         pages_per_s, bytes_per_s = self.rates()
+        soonest = nsmallest(_MOST_WAITED, waiting, key=lambda one: (one.until_ms, one.host))
+        left = self._time_left(queued, in_flight, soonest)
         return Snapshot(
             elapsed_s=monotonic() - self.started,
             captured=totals.captured + totals.requisites,
@@ -150,7 +209,19 @@ class Progress:
             last_urls=tuple(self._last),
             note=note,
             ending=ending,
+            waiting=tuple(soonest),
+            waiting_hosts=max(waiting_hosts, len(soonest)),
+            left=None if more or ending else left,
         )
+
+    def _time_left(self, queued: int, in_flight: int, waiting: list[Waited]) -> float | None:
+        now = monotonic()
+        if not self._pace or now - self._pace[-1].at_s >= MARK_EVERY_S:
+            self._pace.append(Mark(now, self._ended, queued))
+        while now - self._pace[0].at_s > WINDOW_S:
+            self._pace.popleft()
+        last_wait_s = (waiting[-1].until_ms - steady_ms()) / 1000 if waiting else 0.0
+        return time_left(queued + in_flight, self._pace, last_wait_s)
 
     def slow_hosts(self) -> tuple[tuple[str, int], ...]:
         """The slowest hosts, slowest first."""

@@ -254,9 +254,8 @@ def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
 def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
-    # a host that takes one request a second refuses all the others that were under way: that is one refusal
-    counts = fresh if sign.kind == "throttled" else not challenge
-    refusals = manners.refusals + (counts and sign.text != "503")
+    # six connections that are throttled at once are one refusal: fewer and slower requests follow it
+    refusals = manners.refusals + (sign.kind == "refused" or (fresh and sign.text == "429"))
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN

@@ -6,9 +6,20 @@ from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
 from muniment.rules.politeness import THROTTLED, is_waited_for, kind_of
 
-__all__ = ["BETWEEN_ROUNDS_MS", "LONGEST_WAIT_MS", "MOST_FREE", "is_last", "retryable", "uses_no_try", "wait_ms"]
+__all__ = [
+    "ASKS_AGAIN",
+    "BETWEEN_ROUNDS_MS",
+    "LONGEST_WAIT_MS",
+    "MOST_FREE",
+    "is_failed",
+    "is_last",
+    "retryable",
+    "uses_no_try",
+    "wait_ms",
+]
 
-_STATUSES = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
+ASKS_AGAIN = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
+"""Statuses that ask for another try."""
 _CODES = frozenset(
     {
         "dns",
@@ -22,6 +33,7 @@ _CODES = frozenset(
         "cut",
     }
 )
+_TOO_MANY, _OF_SERVERS = 429, 5
 _FIRST_MS = 2_000
 LONGEST_WAIT_MS = 300_000
 """No page waits longer for its next try."""
@@ -36,7 +48,12 @@ def retryable(status: int, failure: Failure | None) -> bool:
     if failure is not None:
         # another `limit` is a stream without end, or what no try changes
         return failure.code in _CODES or of_this_machine(str(failure))
-    return status in _STATUSES
+    return status in ASKS_AGAIN
+
+
+def is_failed(status: int, error: str) -> bool:
+    """Whether a page whose last try ended so has failed: no complete answer, or one of 429 or 5xx (decision 0155)."""
+    return bool(error) or status == _TOO_MANY or status // 100 == _OF_SERVERS
 
 
 def uses_no_try(status: int, throttled: int) -> bool:

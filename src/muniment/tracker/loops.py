@@ -19,7 +19,7 @@ from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.repair import Repair
 from muniment.tracker.tables import attempts, pages, relations, results
-from muniment.tracker.tries import TRIED
+from muniment.tracker.tries import IS_LATEST, TRIED
 
 __all__ = ["Loops"]
 
@@ -28,8 +28,7 @@ _KIND = "cookies_sent"
 
 def _with_latest() -> Join:
     """Pages with their latest attempt."""
-    same = (attempts.c.job_id == pages.c.job_id) & (attempts.c.page_id == pages.c.id)
-    return pages.join(attempts, same & (attempts.c.number == TRIED))
+    return pages.join(attempts, IS_LATEST)
 
 
 _TARGET = Prepared(

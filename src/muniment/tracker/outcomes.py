@@ -1,20 +1,23 @@
-"""Outcomes: which hosts of a job never answered, and which pages are done. Read when a run is over."""
+"""Outcomes: which hosts never answered, why pages were left out, which were given up. Read when a run is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import case, func, or_, select
 
+from muniment.rules.causes import BEGINNINGS, OTHER, LeftOut
+from muniment.rules.retry import ASKS_AGAIN
 from muniment.tracker.engine import Database
 from muniment.tracker.tables import attempts, hosts, pages
-from muniment.tracker.tries import TRIED
+from muniment.tracker.tries import IS_LATEST
 
-__all__ = ["done_pages", "page_urls", "silent_hosts"]
+__all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
 
 _FAILED = 3
 _CAPTURED = (1, 2)
 _DEAD = "dead-host"
+_SKIPPED = "SKIPPED"
 
 
 def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
@@ -22,10 +25,7 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
     found = (
         select(pages.c.host_id, attempts.c.error, func.count(), func.max(attempts.c.status))
         .select_from(pages)
-        .outerjoin(
-            attempts,
-            (attempts.c.job_id == pages.c.job_id) & (attempts.c.page_id == pages.c.id) & (attempts.c.number == TRIED),
-        )
+        .outerjoin(attempts, IS_LATEST)
         .where(pages.c.job_id == job_id)
         .where(or_(pages.c.counted == _FAILED, pages.c.reason.like(_DEAD + ":%")))
         .group_by(pages.c.host_id, attempts.c.error)
@@ -40,6 +40,40 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
     names = {int(host_id): str(name) for host_id, name in db.connection.execute(named)} if silent else {}
     # a page that was given up without a try of its own has no attempt
     return [(names[host_id], (error or _DEAD).partition(":")[0], count) for host_id, error, count in silent]
+
+
+def left_out(db: Database, job_id: int) -> list[LeftOut]:
+    """The pages that were skipped, or failed, by cause; of the failed ones those whose cause has a name. Most first."""
+    skipped = pages.c.state == _SKIPPED
+    why = case((skipped, pages.c.reason), else_=func.coalesce(attempts.c.error, ""))
+    cause = case(*((why.like(begins + "%"), named) for begins, named in BEGINNINGS), else_=OTHER)
+    found = (
+        select(cause.label("cause"), skipped.label("skipped"))
+        .select_from(pages.outerjoin(attempts, IS_LATEST))
+        .where(pages.c.job_id == job_id, or_(skipped, pages.c.counted == _FAILED))
+        .subquery()
+    )
+    grouped = select(found.c.cause, found.c.skipped, func.count()).group_by(found.c.cause, found.c.skipped)
+    told = [LeftOut(str(why), int(count), not skip) for why, skip, count in db.connection.execute(grouped)]
+    worth_telling = [one for one in told if not one.failed or one.cause != OTHER]
+    return sorted(worth_telling, key=lambda one: (one.failed, -one.pages, one.cause))
+
+
+def given_up(db: Database, job_id: int) -> int:
+    """How many pages `--retry-failed` would ask for again, those left out that nobody can ask for, or may."""
+    error = func.coalesce(attempts.c.error, "")
+    failed = (pages.c.counted == _FAILED) & error.not_like("robots:%") & error.not_like("scheme:%")
+    unasked = (pages.c.state == _SKIPPED) & pages.c.reason.like(_DEAD + ":%")
+    # of versions that counted these as captured, and 408 and 425: found by the few attempts that have such a status
+    asks_again = pages.c.counted.in_(_CAPTURED) & attempts.c.status.in_(ASKS_AGAIN)
+    counted = [
+        select(func.count()).select_from(source).where(pages.c.job_id == job_id, condition)
+        for source, condition in (
+            (pages.outerjoin(attempts, IS_LATEST), or_(failed, unasked)),
+            (attempts.join(pages, IS_LATEST), asks_again & (attempts.c.job_id == job_id)),
+        )
+    ]
+    return sum(int(db.connection.execute(one).scalar_one()) for one in counted)
 
 
 def done_pages(db: Database, job_id: int) -> Iterator[tuple[int, str]]:

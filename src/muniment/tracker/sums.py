@@ -9,10 +9,11 @@ from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
 from muniment.model.page import Finished
+from muniment.rules.retry import is_failed
 from muniment.tracker.engine import Database, Prepared
 from muniment.tracker.tables import job_sums
 
-__all__ = ["Sums", "Totals"]
+__all__ = ["Sums", "Totals", "take_out"]
 
 _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
@@ -47,6 +48,22 @@ class Totals(Struct):
     payload_bytes: int = 0
 
 
+def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> None:
+    """Take pages out of the sums they were added to, by `pages.counted`; within the caller's transaction.
+
+    They are taken from the row of this session, whichever added them: the sum over all rows is what counts.
+    """
+    db.many(_BEGUN, [(job_id, db.session)])
+    mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
+    fewer = {
+        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[1],
+        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[2],
+        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[3],
+        job_sums.c.starts_captured: job_sums.c.starts_captured - starts,
+    }
+    db.connection.execute(job_sums.update().where(*mine).values(fewer))
+
+
 class Sums:
     """The sums of one job; changes happen within the caller's transaction."""
 
@@ -67,7 +84,7 @@ class Sums:
         """Add a done page to its sum; which one that is (`pages.counted`)."""
         totals = self.totals
         totals.payload_bytes += page.body_length
-        if page.error:
+        if is_failed(page.status, page.error):
             totals.failed += 1
             return 3
         if as_page:

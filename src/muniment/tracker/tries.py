@@ -6,12 +6,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, literal_column
 
-from muniment.tracker.tables import pages
+from muniment.tracker.tables import attempts, pages
 
-__all__ = ["TRIED", "new_tries"]
+__all__ = ["IS_LATEST", "TRIED", "new_tries"]
 
 TRIED: ColumnElement[int] = pages.c.earlier_attempts + pages.c.attempts
 """Attempts of a page in its life, which is the number of its last one; `pages.attempts` counts since new tries."""
+IS_LATEST = (attempts.c.job_id == pages.c.job_id) & (attempts.c.page_id == pages.c.id) & (attempts.c.number == TRIED)
+"""Joins a page with its last attempt."""
 
 
 def new_tries(left: Any, ready_at: Any = 0) -> dict[str, Any]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from io import StringIO
+from math import inf
 from pathlib import Path
 
+import pyte
 import pytest
 from msgspec import structs
 from rich.console import Console
 
-from muniment.cli.display import LineDisplay, duration_text, size_text, tell_summary
+from muniment.cli.display import LineDisplay, duration_text, size_text, tell_finished, tell_summary, waiting_lines
 from muniment.cli.panel import panel_of
 from muniment.cli.wording import counted
-from muniment.crawl.progress import Outcome, Snapshot, Summary
+from muniment.crawl.progress import FinishedBefore, Outcome, Snapshot, Summary, Waited
 from muniment.model.seed import SeedPlace
 from muniment.tracker.seeds import ListRead
 
@@ -123,7 +126,8 @@ def test_why_nothing_happens_is_told(capsys):
     ],
 )
 def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
-    tell_summary(summary(code, reason), Path("my out"), "https://a.example/?q")
+    pages = {"pages": 0} if code == 4 else {}
+    tell_summary(structs.replace(summary(code, reason), **pages), Path("my out"), "https://a.example/?q")
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(begins)
@@ -145,3 +149,95 @@ def test_the_end_of_a_single_page(capsys):
     said = capsys.readouterr().err
     assert "1 page and 1 requisite captured" in said
     assert "1 WARC file," in said
+
+
+def at(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+NOON = datetime.now().replace(hour=12, minute=5, second=9, microsecond=500_000)
+WAITED = (
+    Waited("example.com", "503 with Retry-After", at(NOON)),
+    Waited("a" * 200 + ".example", "10 refusals in a row, 429 last", at(NOON)),
+    Waited("c.example", "a challenge page", at(NOON + timedelta(days=1))),
+)
+
+
+def test_hosts_that_are_waited_for_are_told_with_time_and_reason():
+    now = structs.replace(snapshot(10), waiting=WAITED, waiting_hosts=1_234)
+    first, long, later, more = waiting_lines(now, 3)
+    assert first == "waiting for example.com until 12:05:09: 503 with Retry-After"
+    assert "a… until 12:05:09: 10 refusals" in long
+    assert later.startswith(f"waiting for c.example until {NOON + timedelta(days=1):%Y-%m-%d} 12:05:09")
+    assert more == "and 1,231 more"
+    assert waiting_lines(now, 1) == [first, "and 1,233 more"]
+    assert waiting_lines(structs.replace(now, waiting_hosts=3), 3)[-1] == later
+    assert waiting_lines(snapshot(10), 5) == []
+
+
+def test_a_line_names_the_first_host_that_is_waited_for_and_the_time_left(capsys):
+    LineDisplay().show(structs.replace(snapshot(10), waiting=WAITED, waiting_hosts=3, left=125.0))
+    said = capsys.readouterr().err
+    assert "2.5 MB/s, about 2:05 left; waiting for example.com until 12:05:09: 503 with Retry-After; and 2 more" in said
+
+
+def drawn(now: Snapshot, columns: int) -> list[str]:
+    """What an emulated terminal shows of the panel."""
+    screen = pyte.Screen(columns, 30)
+    file = StringIO()
+    Console(width=columns, file=file, force_terminal=True).print(panel_of(now, columns))
+    pyte.Stream(screen).feed(file.getvalue().replace("\n", "\r\n"))
+    return [row for line in screen.display if (row := line.rstrip())]
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_the_panel_shows_hosts_that_are_waited_for_a_line_each(columns):
+    rows = drawn(structs.replace(snapshot(10), waiting=WAITED, waiting_hosts=5, left=4_000.0), columns)
+    waits = [row for row in rows if row.startswith("waiting for ")]
+    assert len(waits) == 3
+    assert waits[0] == "waiting for example.com until 12:05:09: 503 with Retry-After"
+    assert all("12:05:09" in row for row in waits), "the time is seen, however long the name is"
+    assert rows[rows.index(waits[2]) + 1] == "and 2 more"
+    assert "about 1:06:40 left" in "\n".join(rows)
+    assert max(map(len, rows)) <= columns
+
+
+@pytest.mark.parametrize(("left", "says"), [(None, ""), (inf, "queue growing"), (65.0, "about 1:05 left")])
+def test_the_panel_tells_the_time_left_when_somebody_can(left, says):
+    text = "\n".join(drawn(structs.replace(snapshot(10), left=left), 80))
+    assert says in text
+    assert says or not ("left" in text or "growing" in text)
+
+
+def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
+    how = {"skipped_by": (("robots", 2), ("dead-host", 1)), "failed_by": (("limit", 4),)}
+    tell_summary(structs.replace(summary(3, "interrupted"), **how), Path("my out"), "")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[2:5] == [
+        "  2 skipped by robots.txt; the same command with --no-robots takes them",
+        "  1 skipped by hosts that were given up; the same command asks them again",
+        "  4 failed by limits (length of a URL, redirects); `muniment why URL` says which",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pages", "last"),
+    [
+        (0, "Next: muniment inspect out   muniment check out"),
+        (1, "1 page was given up: the same command with --retry-failed asks for it again."),
+        (1_200, "1,200 pages were given up: the same command with --retry-failed asks for them again."),
+    ],
+)
+def test_the_last_line_of_a_finished_job_says_what_was_given_up(capsys, pages, last):
+    tell_summary(structs.replace(summary(0, "finished"), given_up=pages), Path("out"), "")
+    assert capsys.readouterr().err.splitlines()[-1] == last
+    tell_finished(FinishedBefore(pages), Path("out"))
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "out is finished; nothing to do. Look at it: muniment inspect out"
+    assert said[1:] == ([last] if pages else [])
+
+
+def test_answers_that_failed_their_pages_are_told(capsys):
+    one = structs.replace(summary(0, "finished"), statuses=((0, 3), (200, 90), (503, 9)))
+    tell_summary(structs.replace(one, errors=(("dns", 1), ("status 503", 3))), Path("out"), "")
+    assert "Answers and errors of this run: 200 90, 503 9 (3 failed), dns 1\n" in capsys.readouterr().err

@@ -1,8 +1,14 @@
-"""Progress: rates, slow hosts and the last URLs."""
+"""Progress: rates, slow hosts, the last URLs, and what is waited for."""
 
 from __future__ import annotations
 
-from muniment.crawl.progress import Progress
+from math import inf
+from typing import Any
+
+from msgspec import structs
+
+from muniment.clock import steady_ms
+from muniment.crawl.progress import Progress, Waited
 from muniment.model.page import Finished
 from muniment.tracker.sums import Totals
 
@@ -106,3 +112,55 @@ def test_errors_count_when_a_page_is_given_up_and_was_asked_for():
     shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
     assert progress.errors == {"reset": 1, "cut": 1}
     assert [said for said, _ in shown.last_urls] == ["reset", "robots", "reset", "cut"]
+
+
+def test_server_errors_count_when_they_are_the_last_answer():
+    progress = Progress()
+    for page in (finished(503, done=False), finished(503), finished(429), finished(503), finished(404)):
+        progress.page("u", "a", page)
+    assert progress.errors == {"status 503": 2, "status 429": 1}
+
+
+def shown(progress: Progress, queued: int = 0, **more: Any):
+    return progress.snapshot(Totals(), queued=queued, in_flight=0, workers=1, note="", **{"ending": False, **more})
+
+
+def test_the_five_hosts_that_are_due_first_are_shown():
+    waits = [Waited(f"h{number}", "503", 1_000 - number) for number in range(8)]
+    now = shown(Progress(), waiting=waits, waiting_hosts=100)
+    assert [one.host for one in now.waiting] == ["h7", "h6", "h5", "h4", "h3"]
+    assert now.waiting_hosts == 100
+    assert (shown(Progress()).waiting, shown(Progress()).waiting_hosts) == ((), 0)
+
+
+def paced(seconds: float, before: int, ended: int) -> Progress:
+    """A run that ended so many pages in so many seconds."""
+    progress = Progress()
+    shown(progress, before)
+    now = progress._pace.pop()
+    progress._pace.extendleft(structs.replace(now, at_s=now.at_s - ago) for ago in (2, 10, seconds))
+    for _ in range(ended):
+        progress.page("u", "a", finished())
+    return progress
+
+
+def test_the_time_left_goes_by_the_pages_that_ended():
+    assert round(shown(paced(100, 30, 10), 20).left) == 200
+    assert shown(paced(100, 30, 10), 31).left == inf
+    assert shown(paced(100, 30, 0), 30).left is None
+    assert shown(Progress(), 30).left is None
+    late = Waited("a", "503", steady_ms() + 3_600_000)
+    assert 3_590 < shown(paced(100, 30, 10), 20, waiting=[late]).left <= 3_600
+
+
+def test_no_time_is_told_while_a_list_is_read_and_at_the_end():
+    for how in ({"more": True}, {"ending": True}):
+        assert shown(paced(100, 30, 10), 20, **how).left is None
+
+
+def test_what_ended_more_than_three_minutes_ago_tells_nothing_of_the_time_left():
+    progress = paced(200, 30, 10)
+    oldest = progress._pace[0]
+    progress._pace.clear()
+    progress._pace.extend([oldest, structs.replace(oldest, at_s=oldest.at_s + 25, ended=10)])
+    assert shown(progress, 20).left is None

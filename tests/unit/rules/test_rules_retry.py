@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.failure import FAILURE_CODES, Failure
-from muniment.rules.retry import retryable, wait_ms
+from muniment.rules.retry import ASKS_AGAIN, is_failed, retryable, wait_ms
 
 TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
@@ -19,6 +19,16 @@ BY_CHANCE = {
 @pytest.mark.parametrize("status", range(600))
 def test_statuses_of_the_contract(status):
     assert retryable(status, None) is (status in AGAIN)
+
+
+@pytest.mark.parametrize("status", range(700))
+def test_429_and_5xx_as_the_last_answer_have_failed(status):
+    assert is_failed(status, "") is (status == 429 or 500 <= status <= 599)
+    assert is_failed(status, "cut: short")
+
+
+def test_statuses_that_ask_for_another_try():
+    assert ASKS_AGAIN == AGAIN
 
 
 @pytest.mark.parametrize("code", FAILURE_CODES)

@@ -1,0 +1,50 @@
+"""Causes: why pages are left out, by how their reason begins; what is told of them, and what to do. All pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.rules.verdicts import IGNORED, RULED
+
+__all__ = ["BEGINNINGS", "OTHER", "LeftOut", "advised"]
+
+OTHER = "other"
+_IGNORED, _ROBOTS, _DEAD, _LIMIT, _NOT_KEPT = "ignore", "robots", "dead-host", "limit", "noarchive"
+BEGINNINGS = (
+    (IGNORED, _IGNORED),
+    (RULED, _IGNORED),
+    ("robots: the page ", _NOT_KEPT),
+    ("robots: ", _ROBOTS),
+    ("dead-host: ", _DEAD),
+    ("noarchive: ", _NOT_KEPT),
+    ("url: ", _LIMIT),
+    ("limit: ", _LIMIT),
+)
+"""How reasons and errors begin, and the cause that each stands for; the first that fits counts."""
+
+
+class LeftOut(Struct, frozen=True):
+    """Pages of a job that were left out for one cause."""
+
+    cause: str
+    """`ignore`, `robots`, `dead-host`, `limit`, `noarchive` or `other`."""
+    pages: int
+    failed: bool
+    """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""
+
+
+def advised(left: LeftOut, place: str, *, finished: bool) -> str:
+    """What a summary says of them: why they are left out, and what to do; `place` is the directory for a shell."""
+    again = "the same command" + (" with --retry-failed" if finished or left.failed else "")
+    with_robots = "--no-robots --retry-failed" if left.failed else "--no-robots"
+    told = {
+        _IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` shows them, `remove` lifts one",
+        _ROBOTS: f"robots.txt; the same command with {with_robots} takes them",
+        _DEAD: f"hosts that were given up; {again} asks them again",
+        _LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
+        _NOT_KEPT: "--noarchive: they ask not to be kept; a crawl of its own without that option takes them",
+    }
+    return f"{left.pages:,} {'failed' if left.failed else 'skipped'} by {told.get(left.cause, _REST)}"
+
+
+_REST = "something else; crawl.jsonl names it"

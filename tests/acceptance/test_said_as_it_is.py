@@ -1,0 +1,167 @@
+"""What a job says of its pages: server errors have failed, what is left out has a cause, and both have a remedy."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warc_reading import captures
+
+from muniment.testing.gated_site import Answer, GatedSite
+from muniment.testing.nginx import closed_port
+
+BROKEN = Answer("it broke", 500)
+ONCE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--rounds", 0, "--workers", 1)
+GIVEN_UP = "1 page was given up: the same command with --retry-failed asks for it again."
+
+
+def pages(broken: Any) -> dict[str, Any]:
+    return {"/": "<a href=/a>a</a><a href=/b>b</a><a href=/gone>c</a>", "/a": broken, "/b": "<p>b"}
+
+
+def summed(muniment: Callable[..., Any], *arguments: object, code: int = 0) -> dict[str, Any]:
+    done = muniment(*arguments, "--json")
+    assert done.code == code, done
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def last_line(text: str) -> str:
+    return text.splitlines()[-1]
+
+
+def test_a_server_error_has_failed_and_is_tried_again(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    """The summary, the last line, `why`, `inspect`, a second start, and `--retry-failed` agree."""
+    with GatedSite(pages([BROKEN, Answer("<p>at last")])) as site:
+        crawl = ("crawl", site.url, "-o", "out", *ONCE)
+        done = muniment(*crawl)
+        assert (done.code, last_line(done.stderr)) == (0, GIVEN_UP)
+        assert "3 pages and 0 requisites captured, 1 failed, 0 skipped" in done.stderr
+        assert "Answers and errors of this run: 200 2, 404 1, 500 1 (1 failed)" in done.stderr
+        assert summed(muniment, "why", f"{site.url}a", "-o", "out")["verdict"] == "failed"
+        found = summed(muniment, "inspect", "out")
+        assert (found["failed_urls"], found["rows"], found["complete"], found["errors"]) == (1, 4, 4, [])
+        assert "1 URL failed;" in muniment("inspect", "out").stdout.splitlines()[0]
+
+        again = muniment(*crawl)
+        assert "out is finished; nothing to do." in again.stderr
+        assert (again.code, last_line(again.stderr)) == (0, GIVEN_UP)
+        assert summed(muniment, *crawl) == {"given_up": 1, "reason": "finished before"}
+        assert site.counts()["/a"] == 1
+
+        retried = summed(muniment, *crawl, "--retry-failed")
+        assert (retried["pages"], retried["failed"], retried["given_up"], retried["errors"]) == (4, 0, 0, [])
+        assert site.counts() == {"/": 1, "/a": 2, "/b": 1, "/gone": 1}
+        assert "nothing to do" in last_line(muniment(*crawl, "--retry-failed").stderr)
+        assert summed(muniment, "why", f"{site.url}a", "-o", "out")["verdict"] == "captured"
+    assert sorted((row["attempt"], row["status"]) for row in captures(tmp_path / "out") if row["url"][-1] == "a") == [
+        (1, 500), (2, 200)
+    ]  # fmt: skip
+    assert summed(muniment, "inspect", "out")["failed_urls"] == 0
+    assert muniment("check", "out").code == 0
+
+
+def test_a_start_page_that_ends_in_a_server_error_is_not_captured(muniment: Callable[..., Any]) -> None:
+    with GatedSite({"/": [BROKEN, BROKEN, Answer("<p>at last")]}) as site:
+        crawl = ("crawl", site.url, "-o", "out", *ONCE)
+        done = muniment(*crawl)
+        assert done.code == 4, done
+        assert done.stderr.startswith("Nothing could be captured.")
+        assert summed(muniment, *crawl, code=4)["failed"] == 1
+        told = summed(muniment, *crawl)
+    assert (told["pages"], told["failed"]) == (1, 0)
+
+
+def test_pages_behind_a_start_page_that_failed_are_no_start(muniment: Callable[..., Any]) -> None:
+    with GatedSite({"/": Answer("<a href=/a>a</a>", 500), "/a": "<p>a"}) as site:
+        done = muniment("crawl", site.url, "-o", "out", *ONCE)
+    assert (done.code, done.stderr.split(".")[0]) == (4, "No start URL could be captured")
+
+
+def test_failed_pages_do_not_use_up_max_pages(muniment: Callable[..., Any]) -> None:
+    with GatedSite({"/": "".join(f"<a href=/{n}>{n}</a>" for n in range(5)), "/0": BROKEN, "/1": BROKEN}) as site:
+        told = summed(muniment, "crawl", site.url, "-o", "out", *ONCE, "--per-host", 1, "--max-pages", 2, code=3)
+    assert (told["pages"], told["failed"]) == (2, 2)
+
+
+@pytest.mark.parametrize(("status", "taken"), [(503, True), (408, True), (429, True), (501, False), (404, False)])
+def test_what_an_earlier_version_counted_as_captured_is_tried_again(
+    muniment: Callable[..., Any], tmp_path: Path, status: int, taken: bool
+) -> None:
+    with GatedSite(pages(Answer("<p>a"))) as site:
+        crawl = ("crawl", site.url, "-o", "out", *ONCE)
+        summed(muniment, *crawl)
+        with closing(sqlite3.connect(tmp_path / "out" / "tracker.sqlite")) as tracker:
+            last = "SELECT id FROM pages WHERE url = ?"
+            tracker.execute(f"UPDATE attempts SET status = ? WHERE page_id = ({last})", (status, f"{site.url}a"))
+            tracker.commit()
+        assert ("--retry-failed" in muniment(*crawl).stderr) is taken
+        done = muniment(*crawl, "--retry-failed")
+        assert ("nothing to do" in done.stderr) is not taken
+        assert site.counts()["/a"] == 1 + taken
+    if taken:
+        assert "4 pages and 0 requisites captured, 0 failed" in done.stderr
+    assert muniment("check", "out").code == 0
+
+
+def test_skipped_pages_are_named_by_cause(muniment: Callable[..., Any]) -> None:
+    dead = f"http://127.0.0.2:{closed_port('127.0.0.2')}/"
+    links = ["/kept-out/1", "/kept-out/2", "/ignored", "/keep-not", f"/{'x' * 9000}", *(f"{dead}{n}" for n in range(9))]
+    site_pages = {
+        "/": "".join(f'<a href="{link}">x</a>' for link in links),
+        "/robots.txt": "User-agent: *\nDisallow: /kept-out",
+        "/keep-not": "<meta name=robots content=noarchive>",
+    }
+    with GatedSite(site_pages) as site:
+        crawl = ("crawl", site.url, "-o", "out", "--no-sitemaps", "--noarchive", "--ignore", "/ignored$", "--rounds", 0)
+        done = muniment(*crawl, "--allow-private", "--tries", 4, "--per-host", 1)
+        assert done.code == 0, done
+        told = summed(muniment, *crawl[:1], site.url, "-o", "two", *crawl[4:], "--allow-private", "--tries", 4)
+    by = dict(told["skipped_by"])
+    assert {cause: by[cause] for cause in ("ignore", "robots", "noarchive", "limit")} == {
+        "ignore": 1, "robots": 2, "noarchive": 1, "limit": 1
+    }  # fmt: skip
+    assert by["dead-host"] + dict(told["failed_by"]).get("dead-host", 0) + dict(told["errors"]).get("refused", 0) == 9
+    assert told["skipped"] == sum(by.values())
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    assert "2 skipped by robots.txt; the same command with --no-robots takes them" in lines
+    assert any(
+        line.startswith("1 skipped by ignore patterns or rules; `muniment ignores list -o out`") for line in lines
+    )
+    assert any("skipped by hosts that were given up; the same command with --retry-failed" in line for line in lines)
+    assert any(line.startswith("1 skipped by --noarchive: they ask not to be kept;") for line in lines)
+    assert any(line.startswith("1 skipped by limits") for line in lines)
+    assert "were given up: the same command with --retry-failed asks for them again." in lines[-1]
+
+
+def test_retry_failed_asks_hosts_again_that_were_given_up(muniment: Callable[..., Any]) -> None:
+    port = closed_port("127.0.0.2")
+    links = "".join(f"<a href=http://127.0.0.2:{port}/{n}>x</a>" for n in range(9))
+    with GatedSite({"/": links}) as site:
+        crawl = ("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--allow-private", "--rounds", 0)
+        first = summed(muniment, *crawl)
+        assert dict(first["skipped_by"])["dead-host"] > 0
+        assert first["given_up"] == first["failed"] + first["skipped"] == 9
+        again = summed(muniment, *crawl, "--retry-failed")
+    assert (again["pages"], again["given_up"]) == (1, 9), "it is asked again, and is dead still"
+    assert again["statuses"][0][0] == 0
+
+
+def test_lines_of_a_fetch_that_were_left_out_are_named(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    with GatedSite({"/a": "<p>a", "/no": "<p>no", "/robots.txt": "User-agent: *\nDisallow: /no"}) as site:
+        (tmp_path / "list.txt").write_text(f"{site.url}a\n{site.url}no\nftp://x/\n")
+        fetch = ("fetch", "list.txt", "-o", "out", "--robots", "--rounds", 0)
+        done = muniment(*fetch)
+        assert done.code == 0, done
+        assert "  1 failed by robots.txt; the same command with --no-robots --retry-failed takes them" in done.stderr
+        assert "given up" not in last_line(done.stderr), "nobody can, or may, ask for these"
+        told = summed(muniment, "fetch", "list.txt", "-o", "two", "--robots", "--rounds", 0)
+        assert (told["failed"], told["failed_by"], told["skipped_by"]) == (2, [["robots", 1]], [])
+        fetch = ("fetch", "list.txt", "-o", "out", "--no-robots", "--retry-failed", "--rounds", 0)
+        again = summed(muniment, *fetch)
+        assert (again["pages"], again["failed"]) == (2, 1)

@@ -1,0 +1,40 @@
+"""Causes: each is told with what to do about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.rules.causes import BEGINNINGS, OTHER, LeftOut, advised
+
+CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("cause", sorted(CAUSES))
+def test_every_cause_has_a_line_of_its_own(cause, failed):
+    line = advised(LeftOut(cause, 1_200, failed), "out", finished=True)
+    assert line.startswith(f"1,200 {'failed' if failed else 'skipped'} by ")
+    assert "\n" not in line
+    assert len(line) < 120
+    assert ("something else" in line) is (cause == OTHER)
+
+
+def test_what_to_do_is_a_command():
+    assert "`muniment ignores list -o 'my out'`" in advised(LeftOut("ignore", 1, False), "'my out'", finished=True)
+    robots = LeftOut("robots", 1, False), LeftOut("robots", 1, True)
+    assert [advised(one, "out", finished=True).partition("; ")[2] for one in robots] == [
+        "the same command with --no-robots takes them",
+        "the same command with --no-robots --retry-failed takes them",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failed", "finished", "command"),
+    [
+        (False, False, "; the same command asks them again"),
+        (False, True, "; the same command with --retry-failed asks them again"),
+        (True, False, "; the same command with --retry-failed asks them again"),
+    ],
+)
+def test_a_finished_job_has_to_be_told_to_ask_dead_hosts_again(failed, finished, command):
+    assert advised(LeftOut("dead-host", 3, failed), "out", finished=finished).endswith(command)

@@ -1,0 +1,50 @@
+"""How long a job still takes, as far as its last minutes tell."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.rules.estimate import Mark, time_left
+
+
+def marks(span: float, ended: int, before: int, now: int) -> list[Mark]:
+    """What was so long ago, what was 20 s ago, or later, and what is now."""
+    lately = max(100, 100 + span - 20)
+    return [Mark(100, 50, 1), Mark(lately, 50, before), Mark(100 + span, 50 + ended, now)][span <= 20 :]
+
+
+@pytest.mark.parametrize(
+    ("to_do", "lately", "wait", "left"),
+    [
+        (60, marks(60, 60, 120, 60), 0, 60),
+        (60, marks(120, 60, 120, 60), 0, 120),
+        (60, marks(60, 60, 60, 60), 0, 60),
+        (60, marks(60, 60, 120, 60), 3_600, 3_600),
+        (60, marks(60, 60, 120, 60), -5, 60),
+        (60, marks(60, 60, 59, 60), 0, inf),
+        (60, marks(15, 60, 59, 60), 0, inf),
+        (60, marks(15, 60, 61, 60), 0, 15),
+        (60, marks(60, 60, 59, 60), 3_600, inf),
+        (60, marks(60, 0, 120, 60), 0, None),
+        (60, marks(60, 0, 120, 60), 3_600, None),
+        (60, marks(9, 60, 120, 60), 0, None),
+        (0, marks(60, 60, 120, 0), 0, None),
+        (60, [], 0, None),
+        (60, marks(60, 60, 120, 60)[:1], 0, None),
+    ],
+)
+def test_the_rate_of_the_last_minutes_tells_how_long_it_takes(to_do, lately, wait, left):
+    assert time_left(to_do, lately, wait) == left
+
+
+counts = st.integers(0, 10**9)
+
+
+@given(counts, st.floats(0, 1000), counts, counts, counts, st.floats(-1000, 100_000))
+def test_an_estimate_is_never_earlier_than_the_last_wait(to_do, span, ended, before, now, wait):
+    left = time_left(to_do, marks(span, ended, before, now), wait)
+    assert left is None or left >= max(wait, 0)
