@@ -234,10 +234,11 @@ def _answered(manners: Manners, now: int) -> Manners:
 
 
 def _interrupted(manners: Manners) -> Manners:
-    """An answer from among what was throttled, of which it is heard later: it had begun to answer after its wait."""
+    """An answer from among what was throttled, of which it is heard late: the second time, it came after a wait."""
     if manners.steady < 0:
         return manners
-    return structs.replace(manners, refusals=0, strikes=min(manners.strikes, 1), steady=max(manners.steady, 1))
+    steady = max(manners.steady, int(manners.strikes > 1))
+    return structs.replace(manners, refusals=0, strikes=min(manners.strikes, 1), steady=steady)
 
 
 def _halved(gap_ms: int) -> int:

@@ -125,6 +125,8 @@ def test_a_rate_limit_is_no_storm():
             manners = judge(manners, sign(kind, at=asked), asked + took, 1.0)
     assert (manners.pauses, manners.refusals, manners.strikes) == (0, 0, 1)
     assert manners.gap_ms > 1_000, "an answer of which it is heard late shows, too, that it wants a gap"
+    first = judge(judge(CALM, sign("throttled"), NOW, 1.0), sign("answer", at=NOW - 1), NOW + 5, 0.0)
+    assert after(sign("throttled"), manners=first, now=NOW + 5).gap_ms == 0, "what was asked before it began is no sign"
     burst = CALM
     for took in range(1, 20):
         burst = judge(burst, sign("throttled"), NOW + took, 1.0)
