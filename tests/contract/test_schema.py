@@ -181,6 +181,23 @@ def test_a_tracker_of_every_revision_is_brought_up_to_date(place: TrackerPlace, 
     assert now == SCHEMA_REVISION
 
 
+def test_requisites_that_an_older_tracker_left_waiting_go_first(place: TrackerPlace, engine: Engine) -> None:
+    """As far as they were not asked for, and without the sitemaps."""
+    migrate_to(engine, "0012", job_of_revision("0012"), *(page_before_keys(n, bytes([n]) * 16) for n in range(1, 6)))
+    changed = {
+        2: "requisite_hops = 5",
+        3: "requisite_hops = 6",
+        4: "requisite_hops = 1, found_as = 27",
+        5: "requisite_hops = 1, attempts_remaining = 0",
+    }
+    with engine.begin() as connection:
+        for number, how in changed.items():
+            connection.execute(text(f"UPDATE pages SET {how} WHERE id = {number}"))
+    with closing(opened(place)) as db:
+        found = db.connection.execute(text("SELECT nice FROM pages ORDER BY id")).scalars().all()
+    assert found == [0, -1, 0, 0, 0]
+
+
 def test_migrating_twice_changes_nothing(migrated: Engine, place: TrackerPlace) -> None:
     look: Callable[[Engine], Any] = catalogue if place.database else statements
     before = look(migrated)

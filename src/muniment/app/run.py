@@ -50,6 +50,7 @@ from muniment.tracker.connect import tracker_at
 from muniment.tracker.engine import Database
 from muniment.tracker.opening import Opened, Starts, open_job
 from muniment.tracker.outcomes import given_up, left_out, silent_hosts
+from muniment.tracker.retries import any_failed, any_to_revive
 
 __all__ = ["run_locked"]
 
@@ -80,7 +81,8 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
         _check_empty(out, place)
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
-        if job.over and not (request.retry_failed and jobs.any_failed(db, job.job_id)):
+        retried = request.retry_failed and any_failed(db, job.job_id)
+        if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return FinishedBefore(given_up(db, job.job_id))
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 

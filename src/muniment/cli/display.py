@@ -196,10 +196,9 @@ def _given_up_lines(pages: int) -> list[str]:
 
 def _left_out_lines(summary: Summary, place: str) -> list[str]:
     """Why pages were left out, and what to do about it, a line for each cause."""
-    finished = summary.exit_code == 0
     left = [LeftOut(cause, pages, False) for cause, pages in summary.skipped_by]
     left += [LeftOut(cause, pages, True) for cause, pages in summary.failed_by]
-    return [f"  {advised(one, place, finished=finished)}" for one in left]
+    return [f"  {advised(one, place)}" for one in left]
 
 
 def _counts(summary: Summary) -> list[str]:

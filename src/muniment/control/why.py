@@ -182,6 +182,9 @@ def _verdict(  # noqa: PLR0911
         return "skipped", page.reason
     if page.state == "CLAIMED":
         return "in flight", f"try {len(page.attempts) + 1} is under way"
+    if last is not None and page.attempts_remaining == 0 and page.ready_at:
+        ended = last.error or last.status
+        return "queued", f"a later round asks for it when the rest is done; the last try ended with {ended}"
     if last is not None and page.attempts_remaining == 0:
         verdict = "failed" if is_failed(last.status, last.error) else "captured"
         return verdict, last.error or _where(places, last.status)

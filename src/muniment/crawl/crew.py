@@ -197,6 +197,14 @@ class Crew:
         """Whether a worker has asked for pages and was given none."""
         return any(member.wants for member in self.staying)
 
+    def pages_held(self) -> int:
+        """Pages in the hands of workers."""
+        return sum(len(member.held) for member in self.members.values())
+
+    def hosts_held(self) -> int:
+        """Hosts that these pages are of."""
+        return len({host_id for member in self.members.values() for _, host_id in member.held.values()})
+
     def keep(self, most: int, grace_s: float) -> None:
         """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
         for member in self.staying[most:]:

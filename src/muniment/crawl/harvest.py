@@ -26,6 +26,7 @@ from muniment.rules.agents import robots_agent
 from muniment.rules.conditions import conditions, is_unchanged
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.redirects import REDIRECTS
+from muniment.rules.referrer import referer
 from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots import product_token
 from muniment.rules.shards import in_shard
@@ -105,6 +106,8 @@ class Manner(Struct, frozen=True):
     """Which part of how many a sitemap's URLs are taken for."""
     store_unchanged: bool = False
     """Nothing is asked for on conditions, and what the seed's digest matches is stored again."""
+    referer: bool = True
+    """Requests say which page led to theirs."""
 
     @classmethod
     def of(cls, settings: Settings) -> Manner:
@@ -119,7 +122,13 @@ class Manner(Struct, frozen=True):
             redirects=settings.redirects == "on",
             shard=(settings.shard, settings.shards),
             store_unchanged=settings.store_unchanged,
+            referer=settings.referer,
         )
+
+    def headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """What goes along with each request for a page."""
+        said = referer(claim.url, claim.referrer) if self.referer and claim.referrer else ""
+        return (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
 
     def conditions(self, claim: Claim) -> tuple[tuple[str, str], ...]:
         """The headers by which a page is sent only if it is not what its seed line knows."""

@@ -281,29 +281,21 @@ class HostsDesk:
         left = self._schedule.pending + held
         return bool(left) and sum(map(self._schedule.waiting_pages, self._waited)) >= left
 
-    def waiting(self) -> list[tuple[str, str, int]]:
-        """(host, why, until when) of the hosts with pages that are waited for, those that are asked first before."""
+    def waited(self) -> list[tuple[str, str, int]]:
+        """(host, why, until when) of the hosts with pages that are waited for, the one that is asked first before."""
         hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
         return [(self._hosts.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
 
     def tell_wait(self, now: int) -> None:
         """Write down which host is waited for, when nothing else is left to do and it was not said yet."""
-        waited = [one for one in self._waited if self._schedule.waiting_pages(one) and self._manners[one].until > now]
+        waited = [one for one in self._waited if self._manners[one].until > now and self._schedule.waiting_pages(one)]
         if waited and self._paused.keys().isdisjoint(waited):
             first = min(waited, key=lambda one: self._manners[one].until)
             self._pause(first, self._manners[first])
 
     def note(self) -> str:
-        """The pause of a host that ends first, for the display; empty for none."""
-        if self.lost:
-            return "waiting for the network: no host can be reached"
-        if not self._paused:
-            return ""
-        first = min(self._paused, key=lambda host_id: self._manners[host_id].until)
-        seconds = max(0, self._manners[first].until - steady_ms()) // 1000
-        more = len(self._paused) - 1
-        others = f", and {more} other host{'' if more == 1 else 's'}" if more else ""
-        return f"waiting {seconds} s for {self._hosts.name(first)} ({self._paused[first]}){others}"
+        """That the network is lost, for the display; empty when it is there."""
+        return "waiting for the network: no host can be reached" if self.lost else ""
 
     def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
         """Count a failure of an origin; the manners without their wait when it was the last one needed."""

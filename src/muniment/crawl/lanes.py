@@ -8,7 +8,9 @@ Taking a page begins its lane; its request goes out with `start`, when the host'
 from __future__ import annotations
 
 import random
+from bisect import bisect_left, bisect_right
 from collections import deque
+from operator import attrgetter
 
 from muniment.clock import monotonic
 from muniment.model.page import Claim
@@ -19,6 +21,7 @@ __all__ = ["Lanes"]
 _WINDOW = 3
 _AHEAD = 5
 """Pages held per request in flight: three in the window, two waiting behind them."""
+_nice = attrgetter("nice")
 
 
 class _HostLanes:
@@ -41,6 +44,13 @@ class _HostLanes:
         """When the next one may, with a gap."""
         self.hold = 0.0
         """Nothing goes out before."""
+
+    def add(self, claim: Claim) -> None:
+        # most often there is nothing that it goes before
+        if self.queue and self.queue[-1].nice > claim.nice:
+            self.queue.insert(bisect_right(self.queue, claim.nice, key=_nice), claim)
+        else:
+            self.queue.append(claim)
 
     @property
     def room(self) -> bool:
@@ -66,7 +76,7 @@ class _HostLanes:
 
 
 class Lanes:
-    """Decides which claim goes next; knows nothing of sockets."""
+    """Decides which claim goes next: of a host the lowest nice value, then first in first out. Has no sockets."""
 
     def __init__(self, inflight: int, delay: DelayRange) -> None:
         self._hosts: dict[str, _HostLanes] = {}
@@ -106,7 +116,7 @@ class Lanes:
     def add(self, claims: list[Claim]) -> None:
         """Take in claims."""
         for claim in claims:
-            self._host(claim.host).queue.append(claim)
+            self._host(claim.host).add(claim)
             self._ready[claim.host] = None
         self.queued += len(claims)
 
@@ -159,11 +169,11 @@ class Lanes:
         return lanes.queue.popleft()
 
     def put_back(self, claim: Claim) -> None:
-        """A page that was taken and whose request may not go out now is the next one again."""
+        """A page that was taken and whose request may not go out now is the next of its kind again."""
         self.landed(claim.host)
         self.acknowledged(claim.host)
         lanes = self._hosts[claim.host]
-        lanes.queue.appendleft(claim)
+        lanes.queue.insert(bisect_left(lanes.queue, claim.nice, key=_nice), claim)
         self.queued += 1
         if self.held(claim.host):
             self._leave(lanes)

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, steadied, steady_ms
+from muniment.clock import steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.change_desk import ChangeDesk
 from muniment.crawl.crew import Crew, Member
@@ -24,8 +24,9 @@ from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.patience import Patience
-from muniment.crawl.progress import Outcome, Progress, Snapshot
+from muniment.crawl.progress import Outcome, Progress, Snapshot, Waited
 from muniment.crawl.robots_desk import RobotsDesk
+from muniment.crawl.rounds import Rounds
 from muniment.crawl.salvage import Salvage
 from muniment.crawl.schedule import Schedule
 from muniment.crawl.shelf import Shelf
@@ -39,8 +40,6 @@ __all__ = ["Orchestrator"]
 
 _TICK_S = 0.2
 _GRACE_S = 10.0
-_MOST_CRASHES = 5
-"""Workers in a row that may die without finishing a page."""
 
 
 class Orchestrator:
@@ -61,6 +60,7 @@ class Orchestrator:
         self._limits, self._feeder = limits, feeder
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
+        self._rounds = Rounds(frontier, events, self._add_pending)
         self._patience = Patience(self._hosts, settings.give_up_after)
         self._inflight = InflightDesk(settings, events, self._tell)
         self._salvage = Salvage(frontier, shelf, events)
@@ -77,7 +77,6 @@ class Orchestrator:
         self._wake = asyncio.Event()
         self._stopping = self._killed = False
         self._drained = False
-        self._crashes = 0
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> Outcome:
@@ -126,25 +125,14 @@ class Orchestrator:
     def _verdict(self) -> Outcome | None:
         if self._outcome is not None:
             return self._outcome
-        held = any(member.held for member in self._crew.members.values())
+        held = self._crew.pages_held()
         more = self._schedule.pending or (self._feeder is not None and self._feeder.waiting)
-        if not (held or more or self._frontier.repairing or self._steering.judging or self._begin_round()):
+        if not (held or more or self._frontier.repairing or self._steering.judging or self._rounds.begin()):
             # a shard may have no line at all
             nothing = self._frontier.empty and not (self._feeder and self._feeder.fruitless)
             return Outcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
         return Outcome(3, f"limit: {limit}") if limit else None
-
-    def _begin_round(self) -> bool:
-        """Take up pages whose tries are used up, when nothing else is left; whether there are any."""
-        taken = self._frontier.next_round(steady_ms())
-        for host_id, pages, due_at in taken:
-            self._add_pending({host_id: pages}, {host_id: due_at})
-        if taken:
-            first = min(due_at for _, _, due_at in taken)
-            pages = sum(pages for _, pages, _ in taken)
-            self._events.write("pause", reason=f"a later round for {pages} pages", until=iso_ms(first))
-        return bool(taken)
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
@@ -155,8 +143,8 @@ class Orchestrator:
         self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
-        self._inflight.tick(steady_ms(), self._hosts_held)
-        if given_up := self._patience.tick(steady_ms(), self._pages_held()):
+        self._inflight.tick(steady_ms(), self._crew.hosts_held)
+        if given_up := self._patience.tick(steady_ms(), self._crew.pages_held()):
             self._end(Outcome(3, given_up))
         self._settle()
         if self._frontier.repairing:
@@ -185,12 +173,6 @@ class Orchestrator:
         if drained != self._drained:
             self._drained = drained
             self._frontier.settle(steady_ms())
-
-    def _pages_held(self) -> int:
-        return sum(len(member.held) for member in self._crew.members.values())
-
-    def _hosts_held(self) -> int:
-        return len({host_id for member in self._crew.members.values() for _, host_id in member.held.values()})
 
     # -- workers
 
@@ -284,14 +266,11 @@ class Orchestrator:
         self._robots.gone(member.number)
         if not self._stopping:
             self._suspects.died(held if member.lost else [], member.ending)
-            self._count_crash(member)
+            if member.finished or member.leaving:
+                self._suspects.worked()
+            elif complaint := self._suspects.too_many():
+                self._give_up(ProtocolError(complaint))
         self._wake.set()  # another one is hired, if it was the last
-
-    def _count_crash(self, member: Member) -> None:
-        self._crashes = 0 if member.finished or member.leaving else self._crashes + 1
-        if self._crashes >= _MOST_CRASHES:
-            died = f"{_MOST_CRASHES} workers in a row died at once (the last: {member.ending})"
-            self._give_up(ProtocolError(f"{died}; see the messages above"))
 
     async def _stop_workers(self) -> None:
         self._stopping = True
@@ -357,13 +336,12 @@ class Orchestrator:
         self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
         self._release(member, spared)
         report = self._frontier.finish(batch, member.number, steady_ms())
-        member.send(say.FinishAck())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
             self._crew.tell_cookies(member, message.batch.cookies)
         member.worked(message.cpu_s)
         member.finished += len(report.accepted)
-        self._crashes = 0
+        self._suspects.worked()
         self.progress.received(message.wire_bytes)
         self._announce(member, report)
         for page in report.accepted:
@@ -375,6 +353,7 @@ class Orchestrator:
                 self._patience.went_on()
         self._add_pending(report.pending, report.retries)
         self._serve()
+        member.send(say.FinishAck())  # after the requisites of these pages: no further page takes their place
         if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
 
@@ -401,23 +380,21 @@ class Orchestrator:
         self._add_pending(dict(back), {})
 
     def _announce(self, member: Member, report: FinishReport) -> None:
-        told = []
-        for page in report.accepted:
-            claim, _ = member.held[page.page_id]
+        told = [(member.held[page.page_id][0], page) for page in report.accepted]
+        for claim, page in told:
             self.progress.page(claim.url, claim.host, page)
-            told.append((claim.url, page))
-        self._events.finished(told)
+        self._events.finished([(claim.url, page) for claim, page in told])
         self._events.skipped(report.skipped)
 
     def snapshot(self) -> Snapshot:
         """The crawl now."""
-        members = self._crew.members.values()
         return self.progress.snapshot(
             self._frontier.totals,
             queued=self._schedule.pending,
-            in_flight=self._pages_held(),
-            workers=len(members),
-            note=self._disk.note or self._hosts.note(),
+            in_flight=self._crew.pages_held(),
+            workers=len(self._crew.members),
+            note=self._disk.note or self._hosts.note() or self._rounds.note(),
+            waiting=[Waited(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
             more=self._feeder is not None and self._feeder.waiting,
         )

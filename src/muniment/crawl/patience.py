@@ -36,7 +36,7 @@ class Patience:
         return ""
 
     def _named(self) -> str:
-        waiting = [] if self._hosts.lost else self._hosts.waiting()
+        waiting = [] if self._hosts.lost else self._hosts.waited()
         if not waiting:
             return "the network"
         host, why, _ = waiting[0]

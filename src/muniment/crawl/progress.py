@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from heapq import nsmallest
 from typing import ClassVar
 
@@ -184,8 +184,7 @@ class Progress:
         workers: int,
         note: str,
         ending: bool,
-        waiting: Iterable[Waited] = (),
-        waiting_hosts: int = 0,
+        waiting: Sequence[Waited] = (),
         more: bool = False,
     ) -> Snapshot:
         """The crawl now, by the sums of its job and what the orchestrator counts.
@@ -210,7 +209,7 @@ class Progress:
             note=note,
             ending=ending,
             waiting=tuple(soonest),
-            waiting_hosts=max(waiting_hosts, len(soonest)),
+            waiting_hosts=len(waiting),
             left=None if more or ending else left,
         )
 

@@ -15,6 +15,8 @@ from muniment.rules.deaths import SUSPECT, sift
 
 __all__ = ["Suspects"]
 
+_MOST_IN_A_ROW = 5
+"""Workers that may die one after the other without one that finished a page."""
 _PROOF = 2
 """Workers that died while they held a suspect and nothing else, from which on it is given up."""
 
@@ -26,6 +28,18 @@ class Suspects:
         self._deaths: Counter[int] = Counter()
         self._proved: Counter[int] = Counter()
         self._ending = ""
+        self._in_a_row = 0
+
+    def worked(self) -> None:
+        """A worker has finished pages."""
+        self._in_a_row = 0
+
+    def too_many(self) -> str:
+        """Count a worker that died without; why to give up, or an empty text."""
+        self._in_a_row += 1
+        if self._in_a_row < _MOST_IN_A_ROW:
+            return ""
+        return f"{_MOST_IN_A_ROW} workers in a row died at once (the last: {self._ending}); see the messages above"
 
     def died(self, pages: Collection[int], ending: str) -> None:
         """A worker that held these pages has died; `ending` is how."""

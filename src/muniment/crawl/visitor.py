@@ -106,28 +106,26 @@ class Visitor:
             else:
                 self._client.unset_limit(host)
 
-    async def visit(self, url: str, host: str, conditions: Headers = ()) -> Visit | None:
+    async def visit(self, url: str, host: str, added: Headers = ()) -> Visit | None:
         """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.
 
-        `conditions` are headers that go along with every request. None when the host may not be asked at this moment.
+        `added` are headers that go along with every request. None when the host may not be asked at this moment.
         """
         cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
         account = self._accounts.get(host) if self._accounts else None
         if account is not None:
-            return await self._visit_with(account, url, host, cookies, conditions)
-        sent = (*_cookie(cookies), *conditions) if conditions else _cookie(cookies)
+            return await self._visit_with(account, url, host, cookies, added)
+        sent = (*added, *_cookie(cookies)) if added else _cookie(cookies)
         exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
         if exchange is None:
             return None
         self._learn(exchange)
         return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
 
-    async def _visit_with(
-        self, account: Account, url: str, host: str, cookies: str, conditions: Headers
-    ) -> Visit | None:
+    async def _visit_with(self, account: Account, url: str, host: str, cookies: str, added: Headers) -> Visit | None:
         origin, start = origin_of(url), partial(self._turns.start, host)
         known = self._opened.get(origin)
-        sent = (*_cookie(cookies), *conditions, *_authorized(known, account, url))
+        sent = (*added, *_cookie(cookies), *_authorized(known, account, url))
         first = await self._client.fetch_if(url, start, sent)
         if first is None:
             return None
@@ -140,7 +138,7 @@ class Visitor:
                 self._opened.clear()
             opened = self._opened[origin] = _Opened(challenge)
             cookies = self._jar.header(url, now_us() // 1_000_000)
-            sent = (*_cookie(cookies), *conditions, *_authorized(opened, account, url))
+            sent = (*added, *_cookie(cookies), *_authorized(opened, account, url))
             last = await self._ask_again(url, host, sent)
             self._learn(last)
             before = (first,)

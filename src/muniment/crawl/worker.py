@@ -25,13 +25,13 @@ from muniment.crawl.hands import Hands
 from muniment.crawl.harvest import Harvested, Manner, Page, Refused, failed, harvest, turned_away
 from muniment.crawl.lanes import Lanes
 from muniment.crawl.outlinks import Outlinks
+from muniment.crawl.questions import Questions
 from muniment.crawl.recorder import Recorder
-from muniment.crawl.robots import Known, Learnt, Robots
+from muniment.crawl.robots import Learnt, Robots
 from muniment.crawl.signs import page_sign, robots_sign, throttled_sign
 from muniment.crawl.visitor import Visit, Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
-from muniment.model.capture import Earlier
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
@@ -64,18 +64,16 @@ class Worker:
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
+        self._questions = Questions(channel)
         self._recorder = Recorder(
-            Path(setup.out), info, settings.warc_size, self._ask_file, self._ask_known, self._report,
+            Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
             lambda name: self._channel.send(say.FileEnded(name)),
         )  # fmt: skip
         self._robots = (
-            Robots(self._fetch_aside, settings.user_agent, self._ask_robots, self._tell_robots)
+            Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)
             if settings.robots
             else None
         )
-        self._robots_asked: dict[str, asyncio.Future[Known]] = {}
-        self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
-        self._files: deque[asyncio.Future[str]] = deque()
         self._unacknowledged: deque[list[str]] = deque()
         self._hands = Hands(self._lane, self._fail)
         self._stop_task: asyncio.Task[None] | None = None
@@ -142,7 +140,7 @@ class Worker:
                 return self._without_rules(claim, rules)
             if not rules.allows(claim.url):
                 return turned_away(claim, DISALLOWED, self._outlinks, self._manner)
-        visit = await self._visitor.visit(claim.url, claim.host, self._manner.conditions(claim))
+        visit = await self._visitor.visit(claim.url, claim.host, self._manner.headers(claim))
         if visit is None:
             return None
         exchange = visit.exchange
@@ -286,12 +284,8 @@ class Worker:
                 self._dead[origin] = reason
             case say.NameFound(name, classes):
                 self._client.allow(name, classes)
-            case say.Known(earlier):
-                self._known.popleft().set_result(earlier)
-            case say.RobotsKnown(origin, answer, fetch):
-                self._robots_asked.pop(origin).set_result(Known(answer, fetch))
-            case say.FileName(name):
-                self._files.popleft().set_result(name)
+            case say.Known() | say.RobotsKnown() | say.FileName():
+                self._questions.answered(message)
             case say.FinishAck():
                 for host in self._unacknowledged.popleft():
                     self._lanes.acknowledged(host)
@@ -349,24 +343,6 @@ class Worker:
         if not self._asked and not self._stopping and self._lanes.wanted > 0:
             self._asked = True
             self._channel.send(say.WantPages(self._lanes.wanted))
-
-    async def _ask_known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
-        answer: asyncio.Future[dict[bytes, Earlier]] = asyncio.get_running_loop().create_future()
-        self._known.append(answer)
-        self._channel.send(say.AskKnown(digests))
-        return await answer
-
-    async def _ask_file(self) -> str:
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._files.append(answer)
-        self._channel.send(say.AskFile())
-        return await answer
-
-    async def _ask_robots(self, origin: str) -> Known:
-        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
-        self._robots_asked[origin] = answer
-        self._channel.send(say.AskRobots(origin))
-        return await answer
 
     def _tell_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
         self._recorder.when_recorded(lambda: self._channel.send(say.RobotsTold(origin, answer)))

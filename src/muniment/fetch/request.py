@@ -68,7 +68,7 @@ class Requests:
         return origin, target or "/"
 
     def build(self, origin: Origin, target: str, extra: Iterable[tuple[str, str]] = ()) -> bytes:
-        """The request; an extra header takes the place of a built-in one of its name."""
+        """The request; an extra header takes the place of a built-in one of its name, but no Referer a user's."""
         if not target.isascii() or _NOT_A_TARGET.search(target):
             target = _NOT_A_TARGET.sub(_escape, target)
         if not extra:
@@ -76,6 +76,10 @@ class Requests:
         given = {name.lower() for name, _ in extra}
         lines = origin.lines
         if given & self._names:
+            own = {name.lower() for name, _ in self._base_of(origin)}
+            if "referer" in given & own:
+                extra = [pair for pair in extra if pair[0].lower() != "referer"]
+                given.discard("referer")
             host = [] if "host" in given else [("Host", origin.host_header)]
             lines = _lines(host + [pair for pair in self._base_of(origin) if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))

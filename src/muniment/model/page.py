@@ -102,6 +102,8 @@ class Claim(Struct, frozen=True, array_like=True):
     """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
     free: bool = False
     """A 429 or 503 uses up no try."""
+    nice: int = 0
+    """Lower goes first; a requisite has one less than a page in its place."""
 
 
 class Finished(Struct, frozen=True, array_like=True):

@@ -24,6 +24,7 @@ __all__ = [
     "resolve",
     "shortened",
     "url_key",
+    "without_account",
 ]
 
 MOST_URL = 8000
@@ -97,11 +98,11 @@ def _web(url: str) -> str | None:
     cut = url.find("#")
     if cut >= 0:
         url = url[:cut]
-    return _without_account(url) if "@" in url else url
+    return without_account(url) if "@" in url else url
 
 
-def _without_account(url: str) -> str:
-    """Accounts in URLs are secrets and no part of a page's identity."""
+def without_account(url: str) -> str:
+    """The URL without a name and password, which are secrets and no part of a page's identity."""
     start, end = _authority(url)
     return url[:start] + url[url.rfind("@", start, end) + 1 :] if "@" in url[start:end] else url
 

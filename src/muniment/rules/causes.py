@@ -33,14 +33,12 @@ class LeftOut(Struct, frozen=True):
     """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""
 
 
-def advised(left: LeftOut, place: str, *, finished: bool) -> str:
+def advised(left: LeftOut, place: str) -> str:
     """What a summary says of them: why they are left out, and what to do; `place` is the directory for a shell."""
-    again = "the same command" + (" with --retry-failed" if finished or left.failed else "")
-    with_robots = "--no-robots --retry-failed" if left.failed else "--no-robots"
     told = {
         _IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` shows them, `remove` lifts one",
-        _ROBOTS: f"robots.txt; the same command with {with_robots} takes them",
-        _DEAD: f"hosts that were given up; {again} asks them again",
+        _ROBOTS: "robots.txt; the same command with --no-robots takes them",
+        _DEAD: "hosts that were given up; the same command asks them again",
         _LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
         _NOT_KEPT: "--noarchive: they ask not to be kept; a crawl of its own without that option takes them",
     }

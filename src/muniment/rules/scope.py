@@ -14,12 +14,15 @@ from msgspec import Struct
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import path_of
 
-__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "site_paths", "start_prefix"]
+__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "site_paths", "start_prefix", "urgency"]
 
 FAR = 0xFFFF
 """More hops than any page has: not reached that way. Hops saturate just below."""
 
 MAX_REQUISITE_HOPS = 5
+
+_NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
+"""Requisites by their scope alone (docs/decisions/0030-sitemaps-are-requisites.md): no page is shown with them."""
 
 
 class Standing(Struct, frozen=True):
@@ -97,6 +100,11 @@ class Scope(Struct, frozen=True):
             requisite=tuple(by_kind[found_as.kind][1] for found_as in FoundAs),
             redirects=standing.redirects + 1,
         )
+
+
+def urgency(requisite_hops: int, found_as: int) -> int:
+    """What its relations take from a page's nice value: 1 from that of a requisite, which goes before further pages."""
+    return int(requisite_hops <= MAX_REQUISITE_HOPS and found_as not in _NOT_SHOWN)
 
 
 def start_prefix(url: str, no_parent: bool) -> str:

@@ -37,9 +37,12 @@ def claim(
     via: str = "",
     follow: bool = True,
     prior: Prior | None = None,
+    nice: int = 0,
 ) -> Claim:
     """A claim as the tracker hands it out, by default of a start page."""
-    return Claim(page_id, claim_id, url, host_of(url), attempt, last_try, depth, found_as, via, follow, prior=prior)
+    return Claim(
+        page_id, claim_id, url, host_of(url), attempt, last_try, depth, found_as, via, follow, prior=prior, nice=nice
+    )
 
 
 def packed_links(links: Links) -> bytes:

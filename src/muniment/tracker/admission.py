@@ -19,7 +19,7 @@ from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, PageState, link_keys
 from muniment.model.url import url_key
-from muniment.rules.scope import FAR, Offers, Scope, Standing
+from muniment.rules.scope import FAR, Offers, Scope, Standing, urgency
 from muniment.rules.sessions import page_key
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup, Prepared, Row
@@ -38,7 +38,7 @@ _DRAFT = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
-        pages.c.in_scope,
+        pages.c.in_scope, pages.c.found_as, pages.c.nice,
     ).with_for_update(),
     pages.c.job_id,
     pages.c.id,
@@ -47,15 +47,14 @@ _NEARER = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
     .values(
-        link_hops=bindparam("l"), requisite_hops=bindparam("r"), redirects=bindparam("rd"), in_scope=bindparam("scope")
+        nice=bindparam("n"),
+        link_hops=bindparam("l"),
+        requisite_hops=bindparam("r"),
+        redirects=bindparam("rd"),
+        in_scope=bindparam("scope"),
     ),
-    "l",
-    "r",
-    "rd",
-    "scope",
-    "job",
-    "page",
-)
+    "n", "l", "r", "rd", "scope", "job", "page",
+)  # fmt: skip
 _RELATE = Prepared(
     relations.insert()
     .prefix_with("OR REPLACE", dialect="sqlite")
@@ -354,13 +353,15 @@ class Admission:
 
     def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children must be told again."""
-        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was = draft
+        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = draft
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects
+        found_as, nice = how
+        nice += urgency(requisite, found_as) - urgency(min(requisite, offer.requisite), found_as)
         link, requisite = min(link, offer.link), min(requisite, offer.requisite)
         scope = self._scope.admits(Standing(link, requisite, bool(site), bool(included), redirects))
         self._seen.put(key, pack(page_id, link, requisite))
         if scope and not was and state == PageState.READY and remaining > 0:
             pending[host_id] += 1
-        return (link, requisite, redirects, scope, self._job_id, page_id), tried > 0
+        return (nice, link, requisite, redirects, scope, self._job_id, page_id), tried > 0

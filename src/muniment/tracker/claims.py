@@ -8,15 +8,18 @@ from typing import Any
 from sqlalchemy import Select, bindparam, case, or_, select
 from sqlalchemy.sql import FromClause
 
+from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.prior import Prior
 from muniment.model.rule import NO_ORDERS
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.deaths import given_up
+from muniment.rules.referrer import comes_from_nowhere
 from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
-from muniment.tracker.engine import Asked, Prepared, Row
+from muniment.tracker.engine import Asked, Database, Prepared, Row
+from muniment.tracker.referrers import first_referrers
 from muniment.tracker.tables import PENDING, pages, seeds
 from muniment.tracker.tries import TRIED
 
@@ -25,7 +28,8 @@ __all__ = ["Claims"]
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
     pages.c.id, pages.c.url, pages.c.ruleset, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
-    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths, pages.c.rounds, pages.c.throttled,
+    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
+    pages.c.via_id, pages.c.nice, pages.c.rounds, pages.c.throttled,
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _OF_NO_LIST = "", "", "", None
@@ -62,10 +66,11 @@ _LISTED = _due(
 class Claims:
     """Says how to look up what is due, and makes claims of it."""
 
-    def __init__(self, job_id: int, scope: Scope, rounds: int) -> None:
-        self._job_id, self._scope, self._rounds = job_id, scope, rounds
+    def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
+        self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
         self._statement = _LISTED if scope.listed else _FOUND
         self._number = 0
+        self._referrers: dict[int, str] = {}
 
     def begin(self, after: int | None) -> None:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
@@ -79,9 +84,15 @@ class Claims:
         never = now + LONGEST_WAIT_MS
         return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
 
+    def trace(self, due: Sequence[Sequence[Row]]) -> None:
+        """Look up where the chains of redirects began that led to pages which are due."""
+        if not self._scope.listed:
+            redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
+            self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
+
     def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
-        page_id, url, _, tried, left, hops, found_as, via, site, deaths, rounds, throttled, *listed = row
+        page_id, url, _, tried, left, hops, found_as, via, site, deaths, via_id, nice, rounds, throttled, *listed = row
         left = left if tried else tries
         seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else _OF_NO_LIST
         # by position, which takes a quarter of the time that names do
@@ -104,9 +115,15 @@ class Claims:
             deaths,
             rounds >= self._rounds,
             False,
-            "",
+            self._referrer(found_as, via, via_id),
             throttled < MOST_FREE,
+            nice,
         )
+
+    def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:
+        if found_as == FoundAs.REDIRECT:
+            return self._referrers.get(via_id or 0, "")
+        return "" if via is None or comes_from_nowhere(found_as) else via
 
     def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:
         redirects, seed_url, more, meta_json, digest, etag, last_modified, captured_at = listed

@@ -143,7 +143,7 @@ class Frontier:
         self._repair = Repair(db, job_id, scope, admission)
         self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
         self._lost = Lost(db, job_id, self._repair, admission.keys, self.payloads)
-        self._claims = Claims(job_id, scope, rounds)
+        self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
         self.peers = Peers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []
@@ -194,6 +194,7 @@ class Frontier:
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
+        self._claims.trace(answers[len(looks) :])
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:

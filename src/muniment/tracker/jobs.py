@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, exists, func, literal_column, or_, select
+from sqlalchemy import TextClause, bindparam, func, literal_column, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState, Origin
-from muniment.rules.retry import ASKS_AGAIN
 from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
 from muniment.tracker.assignments import clear_finished
 from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.pipeline_tables import job_numbers
-from muniment.tracker.sums import take_out
 from muniment.tracker.tables import (
     CLAIMED,
     PARKED,
     PENDING,
-    attempts,
     job_rulesets,
     job_sums,
     jobs,
@@ -33,14 +29,12 @@ from muniment.tracker.tables import (
     repairs,
     seed_lists,
 )
-from muniment.tracker.tries import IS_LATEST, new_tries
 
 __all__ = [
     "NOBODY",
     "Given",
     "Job",
     "any_claimed",
-    "any_failed",
     "any_pending",
     "any_start_captured",
     "create_job",
@@ -60,8 +54,6 @@ __all__ = [
     "settle",
     "start_digest",
     "start_urls",
-    "try_again",
-    "try_failed_again",
 ]
 
 
@@ -218,13 +210,6 @@ def any_pending(db: Database, job_id: int) -> bool:
 
 
 @one_transaction
-def try_again(db: Database, job_id: int, tries: int) -> int:
-    """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
-    with db.transaction() as connection:
-        return _give_back(db, connection, job_id, (pages.c.link_hops == 0) & (pages.c.state == "READY"), tries)
-
-
-@one_transaction
 def reopen(db: Database, job_id: int) -> None:
     """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
     with db.transaction() as connection:
@@ -237,42 +222,6 @@ def any_start_captured(db: Database, job_id: int) -> bool:
     """Whether some start page gave an answer, over all processes that write the job."""
     counted = select(func.sum(job_sums.c.starts_captured)).where(job_sums.c.job_id == job_id)
     return bool(db.connection.execute(counted).scalar_one())
-
-
-def any_failed(db: Database, job_id: int) -> bool:
-    """Whether there are pages that `try_failed_again` takes up."""
-    some = select(pages.c.id).where(pages.c.job_id == job_id, _has_failed()).limit(1)
-    return db.connection.execute(some).first() is not None
-
-
-@one_transaction
-def try_failed_again(db: Database, job_id: int, tries: int) -> int:
-    """Give the pages that failed for good, or were skipped with a dead host, their tries back; returns how many."""
-    with db.transaction() as connection:
-        return _give_back(db, connection, job_id, _has_failed(), tries)
-
-
-def _has_failed() -> ColumnElement[bool]:
-    """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
-    asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
-    unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
-    return or_(pages.c.counted == 3, unasked, pages.c.counted.in_((1, 2)) & asks_again)
-
-
-def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
-    """Make pages wait as if they had not been tried, out of the sums; before those of the job are read."""
-    here = pages.c.job_id == job_id, which
-    is_start = pages.c.link_hops == literal_column("0")
-    sums: Counter[int] = Counter()
-    starts = 0
-    found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
-    for counted, start, count in connection.execute(found):
-        sums[counted] += count
-        starts += count if start and counted == 1 else 0
-    take_out(db, job_id, sums, starts)
-    anew = {"state": "READY", "reason": "", "rounds": 0, "throttled": 0, "counted": 0, **new_tries(tries)}
-    connection.execute(pages.update().where(*here).values(anew))
-    return sums.total()
 
 
 def settings_of(job: Job) -> Settings:

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam
 
 from muniment.model.page import PageState
 from muniment.model.url import host_of, is_web
-from muniment.rules.scope import FAR, Scope, Standing, on_site
+from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Host, Hosts
@@ -23,8 +23,8 @@ from muniment.tracker.tables import pages
 __all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
 
 _COLUMNS = (
-    "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "link_hops", "requisite_hops", "redirects",
-    "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
+    "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "nice", "link_hops", "requisite_hops",
+    "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
 )  # fmt: skip
 _URL, _HOST, _STATE, _IN_SCOPE, _REASON = map(_COLUMNS.index, ("url", "host_id", "state", "in_scope", "reason"))
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
@@ -102,6 +102,6 @@ class Newcomers:
         state = PageState.SKIPPED if reason else PageState.READY
         return (
             self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, tries,
-            link, requisite, redirects, page.found_as, page.via_id, page.seed_id, site, included, scope,
-            rules.version, reason,
+            -urgency(requisite, page.found_as), link, requisite, redirects, page.found_as, page.via_id, page.seed_id,
+            site, included, scope, rules.version, reason,
         )  # fmt: skip

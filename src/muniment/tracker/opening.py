@@ -12,7 +12,7 @@ from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_chan
 from muniment.rules.scope import Scope
 from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings, redact
-from muniment.tracker import jobs
+from muniment.tracker import jobs, retries
 from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, one_transaction
 from muniment.tracker.frontier import Frontier
@@ -74,11 +74,12 @@ def open_job(
     ruleset = jobs.ruleset_of(db, job.job_id, version + (rules != known), rules)
     if job.outcome == "failed":
         # before the sums of the job are read
-        jobs.try_again(db, job.job_id, settings.tries)
+        retries.try_again(db, job.job_id, settings.tries)
     if retry_failed:
         # before its pages wait again: a run that is killed then must not find a job that is over
         jobs.reopen(db, job.job_id)
-        jobs.try_failed_again(db, job.job_id, settings.tries)
+        retries.try_failed_again(db, job.job_id, settings.tries)
+    retries.revive(db, job.job_id, settings)
     frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
     _keep_given(db, job, given, settings, rules if rules != known else None, now)

@@ -74,7 +74,7 @@ def test_waits_are_kept_over_a_resume(new_place):
         assert 1 in dict(again.schedule.pick(0, 100, until))
         assert again.desk.gaps(NAMES) == {"a.example": 2_000}
         assert again.events()[-1]["host"] == "a.example"
-        assert "a.example (429 with Retry-After)" in again.desk.note()
+        assert again.desk.waited() == [("a.example", "429 with Retry-After", until)]
 
 
 def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):

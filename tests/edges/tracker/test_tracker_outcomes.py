@@ -9,7 +9,7 @@ from sqlalchemy import update
 from tracker_harness import IMG, Tracker, site
 
 from muniment.rules.causes import LeftOut
-from muniment.tracker import jobs
+from muniment.tracker import jobs, retries
 from muniment.tracker.outcomes import given_up, left_out, silent_hosts
 from muniment.tracker.tables import attempts, pages
 
@@ -48,7 +48,7 @@ def test_a_job_without_failures_has_none(tracker):
 
 def take_up_again(job: Tracker, **how: Any) -> int:
     """What `--retry-failed` does before the frontier is there."""
-    given = jobs.try_failed_again(job.db, job.job_id, job.settings.get("tries", 3))
+    given = retries.try_failed_again(job.db, job.job_id, job.settings.get("tries", 3))
     job.reopen(**how)
     return given
 
@@ -101,18 +101,18 @@ def test_pages_that_an_older_version_counted_as_captured_are_taken_out_of_the_su
         made.finish(claim)
     with made.db.transaction() as connection:
         connection.execute(update(attempts).where(made.mine(attempts), attempts.c.page_id == 1).values(status=status))
-    assert jobs.any_failed(made.db, made.job_id)
+    assert retries.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 1
     assert made.sums()[:4] == (1, 0, 1, 0)
     assert [claim.url for claim in made.claim()] == [site("1")]
-    assert not jobs.any_failed(made.db, made.job_id)
+    assert not retries.any_failed(made.db, made.job_id)
 
 
 def test_an_earlier_answer_that_asked_for_another_try_is_past(tracker):
     made = tracker()
     made.finish(made.take(site("")), status=503, done=False)
     made.finish(made.take(site("")), status=200)
-    assert not jobs.any_failed(made.db, made.job_id)
+    assert not retries.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 0
 
 
@@ -131,7 +131,7 @@ def test_pages_of_hosts_that_were_given_up_wait_again(tracker):
     made = tracker(site("1"), site("2"), site("3"), robots=False)
     for number, refused in ((1, DEAD), (2, "robots: robots.txt disallows it"), (3, "noarchive: no")):
         made.finish(made.take(site(str(number))), status=0, error=refused, refused=refused)
-    assert jobs.any_failed(made.db, made.job_id)
+    assert retries.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 1
     assert made.states() == {site("1"): "READY", site("2"): "SKIPPED", site("3"): "SKIPPED"}
     assert [claim.url for claim in made.claim()] == [site("1")]

@@ -13,7 +13,7 @@ from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web
 from muniment.settings import Settings
 from muniment.testing.pages import finish_batch, finished
-from muniment.tracker import jobs
+from muniment.tracker import jobs, retries
 from muniment.tracker.connect import opened
 from muniment.tracker.opening import Starts, open_job
 from muniment.tracker.tables import pages, seeds
@@ -171,7 +171,7 @@ def test_failed_pages_are_tried_again(tracker):
     tracker.finish(claims[B], status=0, error="reset: x")
     tracker.book.end()
     tracker.frontier.settle(0)
-    assert jobs.any_failed(tracker.db, tracker.job_id)
+    assert retries.any_failed(tracker.db, tracker.job_id)
     tracker.reopen(retry_failed=True)
     assert jobs.find_job(tracker.db).state == "ACTIVE"
     assert (tracker.frontier.totals.captured, tracker.frontier.totals.failed) == (1, 0)
@@ -180,7 +180,7 @@ def test_failed_pages_are_tried_again(tracker):
     assert again[B].attempt == 2
     tracker.finish(again[B])
     assert tracker.frontier.totals.captured == 2
-    assert not jobs.any_failed(tracker.db, tracker.job_id)
+    assert not retries.any_failed(tracker.db, tracker.job_id)
 
 
 def test_a_sitemap_lists_pages_of_the_list(tracker):

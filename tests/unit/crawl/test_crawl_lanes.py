@@ -47,6 +47,33 @@ def test_pages_start_in_the_order_they_came():
     assert urls == [f"https://{A}/{n}" for n in range(3)]
 
 
+def test_requisites_start_before_pages_and_in_their_order():
+    made = lanes(a=(4, 1))
+    assert made.take(A).url[-1] == "0"
+    made.add([claim(f"https://{A}/i{n}", nice=-1) for n in range(2)])
+    made.add([claim(f"https://{A}/4"), claim(f"https://{A}/i2", nice=-1)])
+    taken = []
+    for _ in range(7):
+        made.landed(A)
+        made.acknowledged(A)
+        taken.append(made.take(A).url.rpartition("/")[2])
+    assert taken == ["i0", "i1", "i2", "1", "2", "3", "4"]
+    assert made.queued == 0
+
+
+def test_a_page_that_is_put_back_waits_for_requisites_that_came_since():
+    made = lanes(a=(2, 1))
+    page = made.take(A)
+    made.add([claim(f"https://{A}/image", nice=-1)])
+    made.put_back(page)
+    order = []
+    for _ in range(3):
+        order.append(made.take(A).url.rpartition("/")[2])
+        made.landed(A)
+        made.acknowledged(A)
+    assert order == ["image", "0", "1"]
+
+
 def test_without_a_permit_nothing_starts():
     made = lanes(a=(5, 0))
     assert made.startable() == []

@@ -127,9 +127,9 @@ def shown(progress: Progress, queued: int = 0, **more: Any):
 
 def test_the_five_hosts_that_are_due_first_are_shown():
     waits = [Waited(f"h{number}", "503", 1_000 - number) for number in range(8)]
-    now = shown(Progress(), waiting=waits, waiting_hosts=100)
+    now = shown(Progress(), waiting=waits)
     assert [one.host for one in now.waiting] == ["h7", "h6", "h5", "h4", "h3"]
-    assert now.waiting_hosts == 100
+    assert now.waiting_hosts == 8
     assert (shown(Progress()).waiting, shown(Progress()).waiting_hosts) == ((), 0)
 
 

@@ -39,6 +39,31 @@ def test_polite_requests_say_what_browsers_say_and_can_be_told_otherwise() -> No
     assert b"accept-language: de\r\n" in request("http://site.test/", (), german)
 
 
+@pytest.mark.parametrize("polite", [False, True])
+def test_referer_stands_after_what_is_always_said_and_before_cookies(polite: bool) -> None:
+    config = FetchConfig(user_agent="agent/1", polite=polite)
+    always = request("http://site.test/x", (), config)
+    extra = (("Referer", "http://site.test/"), ("Cookie", "a=b"))
+    assert request("http://site.test/x", extra, config) == (
+        always[:-2] + b"Referer: http://site.test/\r\nCookie: a=b\r\n\r\n"
+    )
+
+
+def test_a_referer_that_the_user_gives_wins_where_it_goes() -> None:
+    extra = (("Referer", "http://site.test/page"), ("Accept", "image/*"))
+    mine = FetchConfig(user_agent="agent/1", headers=(("referer", "http://me.test/"),))
+    sent = request("http://site.test/", extra, mine)
+    assert b"\r\nreferer: http://me.test/\r\n" in sent
+    assert sent.lower().count(b"referer") == 1
+    assert sent.count(b"Accept:") == 1
+    assert b"Accept: image/*\r\n" in sent
+    own = FetchConfig(
+        user_agent="agent/1", own_headers=(("Referer", "http://me.test/"),), own_hosts=frozenset({"mine.test"})
+    )
+    assert b"\r\nReferer: http://me.test/\r\n" in request("http://mine.test/", extra, own)
+    assert b"\r\nReferer: http://site.test/page\r\n" in request("http://site.test/", extra, own)
+
+
 @pytest.mark.parametrize(
     ("url", "host", "target"),
     [

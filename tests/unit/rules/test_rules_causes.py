@@ -12,7 +12,7 @@ CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize("cause", sorted(CAUSES))
 def test_every_cause_has_a_line_of_its_own(cause, failed):
-    line = advised(LeftOut(cause, 1_200, failed), "out", finished=True)
+    line = advised(LeftOut(cause, 1_200, failed), "out")
     assert line.startswith(f"1,200 {'failed' if failed else 'skipped'} by ")
     assert "\n" not in line
     assert len(line) < 120
@@ -20,21 +20,14 @@ def test_every_cause_has_a_line_of_its_own(cause, failed):
 
 
 def test_what_to_do_is_a_command():
-    assert "`muniment ignores list -o 'my out'`" in advised(LeftOut("ignore", 1, False), "'my out'", finished=True)
+    assert "`muniment ignores list -o 'my out'`" in advised(LeftOut("ignore", 1, False), "'my out'")
     robots = LeftOut("robots", 1, False), LeftOut("robots", 1, True)
-    assert [advised(one, "out", finished=True).partition("; ")[2] for one in robots] == [
+    assert [advised(one, "out").partition("; ")[2] for one in robots] == [
         "the same command with --no-robots takes them",
-        "the same command with --no-robots --retry-failed takes them",
+        "the same command with --no-robots takes them",
     ]
 
 
-@pytest.mark.parametrize(
-    ("failed", "finished", "command"),
-    [
-        (False, False, "; the same command asks them again"),
-        (False, True, "; the same command with --retry-failed asks them again"),
-        (True, False, "; the same command with --retry-failed asks them again"),
-    ],
-)
-def test_a_finished_job_has_to_be_told_to_ask_dead_hosts_again(failed, finished, command):
-    assert advised(LeftOut("dead-host", 3, failed), "out", finished=finished).endswith(command)
+@pytest.mark.parametrize("failed", [False, True])
+def test_dead_hosts_are_asked_again_by_the_same_command(failed):
+    assert advised(LeftOut("dead-host", 3, failed), "out").endswith("; the same command asks them again")

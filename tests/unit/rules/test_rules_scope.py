@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.link import FoundAs, Kind
-from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS, Scope, Standing, on_site, site_paths, start_prefix
+from muniment.rules.scope import FAR, MAX_REQUISITE_HOPS, Scope, Standing, on_site, site_paths, start_prefix, urgency
 
 LINK, REQUISITE, FRAME, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.IFRAME, FoundAs.REDIRECT
 LISTED = FoundAs.SITEMAP_URL
@@ -208,3 +208,10 @@ def test_on_site(path, prefixes, inside):
 )
 def test_the_prefixes_of_a_host_are_kept_once_and_the_whole_host_alone(prefixes, paths):
     assert site_paths(prefixes) == paths
+
+
+def test_requisites_are_urgent_within_their_hops_but_no_lists_for_robots():
+    for found_as in FoundAs:
+        listed = found_as in {FoundAs.SITEMAP, FoundAs.ROBOTS}
+        found = [urgency(hops, found_as.value) for hops in (1, MAX_REQUISITE_HOPS, MAX_REQUISITE_HOPS + 1, FAR)]
+        assert found == ([0, 0, 0, 0] if listed else [1, 1, 0, 0]), found_as

@@ -19,6 +19,10 @@ def upgrade() -> None:
     op.add_column("pages", _small("rounds", _ROUNDS))
     op.add_column("pages", _small("throttled", _THROTTLED))
     op.add_column("hosts", sa.Column("answered", sa.Text(), nullable=False, server_default="", comment=_ANSWERED))
+    # requisites go first, but for robots.txt and sitemaps, which no page is shown with
+    op.execute(
+        "UPDATE pages SET nice = -1 WHERE attempts_remaining > 0 AND requisite_hops <= 5 AND found_as NOT IN (26, 27)"
+    )
     # done pages of older trackers may keep a time of their last try
     op.execute("UPDATE pages SET ready_at = 0 WHERE state = 'READY' AND attempts_remaining = 0 AND ready_at > 0")
     parked = sa.text(_PARKED)
