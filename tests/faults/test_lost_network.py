@@ -136,7 +136,7 @@ def test_a_lost_network_costs_nothing_but_time(
         _, complaints = process.communicate(timeout=90)
         assert process.returncode == 0, complaints
         expected = {site.url.rstrip("/") + path for site in sites for path in ("/", *PATHS)}
-    said = [(event["event"], event["reason"]) for event in _events(out, "pause", "resume")]
+    said = [(event["event"], event["reason"]) for event in _events(out, "pause", "resume") if "host" not in event]
     assert said == [("pause", "network"), ("resume", "network")]
     told = [event["event"] for event in _events(out, "pause", "fail")]
     assert told[-1] == "pause", "what fails while the network is lost costs no try"

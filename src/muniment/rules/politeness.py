@@ -212,7 +212,7 @@ def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bo
     """
     fresh = sign.asked_at >= manners.since
     if sign.kind == "answer":
-        return _answered(manners, now) if fresh else manners
+        return _answered(manners, now) if fresh else _interrupted(manners)
     if sign.kind in ("refused", "throttled", "challenge"):
         manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
     if fresh:
@@ -231,6 +231,14 @@ def _answered(manners: Manners, now: int) -> Manners:
         manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0)
         return structs.replace(manners, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
     return Manners(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
+
+
+def _interrupted(manners: Manners) -> Manners:
+    """An answer from among what was throttled, of which it is heard late: the second time, it came after a wait."""
+    if manners.steady < 0:
+        return manners
+    steady = max(manners.steady, int(manners.strikes > 1))
+    return structs.replace(manners, refusals=0, strikes=min(manners.strikes, 1), steady=steady)
 
 
 def _halved(gap_ms: int) -> int:

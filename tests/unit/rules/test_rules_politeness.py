@@ -77,7 +77,10 @@ def test_back_off_grows_with_jitter_and_has_an_end():
 def test_what_was_asked_before_the_last_bad_news_is_old_news():
     first = judge(CALM, sign("throttled", "503"), NOW, 1.0)
     assert judge(first, sign("throttled", "503", at=NOW - 1), NOW + 5, 1.0) == first
-    assert judge(first, sign("answer", at=NOW - 1), NOW + 5, 0.0) == first
+    late = judge(first, sign("answer", at=NOW - 1), NOW + 5, 0.0)
+    assert (late.until, late.reason, late.strikes, late.slowed) == (first.until, first.reason, 1, first.slowed)
+    slow = after(sign("slow"))
+    assert judge(slow, sign("answer", at=NOW - 1), NOW + 5, 0.0) is slow
 
 
 def test_an_answer_makes_peace():
@@ -111,6 +114,23 @@ def test_ten_refusals_in_a_row_are_a_storm(kind):
     assert stormy.until - max(NOW, manners.until) == 30_000
     assert "10 refusals in a row" in stormy.reason
     assert connections(stormy, 6) == 1
+
+
+def test_a_rate_limit_is_no_storm():
+    """It refuses all but one of those that are under way, again and again."""
+    manners = CALM
+    for _ in range(12):
+        asked = max(NOW, manners.until)
+        for took, kind in enumerate(("throttled", "throttled", "throttled", "answer"), 1):
+            manners = judge(manners, sign(kind, at=asked), asked + took, 1.0)
+    assert (manners.pauses, manners.refusals, manners.strikes) == (0, 0, 1)
+    assert manners.gap_ms > 1_000, "an answer of which it is heard late shows, too, that it wants a gap"
+    first = judge(judge(CALM, sign("throttled"), NOW, 1.0), sign("answer", at=NOW - 1), NOW + 5, 0.0)
+    assert after(sign("throttled"), manners=first, now=NOW + 5).gap_ms == 0, "what was asked before it began is no sign"
+    burst = CALM
+    for took in range(1, 20):
+        burst = judge(burst, sign("throttled"), NOW + took, 1.0)
+    assert (burst.pauses, burst.refusals) == (0, 1)
 
 
 def test_pauses_grow_and_403_is_in_the_end_taken_for_the_answer():
