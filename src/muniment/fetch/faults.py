@@ -42,10 +42,15 @@ def connect_failure(error: Exception) -> Failure:
         number = error.errno or _most_telling(str(error))
         code = _ERRNO_CODES.get(number, "reset" if isinstance(error, ConnectionError) else "unreachable")
         text = error.strerror or (os.strerror(number) if number else str(error)) or code
-        if code == "limit":
-            return Failure(code, f"this machine: {text}")
-        return Failure(code, f"{NO_ROUTE}{text}" if number == errno.ENETUNREACH and not any_route() else text)
+        return Failure(code, f"{_where(code, number)}{text}")
     return Failure("unreachable", str(error) or type(error).__name__)
+
+
+def _where(code: FailureCode, number: int) -> str:
+    """How a failure's text begins that is none of the host's."""
+    if code == "limit":
+        return "this machine: "
+    return NO_ROUTE if number == errno.ENETUNREACH and not any_route() else ""
 
 
 def _most_telling(text: str) -> int:

@@ -25,6 +25,7 @@ __all__ = [
     "blameless",
     "challenged",
     "connections",
+    "is_of_proxy",
     "is_offline",
     "is_proof",
     "is_timeout",
@@ -144,8 +145,17 @@ def kind_of(status: int, failure: Failure | None) -> SignKind:
 
 def is_offline(error: str) -> bool:
     """Whether an error (`code: text`) says that our own way out fails: the proxy does, or there is no route."""
-    text = error.partition(": ")[2].removeprefix("robots.txt: ")
-    return text.startswith(NO_ROUTE) or (text.startswith("proxy: ") and not text.startswith("proxy: answered"))
+    return is_of_proxy(error) or _told(error).startswith(NO_ROUTE)
+
+
+def is_of_proxy(error: str) -> bool:
+    """Whether an error says that the proxy itself fails, and not what it answered about a target."""
+    text = _told(error)
+    return text.startswith("proxy: ") and not text.startswith("proxy: answered")
+
+
+def _told(error: str) -> str:
+    return error.partition(": ")[2].removeprefix("robots.txt: ")
 
 
 def is_waited_for(error: str) -> bool:

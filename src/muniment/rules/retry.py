@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
-from muniment.rules.politeness import THROTTLED, is_waited_for, kind_of
+from muniment.rules.politeness import THROTTLED, is_of_proxy, is_waited_for, kind_of
 
 __all__ = [
     "ASKS_AGAIN",
@@ -67,11 +67,11 @@ def is_last(claim: Claim, status: int, failure: Failure | None) -> bool:
     An origin that had answered and cannot be reached is waited for; one that never answered gets no later round.
     """
     kind = kind_of(status, failure)
-    if kind == "offline" or (kind == "throttled" and claim.free):
+    if kind == "throttled" and claim.free:
         return False
-    if failure is not None and claim.answered and is_waited_for(str(failure)):
+    if failure is not None and ((claim.answered and is_waited_for(str(failure))) or is_of_proxy(str(failure))):
         return False
-    return claim.last_try and (claim.last_round or kind == "unreachable")
+    return claim.last_try and (claim.last_round or kind in ("unreachable", "offline"))
 
 
 def wait_ms(attempt: int, tries: int, chance: float) -> int:
