@@ -259,6 +259,14 @@ class Lanes:
         """Hosts with nothing to do here."""
         return [name for name, lanes in self._hosts.items() if lanes.idle]
 
+    def returnable(self, host: str) -> bool:
+        """Whether an idle host's permits may go back.
+
+        While pages of it are not acknowledged, they would seem to cross newer claims on the wire.
+        """
+        lanes = self._hosts[host]
+        return bool(lanes.permits) and not lanes.unacked
+
     def forget(self, host: str) -> bool:
         """Drop an idle host whose pages are all acknowledged and whose permits are given back; whether it was."""
         lanes = self._hosts.get(host)

@@ -367,7 +367,7 @@ class Worker:
             if self._lanes.held(host):
                 # nothing is kept open while a host is left alone: another worker may ask it next
                 self._client.set_limit(host, 0)
-            if self._lanes.permits(host) and not self._client.open_connections(host):
+            if self._lanes.returnable(host) and not self._client.open_connections(host):
                 self._lanes.permit(host, 0)
                 held[host] = 0
             if self._lanes.forget(host):

@@ -275,3 +275,16 @@ def test_fewer_in_flight_from_now_on_and_what_waits_for_it_says_so():
     assert (made.startable(), made.take(A), made.full) == ([], None, True)
     made.landed(B)
     assert made.startable() == [A], "the one that waits longest"
+
+
+def test_permits_go_back_when_the_tracker_knows_of_every_page():
+    """Told before the pages of a host are, it would be taken for an answer that crossed newer claims."""
+    made = lanes(a=(1, 2))
+    made.take(A)
+    made.landed(A)
+    assert made.idle_hosts() == [A]
+    assert not made.returnable(A)
+    made.acknowledged(A)
+    assert made.returnable(A)
+    made.permit(A, 0)
+    assert not made.returnable(A), "there is none any more"
