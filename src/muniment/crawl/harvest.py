@@ -307,6 +307,7 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         page.cookies_sent if page.context.redirect_to else b"",
         (),
         page.found.dropped,
+        claim.free,
     )
 
 

@@ -28,6 +28,7 @@ from muniment.rules.politeness import (
     believable,
     blameless,
     connections,
+    has_bad_pages,
     is_offline,
     is_proof,
     is_timeout,
@@ -87,7 +88,8 @@ class HostsDesk:
             return
         waits = self._hosts.waits_of(host_id)
         # one that could not be reached may be back, and whoever starts a run wants to know
-        until = 0 if ": " in waits.reason else believable(waits.until, waits.reason, steady_ms())
+        back_off = ": " in waits.reason and not waits.reason.endswith("Retry-After")
+        until = 0 if back_off else believable(waits.until, waits.reason, steady_ms())
         manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
         self._manners[host_id] = manners
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
@@ -102,6 +104,11 @@ class HostsDesk:
     def most(self, wanted: int, now: int) -> int:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
         return self._network.most(wanted, now)
+
+    def judged(self, claims: list[Claim], host_ids: Mapping[str, int]) -> list[Claim]:
+        """The claims, where throttling is the pages' own fault without the free answers that it would be worth."""
+        bad = {name for name, host_id in host_ids.items() if has_bad_pages(self._manners.get(host_id, CALM))}
+        return [structs.replace(one, free=False) if one.host in bad else one for one in claims] if bad else claims
 
     def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
         """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
@@ -241,7 +248,7 @@ class HostsDesk:
     def _watch_network(self, host_id: int, before: Manners, sign: Sign, now: int) -> None:
         """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
         if sign.kind == "offline":
-            lost = self._network.way_out_fails(host_id, now)
+            lost = self._network.way_out_fails(host_id, now, sign.text)
         elif is_unreached(sign.text):
             lost = self._network.fails(host_id, now, heard=before.heard, busy=self._busy_and_heard)
         else:
@@ -262,7 +269,8 @@ class HostsDesk:
 
     def _release(self, host_ids: Iterable[int]) -> None:
         """Ask hosts at once that could not be reached: how long they were not was no fault of theirs."""
-        for host_id in list(host_ids):
+        # not those that asked for their wait by themselves
+        for host_id in [one for one in host_ids if not self._manners.get(one, CALM).reason.endswith("Retry-After")]:
             self._manners[host_id] = structs.replace(
                 self._manners.get(host_id, _UNHEARD), until=0, reason="", strikes=0
             )
@@ -291,6 +299,10 @@ class HostsDesk:
         hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
         return [(self._hosts.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
 
+    def waited_ids(self) -> frozenset[int]:
+        """The numbers of the hosts that are waited for."""
+        return frozenset(self._waited)
+
     def tell_wait(self, now: int) -> None:
         """Write down which host is waited for, when nothing else is left to do and it was not said yet."""
         waited = [one for one in self._waited if self._manners[one].until > now and self._schedule.waiting_pages(one)]
@@ -300,7 +312,7 @@ class HostsDesk:
 
     def note(self) -> str:
         """That the network is lost, for the display; empty when it is there."""
-        return "waiting for the network: no host can be reached" if self.lost else ""
+        return f"waiting for the network: {self._network.why}" if self.lost else ""
 
     def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
         """Count a failure of an origin; the manners without their wait when it was the last one needed."""

@@ -24,6 +24,8 @@ class Network:
         self._events = events
         self.lost = False
         """Every host that had answered fails, or our own way out does: it is no fault of theirs."""
+        self.why = ""
+        """What makes it seem lost."""
         self.silent: dict[int, int] = {}
         """Hosts that had answered and now fail in a way that a lost network would explain, and since when."""
         self._answers: dict[int, int] = {}
@@ -63,12 +65,12 @@ class Network:
             if now - self.silent.get(other, 0) >= _AT_ONCE_MS:
                 return False
             hosts += 1
-        return hosts >= _MANY and self._lose(hosts)
+        return hosts >= _MANY and self._lose(hosts, "no host can be reached")
 
-    def way_out_fails(self, host_id: int, now: int) -> bool:
+    def way_out_fails(self, host_id: int, now: int, why: str) -> bool:
         """Our own way to a host fails, a proxy or the route; whether the network is lost from now on."""
         self.silent[host_id] = now
-        return not self.lost and not self.answers_lately(now) and self._lose(len(self.silent))
+        return not self.lost and not self.answers_lately(now) and self._lose(len(self.silent), why)
 
     def most(self, wanted: int, now: int) -> int:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
@@ -80,9 +82,10 @@ class Network:
         return 1
 
     def _others_answer(self, now: int) -> bool:
-        return any(now - at < _AT_ONCE_MS and other not in self.silent for other, at in self._answers.items())
+        silent = self.silent
+        return any(now - at < _AT_ONCE_MS and at > silent.get(other, 0) for other, at in self._answers.items())
 
-    def _lose(self, hosts: int) -> bool:
-        self.lost = True
-        self._events.write("pause", reason="network", hosts=hosts)
+    def _lose(self, hosts: int, why: str) -> bool:
+        self.lost, self.why = True, why
+        self._events.write("pause", reason="network", hosts=hosts, why=why)
         return True

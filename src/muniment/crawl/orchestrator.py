@@ -61,7 +61,7 @@ class Orchestrator:
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._rounds = Rounds(frontier, events, self._add_pending)
-        self._patience = Patience(self._hosts, settings.give_up_after)
+        self._patience = Patience(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = InflightDesk(settings, events, self._tell)
         self._salvage = Salvage(frontier, shelf, events)
         self._robots = RobotsDesk(frontier.robots, self._tell)
@@ -323,7 +323,7 @@ class Orchestrator:
 
     def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
         """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
-        out, back = self._suspects.sift(claims, idle=not member.held)
+        out, back = self._suspects.sift(self._hosts.judged(claims, ids), idle=not member.held)
         member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
         if out:
             member.wants = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muniment.crawl.hosts_desk import HostsDesk
+from muniment.crawl.rounds import Rounds
 
 __all__ = ["Patience"]
 
@@ -13,8 +14,8 @@ _SAID_AFTER_MS = 2_000
 class Patience:
     """Says when the wait for hosts is to end."""
 
-    def __init__(self, hosts: HostsDesk, give_up_after: float) -> None:
-        self._hosts = hosts
+    def __init__(self, hosts: HostsDesk, rounds: Rounds, give_up_after: float) -> None:
+        self._hosts, self._rounds = hosts, rounds
         self.give_up_after = give_up_after
         """Seconds."""
         self._since = 0
@@ -33,12 +34,16 @@ class Patience:
             return f"gave up waiting for {self._named()} after {self.give_up_after:g} s"
         if now - self._since >= _SAID_AFTER_MS:
             self._hosts.tell_wait(now)
+            if not (held or self._hosts.lost):
+                self._rounds.begin(self._hosts.waited_ids())
         return ""
 
     def _named(self) -> str:
-        waiting = [] if self._hosts.lost else self._hosts.waited()
+        if self._hosts.lost:
+            return self._hosts.note().removeprefix("waiting for ")
+        waiting = self._hosts.waited()
         if not waiting:
-            return "the network"
+            return "hosts"
         host, why, _ = waiting[0]
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         return f"{host}{more} ({why})" if why else f"{host}{more}"

@@ -194,6 +194,7 @@ class Progress:
         pages_per_s, bytes_per_s = self.rates()
         soonest = nsmallest(_MOST_WAITED, waiting, key=lambda one: (one.until_ms, one.host))
         left = self._time_left(queued, in_flight, soonest)
+        still = bool(note) or (bool(waiting) and not pages_per_s)
         return Snapshot(
             elapsed_s=monotonic() - self.started,
             captured=totals.captured + totals.requisites,
@@ -210,7 +211,7 @@ class Progress:
             ending=ending,
             waiting=tuple(soonest),
             waiting_hosts=len(waiting),
-            left=None if more or ending else left,
+            left=None if more or ending or still else left,
         )
 
     def _time_left(self, queued: int, in_flight: int, waiting: list[Waited]) -> float | None:

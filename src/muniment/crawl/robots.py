@@ -91,7 +91,7 @@ class Robots:
         return rules
 
     async def _fetch(self, origin: str) -> RobotsAnswer | None:
-        exchange = await self._fetch_one(origin + "/robots.txt", origin)
+        exchange = first = await self._fetch_one(origin + "/robots.txt", origin)
         for _ in range(_MOST_REDIRECTS):
             if exchange is None or exchange.status not in REDIRECTS:
                 break
@@ -99,10 +99,12 @@ class Robots:
             if target is None:
                 break
             exchange = await self._fetch_one(target, origin)
-        if exchange is None:
+        if exchange is None or first is None:
             return None
         if exchange.failure is not None and not exchange.head:
-            return RobotsAnswer(0, "", now_ms(), _told(exchange.failure, asked=bool(exchange.request)))
+            # an origin that redirects has answered all the same
+            told = _told(exchange.failure, asked=bool(exchange.request) or exchange is not first)
+            return RobotsAnswer(first.status, "", now_ms(), told)
         return RobotsAnswer(exchange.status, _text(exchange), now_ms())
 
 

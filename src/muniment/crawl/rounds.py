@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from muniment.clock import iso_ms, steady_ms
 from muniment.crawl.events import EventLog
 from muniment.tracker.frontier import Frontier
 
 __all__ = ["Rounds"]
+
+_LOOK_MS = 5_000
+"""How often it is looked for pages to take up beside those of hosts that are waited for."""
 
 
 class Rounds:
@@ -18,11 +21,15 @@ class Rounds:
         self, frontier: Frontier, events: EventLog, add_pending: Callable[[dict[int, int], dict[int, int]], None]
     ) -> None:
         self._frontier, self._events, self._add_pending = frontier, events, add_pending
-        self._due_at = self._pages = 0
+        self._due_at = self._pages = self._looked_at = 0
 
-    def begin(self) -> bool:
-        """Take up what a later round has to do; whether there is anything."""
-        taken = self._frontier.next_round(steady_ms())
+    def begin(self, waited: Collection[int] = ()) -> bool:
+        """Take up what a later round has to do, when pages of `waited` hosts alone are left; whether there is any."""
+        now = steady_ms()
+        if waited and now < self._looked_at + _LOOK_MS:
+            return False
+        self._looked_at = now
+        taken = self._frontier.next_round(waited)
         if not taken:
             return False
         self._add_pending({host: pages for host, pages, _ in taken}, {host: due_at for host, _, due_at in taken})
@@ -33,4 +40,5 @@ class Rounds:
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""
         seconds = (self._due_at - steady_ms() + 999) // 1000
-        return f"asking {self._pages} pages that failed again in {seconds} s" if seconds > 0 else ""
+        pages = "a page" if self._pages == 1 else f"{self._pages} pages"
+        return f"asking {pages} again in {seconds} s that failed" if seconds > 0 else ""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, path_of
 from muniment.rules.politeness import THROTTLED, Sign, SignKind, asked_wait_ms, challenged, kind_of
 
-__all__ = ["page_sign", "robots_sign", "throttled_sign"]
+__all__ = ["elsewhere_sign", "page_sign", "robots_sign", "throttled_sign"]
 
 _LOOKED_AT = 1 << 16
 """Bytes of a body that are searched for the marks of a challenge."""
@@ -40,7 +42,19 @@ def robots_sign(exchange: Exchange) -> Sign | None:
     if sign is not None and sign.kind in ("unreachable", "offline"):
         return sign
     failed = exchange.failure is not None or exchange.status >= 500
-    return _sign("closed", exchange) if failed and exchange.status not in THROTTLED else sign
+    if not failed or exchange.status in THROTTLED:
+        return sign
+    closed = _sign("closed", exchange)
+    return structs.replace(closed, text=f"robots.txt: {closed.text}")
+
+
+def elsewhere_sign(exchange: Exchange, origin: str) -> Sign | None:
+    """What an origin's robots.txt that lies on another host says of that origin; None when it is to be had."""
+    if exchange.failure is None and exchange.status < 500 and exchange.status != 429:
+        return None
+    wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
+    text = f"robots.txt on {host_of(exchange.url)}: {exchange.status or exchange.failure}"
+    return Sign("closed", text, origin, exchange.started_at // 1000, wait)
 
 
 def _sign(kind: SignKind, exchange: Exchange, wait_ms: int = 0) -> Sign:

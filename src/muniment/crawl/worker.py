@@ -28,7 +28,7 @@ from muniment.crawl.outlinks import Outlinks
 from muniment.crawl.questions import Questions
 from muniment.crawl.recorder import Recorder
 from muniment.crawl.robots import Learnt, Robots
-from muniment.crawl.signs import page_sign, robots_sign, throttled_sign
+from muniment.crawl.signs import elsewhere_sign, page_sign, robots_sign, throttled_sign
 from muniment.crawl.visitor import Visit, Visitor
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
@@ -185,6 +185,8 @@ class Worker:
             self._recorder.add_aside(asked)
         if (sign := robots_sign(visit.exchange)) is not None:
             self._say(host, sign)
+        if host != host_of(origin) and (sign := elsewhere_sign(visit.exchange, origin)) is not None:
+            self._say(host_of(origin), sign)
         return visit.exchange
 
     def _say(self, host: str, sign: Sign) -> None:

@@ -139,6 +139,8 @@ class Finished(Struct, frozen=True, array_like=True):
     """What was saved beyond the records."""
     dropped: int = 0
     """About how many links of its document are not in `outlinks`, because it has too many."""
+    free: bool = False
+    """A 429 or 503 uses up no try, as its claim said."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

@@ -25,6 +25,7 @@ __all__ = [
     "blameless",
     "challenged",
     "connections",
+    "has_bad_pages",
     "is_of_proxy",
     "is_offline",
     "is_proof",
@@ -48,9 +49,11 @@ _FIRST_MS, _LAST_MS = 1_000, 4_000
 """Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
 _LONGEST_BACK_OFF_MS = 300_000
 """The longest back-off of what is waited for: an origin that had answered, a robots.txt, our own way out."""
-_FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 60_000
-_SOON = 10
-"""Answers after a wait within which a host that throttles again has shown that it wants a gap between requests."""
+_FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 10_000
+_SOON, _LATE = 4, 10
+"""Answers after a wait: a host that throttles again before so many wants a longer gap, and one after so many a shorter."""
+_MOST_BARE = 50
+"""Throttling answers without Retry-After and without a good one between, from which on they are the pages' own."""
 _STEADY = 100
 """Answers after which such a gap is halved."""
 _LONGEST_MS = 24 * 3600 * 1000
@@ -122,6 +125,8 @@ class Manners(Struct, frozen=True):
     """Answers since it was slowed last."""
     gap_ms: int = 0
     """Milliseconds between requests, because it throttled again right after its waits."""
+    bare: int = 0
+    """Throttling answers without Retry-After since it answered last."""
     steady: int = -1
     """Answers since it throttled last, or since its gap was halved; -1 when it has not throttled."""
 
@@ -238,7 +243,7 @@ def _answered(manners: Manners, now: int) -> Manners:
     if gap_ms and steady >= _STEADY:
         gap_ms, steady = _halved(gap_ms), 0
     if manners.until > now:
-        manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0)
+        manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0, bare=0)
         return structs.replace(manners, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
     return Manners(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
 
@@ -266,7 +271,8 @@ def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
     # six connections that are throttled at once are one refusal: fewer and slower requests follow it
-    refusals = manners.refusals + (sign.kind == "refused" or (fresh and sign.text == "429"))
+    asked_too_much = fresh and sign.text == "429" and not has_bad_pages(manners)
+    refusals = manners.refusals + (sign.kind == "refused" or asked_too_much)
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
@@ -286,10 +292,13 @@ def _backed_off(manners: Manners, sign: Sign, now: int, chance: float, *, answer
     slowed = min(manners.slowed + 1, _MOST_SLOWED) if sign.kind in ("slow", "throttled") else _MOST_SLOWED
     strikes = manners.strikes + 1
     if sign.kind == "throttled":
-        manners = structs.replace(manners, gap_ms=_grown_gap(manners), steady=0)
+        bare = 0 if sign.wait_ms else manners.bare + 1
+        manners = structs.replace(manners, gap_ms=_grown_gap(manners), steady=0, bare=bare)
     manners = structs.replace(manners, since=now, strikes=strikes, slowed=slowed, good=0)
     # a host that answers on another port, or did a moment ago, is not held up for one failure
     if sign.kind == "slow" or (sign.kind == "unreachable" and manners.heard and strikes == 1):
+        return manners
+    if sign.kind == "throttled" and has_bad_pages(manners):
         return manners
     patient = sign.kind in ("closed", "offline") or (sign.kind == "unreachable" and answered)
     longest = _LONGEST_BACK_OFF_MS if patient else _LAST_MS
@@ -297,8 +306,18 @@ def _backed_off(manners: Manners, sign: Sign, now: int, chance: float, *, answer
     return _held(manners, now + wait, sign.text, now)
 
 
+def has_bad_pages(manners: Manners) -> bool:
+    """Whether a host throttles so much without a word of waiting that its pages must be to blame, not our pace."""
+    return manners.bare >= _MOST_BARE
+
+
 def _grown_gap(manners: Manners) -> int:
-    """The gap of a host that throttles: half as long again when it had begun to answer after its wait."""
+    """The gap of a host that throttles: half as long again when it had begun to answer after its wait.
+
+    After many answers the gap is not what it wants: some of its pages are always refused.
+    """
+    if manners.steady >= _LATE:
+        return _halved(manners.gap_ms)
     if not 1 <= manners.steady < _SOON:
         return manners.gap_ms
     return min(max(_FIRST_GAP_MS, manners.gap_ms * 3 // 2), _LONGEST_GAP_MS)

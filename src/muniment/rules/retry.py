@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
-from muniment.rules.politeness import THROTTLED, is_of_proxy, is_waited_for, kind_of
+from muniment.rules.politeness import is_of_proxy, is_waited_for, kind_of
 
 __all__ = [
     "ASKS_AGAIN",
@@ -14,7 +14,6 @@ __all__ = [
     "is_failed",
     "is_last",
     "retryable",
-    "uses_no_try",
     "wait_ms",
 ]
 
@@ -54,11 +53,6 @@ def retryable(status: int, failure: Failure | None) -> bool:
 def is_failed(status: int, error: str) -> bool:
     """Whether a page whose last try ended so has failed: no complete answer, or one of 429 or 5xx (decision 0155)."""
     return bool(error) or status == _TOO_MANY or status // 100 == _OF_SERVERS
-
-
-def uses_no_try(status: int, throttled: int) -> bool:
-    """Whether an answer says that the host is asked too much, after so many of the same page."""
-    return status in THROTTLED and throttled < MOST_FREE
 
 
 def is_last(claim: Claim, status: int, failure: Failure | None) -> bool:

@@ -84,6 +84,7 @@ def finished(
         followed=page.follow,
         refused=refused,
         results=results,
+        free=page.free,
     )
 
 

@@ -307,7 +307,7 @@ class Dispatch:
         if not work.waits and work.judging is None:
             work.add(stash.drip(self._db, job_id))
             if not work.waits:
-                work.add({host: pages for host, pages, _ in work.frontier.next_round(now)})
+                work.add({host: pages for host, pages, _ in work.frontier.next_round()})
         before, work.state = work.state, work.frontier.settle(now)
         work.frontier.peers.state = work.state if self._db.shared else ""
         if work.state == JobState.ACTIVE and not work.waits:

@@ -7,6 +7,7 @@ while the page still carries the finish's claim.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from operator import itemgetter
 
 from msgspec import Struct, structs
@@ -16,7 +17,8 @@ from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
-from muniment.rules.retry import BETWEEN_ROUNDS_MS, uses_no_try
+from muniment.rules.politeness import THROTTLED
+from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
@@ -24,7 +26,7 @@ from muniment.tracker.claims import Claims
 from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
-from muniment.tracker.jobs import any_claimed, any_pending, load_job, settle
+from muniment.tracker.jobs import load_job, settle
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
@@ -33,10 +35,11 @@ from muniment.tracker.rejudge import JUDGED, Judging
 from muniment.tracker.repair import Repair
 from muniment.tracker.results import ResultBook
 from muniment.tracker.robots import RobotsBook
+from muniment.tracker.rounds import begin_round
 from muniment.tracker.sites import Sites
 from muniment.tracker.sums import Sums, Totals
-from muniment.tracker.tables import CLAIMED, PARKED, PENDING, attempts, pages
-from muniment.tracker.tries import TRIED, new_tries
+from muniment.tracker.tables import CLAIMED, PENDING, attempts, pages
+from muniment.tracker.tries import TRIED
 
 __all__ = ["FinishReport", "Frontier"]
 
@@ -68,11 +71,13 @@ _FINISH = Alike(
         links_told=bindparam("told"),
         counted=bindparam("sum"),
         reason=bindparam("why"),
-        throttled=bindparam("free"),
+        throttled=pages.c.throttled + bindparam("free"),
+        # the others go first from now on: a page that is always refused must not stand in their way
+        nice=pages.c.nice + bindparam("later"),
         deaths=literal_column("0"),
     ),
     pages.c.id,
-    "s", "left", "at", "told", "sum", "why", "free", "job", "page",
+    "s", "left", "later", "at", "told", "sum", "why", "free", "job", "page",
 )  # fmt: skip
 _ATTEMPT_COLUMNS = (
     "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
@@ -283,9 +288,8 @@ class Frontier:
     def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:
-            return (_SKIPPED, held.left, 0, False, 0, page.refused, held.throttled, self._job_id, page.page_id)
-        free = not page.done and uses_no_try(page.status, held.throttled)
-        throttled = held.throttled + free
+            return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
+        free = page.free and not page.done and page.status in THROTTLED
         left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
         parked = left <= 0 and not page.done and held.rounds < self._rounds
         at = counted = 0
@@ -301,7 +305,8 @@ class Frontier:
         if page.done and not page.followed and self._scope.follows(standing.on_site):
             # the host became part of the site while the page was out
             self._admission.tell_again(page.page_id)
-        return (_READY, left, at, page.followed, counted, "", throttled, self._job_id, page.page_id)
+        later = int(free and not held.throttled)
+        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
 
     def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
         return (
@@ -347,26 +352,12 @@ class Frontier:
         """See whether another process left shorter paths to be told."""
         self._repair.look_again()
 
-    @one_transaction
-    def next_round(self, now: int) -> list[tuple[int, int, int]]:
-        """Take up the pages whose tries are used up, when no page of the job is pending or claimed.
+    def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
+        """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        with self._db.transaction() as connection:
-            self._db.take_turns(self._job_id, alone=True)
-            if any_pending(self._db, self._job_id) or any_claimed(self._db, self._job_id):
-                return []
-            parked = pages.c.job_id == self._job_id, PARKED
-            counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
-            found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
-            if found:
-                tries = new_tries(self._admission.tries, pages.c.ready_at)
-                again = connection.execute(
-                    pages.update().where(*parked).values(counted=0, rounds=pages.c.rounds + 1, **tries)
-                )
-                self._sums.save(Counter({3: again.rowcount}))
-        return found
+        return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

@@ -223,6 +223,10 @@ class Hosts:
     def look_again(self) -> None:
         """Read again which hosts belong to the site, which another process has changed."""
         self._meet_again(self._db.rows(_ALL, (self._job_id,)))
+        for host_id, noted in {**self._heard_written, **self._heard}.items():
+            host = self._by_name[self._names[host_id]]
+            both = sys.intern(" ".join(dict.fromkeys([*host.answered.split(), *noted.split()])))
+            self._by_name[host.name] = structs.replace(host, answered=both)
 
     def add_site_path(self, name: str, prefix: str) -> bool:
         """Make a path prefix of a host part of the site; False when it was already."""

@@ -35,6 +35,7 @@ __all__ = [
     "Given",
     "Job",
     "any_claimed",
+    "any_parked",
     "any_pending",
     "any_start_captured",
     "create_job",
@@ -197,6 +198,11 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
         return JobState.ACTIVE
     unfinished = db.rows(_HELD, (job_id,)) or db.rows(_LATER, (job_id,))
     return JobState.DRAINING if unfinished else JobState.FINISHED
+
+
+def any_parked(db: Database, job_id: int) -> bool:
+    """Whether a page waits for a later round."""
+    return bool(db.rows(_LATER, (job_id,)))
 
 
 def any_claimed(db: Database, job_id: int) -> bool:

@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select, update
 from tracker_harness import Tracker, site
 
@@ -369,14 +370,32 @@ def good(desk, name, count):
 def test_a_host_that_throttles_right_after_its_wait_gets_a_gap_until_it_is_content(desk):
     desk.schedule.claimed(0, 1, 1, 1, 0)
     gaps = []
-    for answers in (0, 1, 1, 9, 30):
+    for answers in (0, 1, 1, 3, 9, 10):
         good(desk, "a.example", answers)
         throttle(desk, "a.example")
         gaps.append(desk.schedule.gap(1))
-    assert gaps == [0, 500, 750, 1_125, 1_125], "what it takes thirty answers to be is no throttling right after"
-    assert desk.desk.gaps(NAMES) == {"a.example": 1_125}
-    assert [m.gap_ms for _, m in desk.said if isinstance(m, say.GapSet)] == [500, 750, 1_125]
+    assert gaps == [0, 500, 750, 1_125, 1_125, 562], "after ten answers it is some page that it refuses"
+    assert desk.desk.gaps(NAMES) == {"a.example": 562}
+    assert [m.gap_ms for _, m in desk.said if isinstance(m, say.GapSet)] == [500, 750, 1_125, 562]
     good(desk, "a.example", 100)
-    assert desk.schedule.gap(1) == 562
-    good(desk, "a.example", 200)
+    assert desk.schedule.gap(1) == 281
+    good(desk, "a.example", 100)
     assert desk.schedule.gap(1) == 0
+
+
+def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk):
+    """Fifty answers of 503 and not a good one: its pages use up their tries, and nothing waits for them."""
+    host = desk.schedule.known("a.example")
+    claim = structs.replace(desk.tracker.take(site("", "a.example")), free=True)
+    ids = {"a.example": host, "b.example": desk.schedule.known("b.example")}
+    for _ in range(49):
+        throttle(desk, "a.example", "503")
+    assert desk.desk.judged([claim], ids) == [claim]
+    throttle(desk, "a.example", "503")
+    [judged] = desk.desk.judged([claim], ids)
+    assert not judged.free
+    until = desk.desk._manners[host].until
+    throttle(desk, "a.example", "503")
+    assert desk.desk._manners[host].until == until
+    good(desk, "a.example", 1)
+    assert desk.desk.judged([claim], ids) == [claim]

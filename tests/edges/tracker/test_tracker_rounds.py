@@ -45,20 +45,20 @@ def test_a_page_waits_for_the_rest_and_is_asked_again(tracker):
     used_up(job, ONE)
     assert row(job, ONE, "state", "attempts_remaining", "ready_at") == ("READY", 0, 1_000 + BETWEEN_ROUNDS_MS)
     assert job.sums()[:2] == (0, 1)
-    assert job.frontier.next_round(2_000) == [], "another page is pending"
+    assert job.frontier.next_round() == [], "another page is pending"
     two = job.take(TWO)
-    assert job.frontier.next_round(2_000) == [], "another page is claimed"
+    assert job.frontier.next_round() == [], "another page is claimed"
     job.finish(two)
     assert job.frontier.settle(2_000) == JobState.DRAINING
     host = job.page(ONE)["host_id"]
-    assert job.frontier.next_round(2_000) == [(host, 1, 1_000 + BETWEEN_ROUNDS_MS)]
-    assert job.frontier.next_round(2_000) == [], "it is pending now"
+    assert job.frontier.next_round() == [(host, 1, 1_000 + BETWEEN_ROUNDS_MS)]
+    assert job.frontier.next_round() == [], "it is pending now"
     assert job.sums()[:2] == (1, 0)
     assert job.claim(now=1_000 + BETWEEN_ROUNDS_MS - 1) == []
     last = used_up(job, ONE, now=1_000 + BETWEEN_ROUNDS_MS)
     assert (last.attempt, last.last_try, last.last_round) == (4, True, True)
     assert job.sums()[:2] == (1, 1)
-    assert job.frontier.next_round(200_000) == []
+    assert job.frontier.next_round() == []
     assert job.frontier.settle(200_000) == JobState.FINISHED
     assert [number for number, _, _ in job.attempts(ONE)] == [1, 2, 3, 4], "the table keeps all"
     assert row(job, ONE, "attempts", "earlier_attempts", "rounds") == (2, 2, 1)
@@ -67,7 +67,7 @@ def test_a_page_waits_for_the_rest_and_is_asked_again(tracker):
 def test_a_page_that_a_later_round_captures_is_captured(tracker):
     job = tracker(ONE, tries=1)
     used_up(job, ONE)
-    job.frontier.next_round(2_000)
+    job.frontier.next_round()
     job.finish(job.take(ONE, now=100_000))
     assert job.sums()[:2] == (1, 0)
     assert job.frontier.settle(200_000) == JobState.FINISHED
@@ -78,7 +78,7 @@ def test_without_rounds_a_page_fails_at_once(tracker):
     claim = job.take(ONE)
     assert claim.last_round
     job.finish(claim, done=True, **GONE)
-    assert job.frontier.next_round(1) == []
+    assert job.frontier.next_round() == []
     assert job.frontier.settle(1) == JobState.FINISHED
 
 
@@ -88,7 +88,7 @@ def test_a_kill_between_two_rounds_loses_nothing(tracker):
     with job.db.transaction():
         assert list(done_pages(job.db, job.job_id)) == [], "it has no row yet"
     job.reopen()
-    assert len(job.frontier.next_round(2_000)) == 1
+    assert len(job.frontier.next_round()) == 1
     job.reopen()
     assert [claim.url for claim in job.claim(now=100_000)] == [ONE]
 
@@ -171,7 +171,7 @@ def test_a_round_is_found_by_its_index(tmp_path: Path) -> None:
         frontier.finish(finish_batch([finished(c, done=False, **GONE) for c in frontier.claim([(1, 1)], 1)]), 0, 1)
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)
-        assert frontier.next_round(2)
+        assert frontier.next_round()
         db._cursor.connection.set_trace_callback(None)
         plans = [step for sql in asked if " pages" in sql for step in plan(db._cursor.connection, sql)]
     assert plans
@@ -184,4 +184,4 @@ def test_an_older_tracker_has_no_parked_pages(tracker):
     job.finish(job.take(ONE), done=True, **GONE)
     with job.db.transaction() as connection:
         connection.execute(update(pages).where(job.mine(pages)).values(ready_at=0))
-    assert job.frontier.next_round(5) == []
+    assert job.frontier.next_round() == []

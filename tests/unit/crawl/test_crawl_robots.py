@@ -18,7 +18,6 @@ from muniment.rules.robots import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
 
 PAGE = "https://a.example/private/x"
 RULES = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: https://a.example/s.xml\n"
-NEW = RobotsAnswer(200, RULES, now_ms())
 
 
 class Orchestrator:
@@ -67,7 +66,7 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         again = await robots.learn(PAGE)
         assert isinstance(again, RobotsRules) and not again.allows(PAGE)
 
-    desk = Orchestrator(RobotsKnown("https://a.example", NEW))
+    desk = Orchestrator(RobotsKnown("https://a.example", RobotsAnswer(200, RULES, now_ms())))
     run(work())
     assert desk.asked == ["https://a.example"] * 2
 
@@ -82,7 +81,7 @@ def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(m
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
 
     monkeypatch.setattr(module, "_MOST_ORIGINS", 1)
-    desk = Orchestrator(RobotsKnown("https://a.example", NEW))
+    desk = Orchestrator(RobotsKnown("https://a.example", RobotsAnswer(200, RULES, now_ms())))
     run(work())
 
 
