@@ -86,7 +86,8 @@ class HostsDesk:
         if host_id in self._manners:
             return
         waits = self._hosts.waits_of(host_id)
-        until = believable(waits.until, waits.reason, steady_ms())
+        # one that could not be reached may be back, and whoever starts a run wants to know
+        until = 0 if ": " in waits.reason else believable(waits.until, waits.reason, steady_ms())
         manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
         self._manners[host_id] = manners
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
@@ -126,6 +127,8 @@ class HostsDesk:
             after = self._towards_death(host_id, sign, after)
         self._change(host_id, before, after, now)
         later = sign.kind == "unreachable" and not (after.heard or ours or answered)
+        if after.until > now and not later:
+            self._waited.add(host_id)
         # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
         later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
@@ -279,7 +282,9 @@ class HostsDesk:
         if self.lost:
             return True
         left = self._schedule.pending + held
-        return bool(left) and sum(map(self._schedule.waiting_pages, self._waited)) >= left
+        pages = {host_id: self._schedule.waiting_pages(host_id) for host_id in self._waited}
+        self._waited.difference_update([host_id for host_id, count in pages.items() if not count])
+        return bool(left) and sum(pages.values()) >= left
 
     def waited(self) -> list[tuple[str, str, int]]:
         """(host, why, until when) of the hosts with pages that are waited for, the one that is asked first before."""
@@ -319,9 +324,7 @@ class HostsDesk:
         self._manners[host_id] = CALM if after == CALM else after
         self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
         self._pace(host_id, before, after)
-        if after.until > now:
-            self._waited.add(host_id)
-        elif not after.strikes:
+        if not after.strikes and after.until <= now:
             self._waited.discard(host_id)
         new = after.until > max(now, before.until)
         asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses

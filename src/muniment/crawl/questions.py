@@ -7,7 +7,6 @@ from collections import deque
 
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.robots import Known
 from muniment.model.capture import Earlier
 
 __all__ = ["Questions"]
@@ -20,7 +19,7 @@ class Questions:
         self._channel = channel
         self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
         self._files: deque[asyncio.Future[str]] = deque()
-        self._robots: dict[str, asyncio.Future[Known]] = {}
+        self._robots: dict[str, asyncio.Future[say.RobotsKnown]] = {}
 
     async def known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
         """The earlier captures of payloads, by digest."""
@@ -36,9 +35,9 @@ class Questions:
         self._channel.send(say.AskFile())
         return await answer
 
-    async def robots(self, origin: str) -> Known:
+    async def robots(self, origin: str) -> say.RobotsKnown:
         """What is known of an origin's robots.txt."""
-        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[say.RobotsKnown] = asyncio.get_running_loop().create_future()
         self._robots[origin] = answer
         self._channel.send(say.AskRobots(origin))
         return await answer
@@ -48,7 +47,7 @@ class Questions:
         match message:
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
-            case say.RobotsKnown(origin, answer, fetch):
-                self._robots.pop(origin).set_result(Known(answer, fetch))
+            case say.RobotsKnown(origin):
+                self._robots.pop(origin).set_result(message)
             case say.FileName(name):
                 self._files.popleft().set_result(name)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from msgspec import Struct
-
 from muniment.clock import now_ms
+from muniment.crawl.messages import RobotsKnown
 from muniment.extract.coding import decode
 from muniment.extract.sitemap import robots_sitemaps
 from muniment.model.exchange import Exchange
@@ -17,21 +16,13 @@ from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.robots import MOST_BYTES, STALE_MS, RobotsAnswer, RobotsRules, product_token, settled
 
-__all__ = ["Known", "Learnt", "Robots"]
+__all__ = ["Learnt", "Robots"]
 
 _MOST_ORIGINS = 10_000
 _MOST_REDIRECTS = 5
 
 
-class Known(Struct, frozen=True):
-    """What the orchestrator knows of an origin's robots.txt."""
-
-    answer: RobotsAnswer | None
-    fetch: bool = False
-    """It is to be fetched; the answer holds on while no new one is to be had."""
-
-
-Ask = Callable[[str], Awaitable[Known]]
+Ask = Callable[[str], Awaitable[RobotsKnown]]
 Tell = Callable[[str, RobotsAnswer | None], None]
 Fetch = Callable[[str, str], Awaitable[Exchange | None]]
 """Fetches a URL for the robots.txt of an origin; None when its host may not be asked now."""

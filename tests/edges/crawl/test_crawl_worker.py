@@ -235,3 +235,39 @@ def test_what_goes_wrong_while_a_worker_stops_ends_it() -> None:
             await asyncio.wait_for(worker._ended, 5)
 
     asyncio.run(stop())
+
+
+def test_a_page_whose_robots_txt_has_to_wait_for_its_host_goes_back(tmp_path: Path) -> None:
+    """It would hold one of the requests in flight for as long as the host asks for patience: hours, and all of them."""
+    asyncio.run(asyncio.wait_for(_robots_wait(tmp_path), 20))
+
+
+async def _robots_wait(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    with GatedSite({"/": "a page"}) as site:
+        async with working(desk, out):
+            origin = site.url.rstrip("/")
+            desk.channel.send(say.PagesOut([claim(site.url, 1)], {"127.0.0.1": 1}))
+            await desk.until(say.AskRobots)
+            # the same host on another port has asked for patience meanwhile
+            desk.channel.send(say.HostWait("127.0.0.1", 3_600_000))
+            desk.channel.send(say.RobotsKnown(origin, None, fetch=True))
+            await desk.until(say.RobotsTold, say.GiveBack)
+            assert site.requests == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_page_whose_robots_txt_is_not_to_be_had_goes_back_untried(tmp_path: Path, status: int) -> None:
+    asyncio.run(asyncio.wait_for(_robots_fail(tmp_path, status), 20))
+
+
+async def _robots_fail(out: Path, status: int) -> None:
+    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    with GatedSite({"/": "a page", "/robots.txt": Answer("no", status)}) as site:
+        async with working(desk, out):
+            desk.channel.send(say.PagesOut([claim(site.url, 1, last_try=True)], {"127.0.0.1": 1}))
+            await desk.until(say.AskRobots)
+            desk.channel.send(say.RobotsKnown(site.url.rstrip("/"), None, fetch=True))
+            await desk.until(say.GiveBack)
+            assert desk.all(say.Finish) == []
+            assert site.requests == ["/robots.txt"]

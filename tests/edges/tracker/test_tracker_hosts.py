@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import closing
 
 import pytest
@@ -16,6 +17,7 @@ from muniment.crawl.events import EventLog
 from muniment.crawl.hosts_desk import HostsDesk
 from muniment.crawl.schedule import Schedule
 from muniment.rules.politeness import Sign
+from muniment.testing.pages import finish_batch, finished
 from muniment.tracker.hosts import HostWaits
 from muniment.tracker.tables import hosts
 
@@ -25,8 +27,8 @@ NAMES = ("a.example", "b.example", "c.example")
 class Desk:
     """A desk over a real tracker with one worker and a page of each host; `said` is what the worker was told."""
 
-    def __init__(self, place, *, resumed=False):
-        self.tracker = Tracker(place, *(site("", host) for host in NAMES))
+    def __init__(self, place, *, resumed=False, names=NAMES):
+        self.tracker = Tracker(place, *(site("", host) for host in names))
         self.log = place.directory / "crawl.jsonl"
         self.descriptor = os.open(self.log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self.hosts = self.tracker.frontier.hosts
@@ -46,9 +48,20 @@ class Desk:
     def answers(self, name):
         self.desk.heard(self.schedule.known(name), f"https://{name}/", steady_ms())
 
-    def fails(self, name, text="dns: no such name", **how):
+    def fails(self, name, text="dns: no such name", kind="unreachable", **how):
         """It fails, as asked a long time after the failure before."""
-        return self.desk.told(0, name, Sign("unreachable", text, name, now_ms() + 3_600_000), **how)
+        return self.desk.told(0, name, Sign(kind, text, name, now_ms() + 3_600_000), **how)
+
+    def wait(self, name):
+        """Milliseconds for which nothing more is asked of a host."""
+        return max(0, self.desk._manners[self.schedule.known(name)].until - steady_ms())
+
+    def finish(self, name, error):
+        """What becomes of the page of a host that fails so, and whether it goes back untried."""
+        claim = self.tracker.take(site("", name))
+        held = {claim.page_id: (claim, self.schedule.known(name))}
+        batch = finish_batch([finished(claim, status=0, error=error)], [])
+        return bool(self.desk.spare(batch, held)[1])
 
     def events(self):
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -225,3 +238,145 @@ def test_a_host_falls_silent_once_and_only_when_it_had_been_answering(desk):
     assert [desk.fails("b.example", late), desk.fails("b.example", late)] == [True, False]
     desk.answers("c.example")
     assert not desk.fails("c.example", "refused: nobody is there")
+
+
+REFUSED = "refused: Connection refused"
+PROXY = "unreachable: proxy: Connection refused"
+NO_ROUTE = "unreachable: no route: Network is unreachable"
+
+
+def test_an_origin_that_answered_is_never_given_up_and_asked_less_and_less(desk):
+    desk.answers("a.example")
+    waits = []
+    for _ in range(20):
+        desk.fails("a.example", REFUSED)
+        waits.append(desk.wait("a.example"))
+    assert not desk.desk.dead
+    assert waits[0] == 0, "one failure is no news of a host that answered a moment ago"
+    full = [min(1_000 << number, 300_000) for number in range(1, 20)]
+    assert all(most / 2 - 100 <= wait <= most for wait, most in zip(waits[1:], full, strict=True)), waits
+    assert desk.finish("a.example", REFUSED), "it costs no try"
+    assert not desk.finish("b.example", REFUSED)
+
+
+def test_that_it_answered_is_known_in_the_next_run(new_place):
+    place = new_place()
+    with closing(Desk(place)) as first:
+        first.answers("a.example")
+        first.hosts.keep_rest()
+    with closing(Desk(place, resumed=True)) as again:
+        for _ in range(12):
+            again.fails("a.example", REFUSED)
+            again.desk.told(
+                0, "a.example", Sign("unreachable", REFUSED, "https://a.example:8443", now_ms() + 3_600_000)
+            )
+        assert list(again.desk.dead) == ["https://a.example:8443"], "another origin of the name has not answered"
+        assert again.finish("a.example", REFUSED)
+
+
+def test_a_failing_robots_txt_is_a_wait_and_no_verdict(desk):
+    for _ in range(12):
+        desk.fails("a.example", "503", kind="closed")
+    assert not desk.desk.dead
+    assert desk.wait("a.example") > 100_000
+    desk.answers("b.example")
+    assert desk.finish("b.example", "reset: robots.txt: connection reset"), "an answered origin's robots.txt"
+    assert not desk.finish("c.example", "reset: robots.txt: connection reset")
+
+
+@pytest.mark.parametrize("text", [PROXY, NO_ROUTE])
+def test_without_a_way_out_one_host_is_enough_to_wait_for_the_network(desk, text):
+    for _ in range(12):
+        desk.fails("a.example", text, kind="offline")
+    assert desk.desk.lost
+    assert not desk.desk.dead
+    assert desk.wait("a.example") == 0, "the network is looked for in turns of its own"
+    assert desk.finish("a.example", text)
+    assert [desk.desk.most(9, 10_000), desk.desk.most(9, 10_001)] == [1, 0]
+    desk.answers("b.example")
+    assert not desk.desk.lost
+
+
+def test_a_network_from_which_a_host_answered_a_moment_ago_is_there(desk):
+    """What has no route there fails by itself; a proxy that fails is ours all the same."""
+    desk.answers("b.example")
+    for _ in range(3):
+        desk.fails("a.example", NO_ROUTE, kind="offline")
+        desk.fails("c.example", PROXY, kind="offline")
+    assert not desk.desk.lost
+    assert list(desk.desk.dead) == ["a.example"]
+    assert desk.finish("c.example", PROXY)
+
+
+def test_hosts_that_finished_a_moment_ago_show_that_the_network_is_there(desk):
+    """Those that are left and fall silent are not all that answered."""
+    for name in NAMES:
+        desk.answers(name)
+    desk.schedule.add_pending(desk.schedule.known("c.example"), "c.example", -1)
+    desk.fails("a.example")
+    desk.fails("b.example")
+    assert not desk.desk.lost
+
+
+def test_ten_thousand_hosts_that_fail_at_once_are_all_given_up(new_place):
+    names = [f"h{number}.example" for number in range(10_001)]
+    with closing(Desk(new_place(), names=names)) as desk:
+        for _ in range(3):
+            for name in names:
+                desk.fails(name)
+        assert len({message.origin for _, message in desk.said if isinstance(message, say.HostDead)}) == len(names)
+
+
+def test_all_that_is_left_are_hosts_that_are_waited_for(desk):
+    desk.answers("a.example")
+    assert not desk.desk.only_waits(0)
+    for name in NAMES:
+        desk.answers(name)
+        for _ in range(2):
+            desk.fails(name, REFUSED)
+    assert desk.desk.only_waits(0)
+    assert [host for host, _, _ in desk.desk.waited()]
+    time.sleep(desk.wait("b.example") / 1000 + 0.01)
+    good(desk, "b.example", 1)
+    assert not desk.desk.only_waits(0), "one of them is back"
+
+
+def test_a_long_wait_is_written_down_and_kept_at_once(new_place):
+    place = new_place()
+    with closing(Desk(place)) as first:
+        first.answers("a.example")
+        for _ in range(9):
+            first.fails("a.example", REFUSED)
+        assert first.events()[-1]["reason"] == REFUSED
+        waits = first.hosts.waits_of(1)
+        assert waits.until > steady_ms() + 8_000
+    with closing(Desk(place, resumed=True)) as again:
+        assert again.hosts.waits_of(1) == waits
+        assert again.wait("a.example") == 0, "whoever starts a run wants to know whether it is back"
+        again.fails("a.example", REFUSED)
+        assert again.wait("a.example") > 100_000
+
+
+def throttle(desk, name, text="429"):
+    desk.desk.told(0, name, Sign("throttled", text, f"https://{name}", now_ms() + 3_600_000))
+
+
+def good(desk, name, count):
+    for _ in range(count):
+        desk.desk.heard(desk.schedule.known(name), f"https://{name}/", now_ms() + 7_200_000)
+
+
+def test_a_host_that_throttles_right_after_its_wait_gets_a_gap_until_it_is_content(desk):
+    desk.schedule.claimed(0, 1, 1, 1, 0)
+    gaps = []
+    for answers in (0, 1, 1, 9, 30):
+        good(desk, "a.example", answers)
+        throttle(desk, "a.example")
+        gaps.append(desk.schedule.gap(1))
+    assert gaps == [0, 500, 750, 1_125, 1_125], "what it takes thirty answers to be is no throttling right after"
+    assert desk.desk.gaps(NAMES) == {"a.example": 1_125}
+    assert [m.gap_ms for _, m in desk.said if isinstance(m, say.GapSet)] == [500, 750, 1_125]
+    good(desk, "a.example", 100)
+    assert desk.schedule.gap(1) == 562
+    good(desk, "a.example", 200)
+    assert desk.schedule.gap(1) == 0

@@ -10,7 +10,8 @@ import pytest
 
 from muniment.clock import now_ms
 from muniment.crawl import robots as module
-from muniment.crawl.robots import Known, Robots
+from muniment.crawl.messages import RobotsKnown
+from muniment.crawl.robots import Robots
 from muniment.fetch.client import unreached
 from muniment.model.failure import Failure
 from muniment.rules.robots import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
@@ -23,10 +24,10 @@ NEW = RobotsAnswer(200, RULES, now_ms())
 class Orchestrator:
     """Answers with what it is given; notes what was asked and told."""
 
-    def __init__(self, *answers: Known) -> None:
+    def __init__(self, *answers: RobotsKnown) -> None:
         self.answers, self.asked, self.told = list(answers), [], []
 
-    async def ask(self, origin: str) -> Known:
+    async def ask(self, origin: str) -> RobotsKnown:
         self.asked.append(origin)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
@@ -66,7 +67,7 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         again = await robots.learn(PAGE)
         assert isinstance(again, RobotsRules) and not again.allows(PAGE)
 
-    desk = Orchestrator(Known(NEW))
+    desk = Orchestrator(RobotsKnown("https://a.example", NEW))
     run(work())
     assert desk.asked == ["https://a.example"] * 2
 
@@ -81,7 +82,7 @@ def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(m
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
 
     monkeypatch.setattr(module, "_MOST_ORIGINS", 1)
-    desk = Orchestrator(Known(NEW))
+    desk = Orchestrator(RobotsKnown("https://a.example", NEW))
     run(work())
 
 
@@ -97,7 +98,7 @@ def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
         assert robots.known(PAGE) is None, "they are asked for again before long"
 
     old = RobotsAnswer(200, RULES, now_ms() - 2 * VALID_MS)
-    desk = Orchestrator(Known(old, fetch=True))
+    desk = Orchestrator(RobotsKnown("https://a.example", old, fetch=True))
     run(work())
     [answer] = desk.told
     assert (answer and answer.failure and answer.failure.code) == told
@@ -111,5 +112,5 @@ def test_without_older_rules_there_are_none(fetch) -> None:
         assert not isinstance(learnt, RobotsRules)
         assert robots.known(PAGE) is None
 
-    desk = Orchestrator(Known(None, fetch=True))
+    desk = Orchestrator(RobotsKnown("https://a.example", None, fetch=True))
     run(work())
