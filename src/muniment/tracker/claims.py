@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, case, literal_column, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.model.link import FoundAs
@@ -34,12 +34,16 @@ _COLUMNS = (
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _OF_NO_LIST = "", "", "", None
 _NAMES = "job", "host", "now", "never", "most"
+_THROTTLED = 13
+"""Where a row has how often its page was throttled."""
+_OFTEN = 3
+"""A page that was throttled more often lets all others of its host go first: it may be the only one that is."""
 
 
-def _due(statement: Select[Any], source: FromClause) -> Prepared:
+def _due(statement: Select[Any], source: FromClause, *only: ColumnElement[bool]) -> Prepared:
     due = (
         statement.select_from(source)
-        .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
+        .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING, *only)
         # no page waits so long: its time is of a clock that has been set back since
         .where(or_(pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never")))
         .order_by(pages.c.nice, pages.c.id)
@@ -49,8 +53,9 @@ def _due(statement: Select[Any], source: FromClause) -> Prepared:
     return Prepared(due, *_NAMES)
 
 
-_FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
-_LISTED = _due(
+_OTHERS = pages.c.throttled <= literal_column(str(_OFTEN))
+_FOUND = select(*_COLUMNS), _WITH_PARENT
+_LISTED = (
     select(
         *_COLUMNS, pages.c.redirects, _seed.c.url, seeds.c.page_id, seeds.c.meta_json, seeds.c.digest, seeds.c.etag,
         seeds.c.last_modified, seeds.c.captured_at,
@@ -61,6 +66,9 @@ _LISTED = _due(
         & (seeds.c.page_id == case((pages.c.seed_id.is_(None), pages.c.id), else_=pages.c.seed_id)),
     ),
 )  # fmt: skip
+_DUE = {False: _due(*_FOUND), True: _due(*_LISTED)}
+_DUE_OTHERS = {False: _due(*_FOUND, _OTHERS), True: _due(*_LISTED, _OTHERS)}
+"""By whether a list is fetched."""
 
 
 class Claims:
@@ -68,7 +76,6 @@ class Claims:
 
     def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
         self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
-        self._statement = _LISTED if scope.listed else _FOUND
         self._number = 0
         self._referrers: dict[int, str] = {}
 
@@ -81,8 +88,23 @@ class Claims:
 
         PostgreSQL locks them and leaves out those that another session has locked.
         """
-        never = now + LONGEST_WAIT_MS
-        return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
+        return self._of(_DUE, wanted, now)
+
+    def in_turn(self, wanted: Sequence[tuple[int, int]], now: int, due: list[list[Row]]) -> list[list[Row]]:
+        """What is due, but pages that were throttled often behind all others of their host."""
+        often = [place for place, rows in enumerate(due) if any(row[_THROTTLED] > _OFTEN for row in rows)]
+        if not often:
+            return due
+        turned = list(due)
+        others = self._db.several(self._of(_DUE_OTHERS, [wanted[place] for place in often], now))
+        for place, rows in zip(often, others, strict=True):
+            last = [row for row in due[place] if row[_THROTTLED] > _OFTEN]
+            turned[place] = [*rows, *last][: wanted[place][1]]
+        return turned
+
+    def _of(self, statements: dict[bool, Prepared], wanted: Sequence[tuple[int, int]], now: int) -> list[Asked]:
+        statement, never = statements[self._scope.listed], now + LONGEST_WAIT_MS
+        return [(statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
 
     def trace(self, due: Sequence[Sequence[Row]]) -> None:
         """Look up where the chains of redirects began that led to pages which are due."""

@@ -194,8 +194,9 @@ class Frontier:
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
-        self._claims.trace(answers[len(looks) :])
-        for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
+        turns = self._claims.in_turn(wanted, now, answers[len(looks) :])
+        self._claims.trace(turns)
+        for (host_id, _), due in zip(wanted, turns, strict=True):
             name = self.hosts.name(host_id)
             for row in due:
                 if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
