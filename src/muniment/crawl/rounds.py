@@ -18,7 +18,7 @@ class Rounds:
         self, frontier: Frontier, events: EventLog, add_pending: Callable[[dict[int, int], dict[int, int]], None]
     ) -> None:
         self._frontier, self._events, self._add_pending = frontier, events, add_pending
-        self._due_at = self._pages = 0
+        self._due_at, self._pages = 0, ""
 
     def begin(self) -> bool:
         """Take up what a later round has to do; whether there is anything."""
@@ -26,11 +26,12 @@ class Rounds:
         if not taken:
             return False
         self._add_pending({host: pages for host, pages, _ in taken}, {host: due_at for host, _, due_at in taken})
-        self._due_at, self._pages = min(due_at for _, _, due_at in taken), sum(pages for _, pages, _ in taken)
-        self._events.write("pause", reason=f"a later round for {self._pages} pages", until=iso_ms(self._due_at))
+        count = sum(pages for _, pages, _ in taken)
+        self._due_at, self._pages = min(due_at for _, _, due_at in taken), f"{count} page{'s' * (count != 1)}"
+        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
         return True
 
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""
         seconds = (self._due_at - steady_ms() + 999) // 1000
-        return f"asking {self._pages} pages that failed again in {seconds} s" if seconds > 0 else ""
+        return f"asking {self._pages} that failed again in {seconds} s" if seconds > 0 else ""
