@@ -28,7 +28,7 @@ SCRIPTS: dict[str, tuple[Script, int, str]] = {
     "too-large": ((Send(HEAD + b"x" * 300),), 200, "length"),
 }
 """What a server does, the status of the row, and WARC-Truncated."""
-QUICK = ("--tries", 1, "--timeout", 1, "--connect-timeout", 1, "--max-body", 200, "--quiet")
+QUICK = ("--tries", 1, "--rounds", 0, "--timeout", 1, "--connect-timeout", 1, "--max-body", 200, "--quiet")
 NOWHERE = {
     "refused": "http://127.0.0.1:1/",
     "unreachable": "http://255.255.255.255/",
@@ -121,15 +121,24 @@ def test_what_is_no_answer_or_must_not_be_kept(failed: dict[str, dict[str, Any]]
 
 
 def test_robots(tmp_path: Path) -> None:
-    """One that forbids the page, and one that cannot be had."""
+    """One that forbids the page."""
     rules = text(b"User-agent: *\nDisallow: /x\n", b"plain")
+    with RawServer({"/robots.txt": rules, "/x": (PAGE,)}, address="127.0.0.61") as shut:
+        rows = rows_of(tmp_path, {"shut": shut.url("/x")}, "--robots")
+        assert_failed(rows["shut"], "robots")
+        assert not shut.exchanges("/x")
+
+
+def test_robots_that_cannot_be_had_are_no_verdict(tmp_path: Path) -> None:
+    """The page has no row and is not asked for; it waits for the next run."""
     broken = text(b"", b"plain", b"500 Oh")
-    shut = RawServer({"/robots.txt": rules, "/x": (PAGE,)}, address="127.0.0.61")
-    with shut, RawServer({"/robots.txt": broken, "/x": (PAGE,)}, address="127.0.0.62") as lost:
-        rows = rows_of(tmp_path, {"shut": shut.url("/x"), "lost": lost.url("/x")}, "--robots")
-        for name, server in (("shut", shut), ("lost", lost)):
-            assert_failed(rows[name], "robots")
-            assert not server.exchanges("/x")
+    with RawServer({"/robots.txt": broken, "/x": (PAGE,)}, address="127.0.0.62") as lost:
+        (tmp_path / "seed.txt").write_text(lost.url("/x"))
+        run_muniment(tmp_path, "fetch", "seed.txt", "-o", "out", *QUICK, "--robots", "--give-up-after", 2, code=3)
+        assert {row["url"] for row in captures(tmp_path / "out")} == {lost.url("/robots.txt")}
+        assert not lost.exchanges("/x")
+        run_muniment(tmp_path, "fetch", "seed.txt", "-o", "out", *QUICK, "--no-robots")
+        assert len(lost.exchanges("/x")) == 1
 
 
 def test_private_address(muniment: Any, tmp_path: Path, nginx: Callable[..., Any]) -> None:

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.alone  # short time-outs, and memory
 
 ASKED = [case for case in HOSTILE if not case.name.startswith("chain-") or case.name == "chain-0"]
 MOST_RESIDENT = 500_000_000
-QUICK = ("--tries", 1, "--timeout", 3, "--connect-timeout", 10, "--per-host", 24, "--max-body", MOST_BODY)
+ONCE = ("--tries", 1, "--rounds", 0)
+QUICK = (*ONCE, "--timeout", 3, "--connect-timeout", 10, "--per-host", 24, "--max-body", MOST_BODY)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from muniment.testing.many_hosts import DEAD, LIVE, STALLING, ManyHosts
 HOSTS, BAD = 450, 25
 OPTIONS = (
     *("--page-only", "--no-robots", "--per-host", 8, "--inflight", 2000, "--workers", 2),
-    *("--connect-timeout", 5, "--timeout", 3, "--json"),
+    *("--connect-timeout", 5, "--timeout", 3, "--rounds", 0, "--json"),
 )
 
 
@@ -103,8 +103,9 @@ def test_many_hosts_that_fall_silent_at_once_cut_the_limit(
     with contextlib.ExitStack() as stack:
         sites = [stack.enter_context(GatedSite(pages, address=f"127.19.0.{n + 1}")) for n in range(hosts)]
         (tmp_path / "urls.txt").write_text("\n".join(f"{site.url}{n}" for site in sites for n in range(9)))
-        pace = ("--timeout", 1, "--tries", 1, "--min-inflight", 4, "--start-inflight", 40, "--inflight", 40)
-        done = muniment("crawl", "-i", "urls.txt", "-o", "out", "--page-only", "--no-robots", "--json", *pace)
+        pace = ("--timeout", 1, "--tries", 1, "--rounds", 0)
+        limits = ("--min-inflight", 4, "--start-inflight", 40, "--inflight", 40)
+        done = muniment("crawl", "-i", "urls.txt", "-o", "out", "--page-only", "--no-robots", "--json", *pace, *limits)
     assert json.loads(done.stdout)["pages"] == 6 * hosts
     changes = [(e["who"], e["what"], e["from"], e["to"]) for e in events(tmp_path / "out", "change")]
     assert changes == ([("muniment", "requests in flight", 40, 20)] if cut else [])

@@ -48,7 +48,7 @@ def by_path(base: str, items: list[Any], url_of: Callable[[Any], str]) -> dict[s
 def archived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archived]:
     cwd = tmp_path_factory.mktemp("odd")
     with RawServer({"/": (Send(HEAD + START),), **scripts()}) as server:
-        patience = ("--tries", 1, "--timeout", 2, "--connect-timeout", 2, "--per-host", 16)
+        patience = ("--tries", 1, "--rounds", 0, "--timeout", 2, "--connect-timeout", 2, "--per-host", 16)
         run_muniment(cwd, "crawl", server.url("/"), "--no-robots", "--no-sitemaps", "--quiet", *patience)
         out, base = cwd / "muniment-out", server.url("")
         stored = [record for path in out.glob("*.warc.gz") for record in records(path) if record.type != "warcinfo"]

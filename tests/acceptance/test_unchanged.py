@@ -216,7 +216,7 @@ def test_cut_bodies_are_marked_and_asked_for_in_full_the_next_time(muniment: Mun
     with RawServer({**scripts, "/long": (long,), "/whole": (whole_page,)}) as server:
         seed = tmp_path / "list.txt"
         seed.write_text("".join(server.url(f"/{name}\n") for name in (*CUT, "long", "whole")))
-        options = ("--tries", 1, "--timeout", 2, "--max-body", 3000)
+        options = ("--tries", 1, "--rounds", 0, "--timeout", 2, "--max-body", 3000)
         rows = fetch(muniment, seed, "first", *options)
         again = fetch(muniment, tmp_path / "first" / "captures.parquet", "second", *options)
         assert not [entry for entry in server.log if b"\r\nIf-" in entry.received]

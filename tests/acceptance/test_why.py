@@ -76,7 +76,7 @@ def test_a_robots_txt_is_known_without_being_a_page(muniment: Callable[..., Any]
 def test_a_robots_txt_that_fails_is_told_as_what_failed(muniment: Callable[..., Any], tmp_path: Path) -> None:
     cut = (Send(b"HTTP/1.1 200 OK\r\nContent-"), Close())
     with RawServer({"/robots.txt": cut}) as site:
-        done = muniment("crawl", site.url("/"), "-o", "out", "--no-sitemaps", "--quiet", "--tries", 1)
+        done = muniment("crawl", site.url("/"), "-o", "out", "--no-sitemaps", "--quiet", "--tries", 1, "--rounds", 0)
         assert done.code == 4
         assert {entry.path for entry in site.log} == {"/robots.txt"}
         url = site.url("/")

@@ -21,7 +21,8 @@ class Rounds:
         self, frontier: Frontier, events: EventLog, add_pending: Callable[[dict[int, int], dict[int, int]], None]
     ) -> None:
         self._frontier, self._events, self._add_pending = frontier, events, add_pending
-        self._due_at = self._pages = self._looked_at = 0
+        self._due_at = self._looked_at = 0
+        self._pages = ""
 
     def begin(self, waited: Collection[int] = ()) -> bool:
         """Take up what a later round has to do, when pages of `waited` hosts alone are left; whether there is any."""
@@ -33,12 +34,12 @@ class Rounds:
         if not taken:
             return False
         self._add_pending({host: pages for host, pages, _ in taken}, {host: due_at for host, _, due_at in taken})
-        self._due_at, self._pages = min(due_at for _, _, due_at in taken), sum(pages for _, pages, _ in taken)
-        self._events.write("pause", reason=f"a later round for {self._pages} pages", until=iso_ms(self._due_at))
+        count = sum(pages for _, pages, _ in taken)
+        self._due_at, self._pages = min(due_at for _, _, due_at in taken), f"{count} page{'s' * (count != 1)}"
+        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
         return True
 
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""
         seconds = (self._due_at - steady_ms() + 999) // 1000
-        pages = "a page" if self._pages == 1 else f"{self._pages} pages"
-        return f"asking {pages} again in {seconds} s that failed" if seconds > 0 else ""
+        return f"asking {self._pages} that failed again in {seconds} s" if seconds > 0 else ""

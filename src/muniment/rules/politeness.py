@@ -51,7 +51,7 @@ _LONGEST_BACK_OFF_MS = 300_000
 """The longest back-off of what is waited for: an origin that had answered, a robots.txt, our own way out."""
 _FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 10_000
 _SOON, _LATE = 4, 10
-"""Answers after a wait: a host that throttles again before so many wants a longer gap, and one after so many a shorter."""
+"""Answers after a wait: a host that throttles again before so many wants a longer gap, after so many a shorter one."""
 _MOST_BARE = 50
 """Throttling answers without Retry-After and without a good one between, from which on they are the pages' own."""
 _STEADY = 100
@@ -271,8 +271,7 @@ def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
     # six connections that are throttled at once are one refusal: fewer and slower requests follow it
-    asked_too_much = fresh and sign.text == "429" and not has_bad_pages(manners)
-    refusals = manners.refusals + (sign.kind == "refused" or asked_too_much)
+    refusals = manners.refusals + (sign.kind == "refused" or (fresh and sign.text == "429"))
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN

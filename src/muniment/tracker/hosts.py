@@ -164,7 +164,8 @@ class Hosts:
     def has_answered(self, host_id: int, url: str) -> bool:
         """Whether the origin of a URL of a host has answered in this job."""
         host = self._by_name[self.name(host_id)]
-        return _origin_within(host.name, url) in host.answered.split()
+        # what is neither http nor https has a host without a name, which never answers
+        return bool(host.answered) and _origin_within(host.name, url) in host.answered.split()
 
     def answers(self, host_id: int) -> bool:
         """Whether any origin of a host has answered in this job."""
