@@ -94,8 +94,8 @@ def _work_with_kills(
     done: list[Kill] = []
     for _ in range(200):
         process = muniment.start(*command, "-o", out, "--per-host", 8, "--workers", 2, "--quiet")
-        while len(done) < kills and _wait_for_progress(process, maze, chance.randrange(1, 80)):
-            time.sleep(chance.uniform(0, 0.05))
+        while len(done) < kills and _wait_for_progress(process, maze, chance.randrange(1, 50)):
+            time.sleep(chance.uniform(0, 0.03))
             done += _kill(process, kinds[len(done)], maze, chance)
         _, stderr = process.communicate(timeout=60)
         if process.returncode == 0:
