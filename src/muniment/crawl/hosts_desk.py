@@ -47,6 +47,8 @@ _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
 _LONG_MS = 8_000
 """A wait that is written down and kept at once: a kill must not lose it."""
+_NONE = "none"
+"""How no URL begins."""
 _MOST_DEAD = 10_000
 """Dead origins that are remembered; one that is forgotten is proved dead again."""
 
@@ -66,7 +68,8 @@ class HostsDesk:
         self._paused: dict[int, str] = {}
         self._waited: set[int] = set()
         """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
-        self._origin = ""
+        self._origin = _NONE
+        """The origin of the last answer of this batch, with its slash."""
         self._network = Network(events)
         self.dead: dict[str, str] = {}
         """Origin, or name without addresses → why it is dead."""
@@ -157,7 +160,9 @@ class HostsDesk:
         """A page finished: an answer ends what bad news began."""
         if not page.status:
             return
-        self._note_answer(host_id, url)
+        # once for the pages of a batch that are of one origin
+        if not url.startswith(self._origin):
+            self._note_answer(host_id, url)
         before = self._manners.get(host_id)
         if before is CALM or page.error or page.status in (403, 429, 503):
             return
@@ -165,10 +170,8 @@ class HostsDesk:
 
     def _note_answer(self, host_id: int, url: str) -> None:
         self._network.answered(host_id, steady_ms())
-        origin = origin_of(url)
-        if origin != self._origin:
-            self._origin = origin
-            self._hosts.note_answered(host_id, url)
+        self._origin = f"{origin_of(url)}/"
+        self._hosts.note_answered(host_id, url)
         if self.lost:
             self._network_is_there()
 
@@ -212,6 +215,7 @@ class HostsDesk:
 
         `held` has the claim and the host's number of each page.
         """
+        self._origin = _NONE
         spared = [page for page in batch.pages if page.error and self._spares(page, held)]
         if not spared:
             return batch, []
