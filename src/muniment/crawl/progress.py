@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from heapq import nsmallest
+from math import inf
 from typing import ClassVar
 
 from msgspec import Struct
@@ -194,7 +195,8 @@ class Progress:
         pages_per_s, bytes_per_s = self.rates()
         soonest = nsmallest(_MOST_WAITED, waiting, key=lambda one: (one.until_ms, one.host))
         left = self._time_left(queued, in_flight, soonest)
-        still = bool(note) or (bool(waiting) and not pages_per_s)
+        # a rate of before a wait tells nothing
+        still = bool(note) or (bool(waiting) and (not pages_per_s or left == inf))
         return Snapshot(
             elapsed_s=monotonic() - self.started,
             captured=totals.captured + totals.requisites,

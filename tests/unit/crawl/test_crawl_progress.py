@@ -164,3 +164,13 @@ def test_what_ended_more_than_three_minutes_ago_tells_nothing_of_the_time_left()
     progress._pace.clear()
     progress._pace.extend([oldest, structs.replace(oldest, at_s=oldest.at_s + 25, ended=10)])
     assert shown(progress, 20).left is None
+
+
+def test_nothing_is_said_of_the_time_left_while_there_are_only_waits():
+    progress = paced(60.0, 100, 50)
+    assert shown(progress, 50).left is not None
+    idle = progress.snapshot(Totals(), queued=50, in_flight=0, workers=1, note="the network is away", ending=False)
+    assert idle.left is None
+    growing = paced(60.0, 10, 10)
+    assert shown(growing, 500).left == inf
+    assert shown(growing, 500, waiting=[Waited("a", "503", 1_000)]).left is None
