@@ -29,6 +29,7 @@ from muniment.rules.politeness import (
     blameless,
     connections,
     has_bad_pages,
+    is_back_off,
     is_offline,
     is_proof,
     is_timeout,
@@ -91,8 +92,7 @@ class HostsDesk:
             return
         waits = self._hosts.waits_of(host_id)
         # one that could not be reached may be back, and whoever starts a run wants to know
-        back_off = ": " in waits.reason and not waits.reason.endswith("Retry-After")
-        until = 0 if back_off else believable(waits.until, waits.reason, steady_ms())
+        until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
         manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
         self._manners[host_id] = manners
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
@@ -273,11 +273,11 @@ class HostsDesk:
 
     def _release(self, host_ids: Iterable[int]) -> None:
         """Ask hosts at once that could not be reached: how long they were not was no fault of theirs."""
-        # not those that asked for their wait by themselves
-        for host_id in [one for one in host_ids if not self._manners.get(one, CALM).reason.endswith("Retry-After")]:
-            self._manners[host_id] = structs.replace(
-                self._manners.get(host_id, _UNHEARD), until=0, reason="", strikes=0
-            )
+        for host_id in list(host_ids):
+            manners = self._manners.get(host_id, _UNHEARD)
+            if manners.reason and not is_back_off(manners.reason):
+                continue  # the host asked for its wait
+            self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
             self._paused.pop(host_id, None)
             for worker in self._schedule.hold(host_id, 0):
                 self._tell(worker, say.HostWait(self._hosts.name(host_id), 0))

@@ -26,6 +26,7 @@ __all__ = [
     "challenged",
     "connections",
     "has_bad_pages",
+    "is_back_off",
     "is_of_proxy",
     "is_offline",
     "is_proof",
@@ -320,6 +321,11 @@ def _grown_gap(manners: Manners) -> int:
     if not 1 <= manners.steady < _SOON:
         return manners.gap_ms
     return min(max(_FIRST_GAP_MS, manners.gap_ms * 3 // 2), _LONGEST_GAP_MS)
+
+
+def is_back_off(reason: str) -> bool:
+    """Whether a wait is ours, because a host could not be reached, and not one that the host asked for."""
+    return ": " in reason and not reason.endswith("Retry-After")
 
 
 def believable(until: int, reason: str, now: int) -> int:

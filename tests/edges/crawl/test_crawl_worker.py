@@ -271,3 +271,25 @@ async def _robots_fail(out: Path, status: int) -> None:
             await desk.until(say.GiveBack)
             assert desk.all(say.Finish) == []
             assert site.requests == ["/robots.txt"]
+
+
+def test_a_robots_txt_on_another_host_that_fails_is_bad_news_of_both(tmp_path: Path) -> None:
+    """Or the origin would be asked again every second, for ever."""
+    asyncio.run(asyncio.wait_for(_robots_elsewhere(tmp_path), 20))
+
+
+async def _robots_elsewhere(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    busy = Answer("no", 503, (("Retry-After", "600"),))
+    with GatedSite({"/robots.txt": busy}, address="127.0.0.2") as there:
+        moved = Answer("", 301, (("Location", f"{there.url}robots.txt"),))
+        with GatedSite({"/": "a page", "/robots.txt": moved}) as site:
+            async with working(desk, out):
+                desk.channel.send(say.PagesOut([claim(site.url, 1)], {"127.0.0.1": 1}))
+                await desk.until(say.AskRobots)
+                desk.channel.send(say.RobotsKnown(site.url.rstrip("/"), None, fetch=True))
+                while "127.0.0.1" not in {said.host for said in desk.all(say.HostSays)}:
+                    await desk.news()
+                [sign] = [said.sign for said in desk.all(say.HostSays) if said.host == "127.0.0.1"]
+                assert (sign.kind, sign.wait_ms) == ("closed", 600_000)
+                assert sign.origin == site.url.rstrip("/")

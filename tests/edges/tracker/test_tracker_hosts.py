@@ -399,3 +399,16 @@ def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk
     assert desk.desk._manners[host].until == until
     good(desk, "a.example", 1)
     assert desk.desk.judged([claim], ids) == [claim]
+
+
+def test_a_lost_network_ends_no_wait_that_a_host_asked_for(desk):
+    for name in NAMES:
+        desk.answers(name)
+    desk.fails("a.example", "timeout-connect: no connection in time")
+    retry = Sign("throttled", "429", "https://a.example", now_ms() + 3_600_000, 600_000)
+    desk.desk.told(0, "a.example", retry)
+    for name in NAMES:
+        desk.fails(name, NO_ROUTE if name == "a.example" else PROXY, kind="offline")
+        desk.fails(name)
+    desk.answers("b.example")
+    assert desk.wait("a.example") > 500_000

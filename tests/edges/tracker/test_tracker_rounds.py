@@ -197,3 +197,12 @@ def test_an_older_tracker_has_no_parked_pages(tracker):
     with job.db.transaction() as connection:
         connection.execute(update(pages).where(job.mine(pages)).values(ready_at=0))
     assert job.frontier.next_round() == []
+
+
+def test_a_host_that_is_waited_for_keeps_no_other_from_its_round(tracker):
+    other = site("", "b.example")
+    job = tracker(ONE, other, tries=1)
+    used_up(job, ONE)
+    host, waited = job.page(ONE)["host_id"], job.page(other)["host_id"]
+    assert job.frontier.next_round() == job.frontier.next_round([host]) == []
+    assert [taken[:2] for taken in job.frontier.next_round([waited])] == [(host, 1)]
