@@ -153,7 +153,7 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
     most_descriptors(least=_LEAST_DESCRIPTORS)
-    events = EventLog(locks[0])
+    events = EventLog(locks[0], out)
     urls = request.urls if source is None else _first_urls(source)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     setup = say.Setup(

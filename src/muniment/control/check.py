@@ -10,7 +10,7 @@ from msgspec import Struct
 from muniment.archive.check import Checked, Fault, check, is_own
 from muniment.control.place import POINTER
 from muniment.model.place import TRACKER
-from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
+from muniment.procs.lock import EVENTS_FILE, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
 
@@ -44,7 +44,7 @@ def repair_directory(out: Path) -> Verdict:
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
     from muniment.archive import mend  # noqa: PLC0415
 
-    lock = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else THE_DIRECTORY)
+    locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
     own = is_own(out)
     try:
         done = mend.set_aside_unreadable(out)
@@ -62,7 +62,8 @@ def repair_directory(out: Path) -> Verdict:
         repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)
     finally:
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)
 
 
 def _fetched_again(out: Path) -> tuple[Repair, ...]:
