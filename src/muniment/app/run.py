@@ -170,10 +170,19 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
     repaired = shelf.open()
+    if await shelf.take_stock():
+        _regain_failures(db, out, shelf)
+    emptied = shelf.empty
     lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
+    if emptied and opened.frontier.totals.captured:
+        _log.warning(
+            "the index and all WARC files of %d captured pages are gone from %s: stop this run and put back what was "
+            "moved away, or names of files are given out twice",
+            *(opened.frontier.totals.captured, out),
+        )
     events.write(
         "start",
         pid=os.getpid(),
@@ -199,6 +208,21 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+
+
+def _regain_failures(db: Database, out: Path, shelf: Shelf) -> None:
+    """After the index was lost: rows of pages that left no record, of which the tracker tells."""
+    from muniment.control.done import lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+
+    if (job := jobs.find_job(db)) is not None:
+        missing, rows = lost_failures(db, job, out)
+        left = missing - (shelf.keep(rows) if missing else 0)
+        if left:
+            _log.warning(
+                "of %d pages that were captured, %s has no record: put back the files that were moved away, or have "
+                "these pages fetched again by muniment check %s --repair and the same command",
+                *(left, out, out),
+            )
 
 
 def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:

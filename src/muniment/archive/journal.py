@@ -20,8 +20,10 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 
 __all__ = [
+    "CAPTURES",
     "FORMAT_VERSION",
     "PARTS",
+    "PART_SUFFIX",
     "SUFFIX",
     "Entry",
     "entries",
@@ -30,14 +32,18 @@ __all__ = [
     "is_torn",
     "journal_path",
     "journalled_length",
+    "names_in_parts",
     "read_header",
     "rewrite",
 ]
 
 FORMAT_VERSION = 1
+CAPTURES = "captures.parquet"
+"""The whole index, within the output directory."""
 PARTS = "parts"
 """Where journals and parts of the index lie, within the output directory."""
 SUFFIX = ".journal"
+PART_SUFFIX = ".parquet"
 
 _FRAME = struct.Struct("<II")
 _MOST = 64 << 20
@@ -66,6 +72,13 @@ _decode_entry = msgspec.msgpack.Decoder(Entry).decode
 def journal_path(parts: Path, name: str) -> Path:
     """Where the journal of the WARC `name` (its final name) lies."""
     return parts / (name + SUFFIX)
+
+
+def names_in_parts(parts: Path) -> frozenset[str]:
+    """The WARCs whose rows lie there, as a part or still as a journal."""
+    return frozenset(
+        path.name.removesuffix(suffix) for suffix in (PART_SUFFIX, SUFFIX) for path in parts.glob("*" + suffix)
+    )
 
 
 def header_frame(name: str) -> bytes:

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from muniment.archive.check import Checked, Torn
 from muniment.archive.check_file import Checker, Stretch
-from muniment.archive.durable import rename, sync_path
-from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, SCHEMA, join, merged_names, replace_index
-from muniment.archive.journal import PARTS, SUFFIX, journal_path, read_header
+from muniment.archive.durable import rename, seal, sync_path
+from muniment.archive.index import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index
+from muniment.archive.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.read import Source, batches
 from muniment.archive.rebuild import merged, rows_of_records
 from muniment.archive.repair import repair_file
@@ -94,7 +94,7 @@ def _mend_open(out: Path, warc: Path) -> Mended:
         done = repair_file(out, out / PARTS, name)
         if done.freed:
             return Mended(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
-        rename(warc, warc.with_name(name))
+        seal(warc, warc.with_name(name))
         return Mended(name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe")
     if journal.exists():
         _move(journal, out / (journal.name + ".damaged"))
@@ -110,7 +110,7 @@ def _salvage(warc: Path, name: str) -> Mended:
         rename(warc, aside)
         return Mended(name, f"holds no whole record; kept as {aside.name}")
     text = _cut(warc, read.torn, name).text + "; " if read.torn > 0 else ""
-    rename(warc, warc.with_name(name))
+    seal(warc, warc.with_name(name))
     return Mended(name, f"{text}sealed without its journal, with {read.records} records")
 
 

@@ -71,11 +71,7 @@ def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool 
         try:
             refusals = [_add(locks, path, name, give_up) for name in (_ITSELF, file) if name]
             if all(map(_is_there, locks)):
-                if refusals[-1] and not locked_elsewhere:
-                    raise UsageError(
-                        f"the filesystem of {path} cannot lock files ({refusals[-1]}): give --state DIR with a "
-                        "directory on a local disk"
-                    )
+                _see(path, "" if locked_elsewhere else refusals[-1])
                 return locks[::-1]
         except UsageError:
             _let_go(locks)
@@ -84,6 +80,13 @@ def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool 
         for lock in locks:
             lock.remove_if_new()
         _let_go(locks)
+
+
+def _see(path: Path, refusal: str) -> None:
+    if refusal:
+        raise UsageError(
+            f"the filesystem of {path} cannot lock files ({refusal}): give --state DIR with a directory on a local disk"
+        )
 
 
 def _add(locks: list[Lock], path: Path, name: str, give_up: float) -> str:
