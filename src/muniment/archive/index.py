@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from muniment.archive.again import Repeats, again_path
 from muniment.archive.durable import archive_error, remove, rename, sync_path
 from muniment.archive.journal import CAPTURES, PART_SUFFIX, entries, journal_path, names_in_parts
 from muniment.archive.names import packed, unpacked
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture
+from muniment.model.capture import LISTED_AGAIN, Capture
 
 __all__ = [
     "CAPTURES",
@@ -126,8 +128,9 @@ def _names_of(file: pq.ParquetFile, number: int) -> list[str]:
 def join(out: Path, parts: Path) -> None:
     """Join the parts, and the journals that have none, into `captures.parquet`; remove them and the empty `parts`.
 
-    May be killed at any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without
-    any row gets an index without rows.
+    Where lines of a list were told whose URLs earlier ones have (`again`), their rows are made anew. May be killed at
+    any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without any row gets an
+    index without rows.
     """
     captures = out / CAPTURES
     try:
@@ -135,11 +138,13 @@ def join(out: Path, parts: Path) -> None:
         for name in names_in_parts(parts) & merged:
             _remove_rows(parts, name)
         names = sorted(names_in_parts(parts))
-        if names or not captures.exists():
+        if names or not captures.exists() or again_path(parts).exists():
             files = packed({*names, *(indexed_names(captures) if captures.exists() else ())})
-            _write(captures, _joined(out, parts, names), {_MERGED: msgspec.json.encode(names), _FILES: files})
+            rows = _with_repeats(parts, _joined(out, parts, names))
+            _write(captures, rows, {_MERGED: msgspec.json.encode(names), _FILES: files})
         for name in names:
             _remove_rows(parts, name)
+        again_path(parts).unlink(missing_ok=True)
         for aside in parts.glob("*.tmp"):
             aside.unlink()
         if parts.exists() and not any(parts.iterdir()):
@@ -216,6 +221,30 @@ def _joined(out: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch
         else:
             _see_sealed(out, name)
             yield from journal_batches(journal_path(parts, name))
+
+
+def _with_repeats(parts: Path, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows, those of lines that are listed again last; without such lines being told, as they are."""
+    if not again_path(parts).exists():
+        yield from rows
+        return
+    with Repeats(parts) as repeats:
+        for batch in rows:
+            yield _sifted(batch, repeats)
+        made = repeats.rows()
+        while some := list(islice(made, ROW_GROUP)):
+            yield _batch(some)
+
+
+def _sifted(batch: pa.RecordBatch, repeats: Repeats) -> pa.RecordBatch:
+    """A batch without rows of such lines, after what they are made of was put aside."""
+    own = [at for at, found_as in enumerate(batch.column("found_as").to_pylist()) if found_as != LISTED_AGAIN]
+    batch = batch if len(own) == batch.num_rows else batch.take(pa.array(own, pa.int64()))
+    concerned = [at for at, url in enumerate(batch.column("url").to_pylist()) if repeats.concerns(str(url))]
+    if concerned:
+        for row in batch.take(pa.array(concerned, pa.int64())).to_pylist():
+            repeats.put_aside(Capture(**row))
+    return batch
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:

@@ -28,6 +28,8 @@ __all__ = [
     "Entry",
     "entries",
     "entry_frame",
+    "frame",
+    "frames",
     "header_frame",
     "is_torn",
     "journal_path",
@@ -83,12 +85,12 @@ def names_in_parts(parts: Path) -> frozenset[str]:
 
 def header_frame(name: str) -> bytes:
     """The first frame of the journal of the WARC `name`."""
-    return _framed(_encode(_Header(FORMAT_VERSION, name)))
+    return frame(_encode(_Header(FORMAT_VERSION, name)))
 
 
 def entry_frame(entry: Entry) -> bytes:
     """The frame of one entry."""
-    return _framed(_encode(entry))
+    return frame(_encode(entry))
 
 
 def read_header(path: Path) -> str:
@@ -143,7 +145,8 @@ def rewrite(path: Path, kept: Iterable[Entry]) -> None:
     rename(aside, path)
 
 
-def _framed(payload: bytes) -> bytes:
+def frame(payload: bytes) -> bytes:
+    """A frame with these bytes."""
     return _FRAME.pack(len(payload), isal_zlib.crc32(payload)) + payload
 
 
@@ -158,6 +161,12 @@ def _header(file: BinaryIO, path: Path) -> str:
     if header.version != FORMAT_VERSION:
         raise ArchiveError(f"{path.name}: a journal of format {header.version}; this version reads {FORMAT_VERSION}")
     return header.warc
+
+
+def frames(file: BinaryIO) -> Iterator[bytes]:
+    """What the frames from here on hold; a torn tail or garbage ends them."""
+    while (payload := _next_payload(file)) is not None:
+        yield payload
 
 
 def _next_payload(file: BinaryIO) -> bytes | None:

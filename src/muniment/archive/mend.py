@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.check import Checked, Torn
 from muniment.archive.check_file import Checker, Stretch
@@ -27,9 +27,9 @@ from muniment.archive.repair import repair_file
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture
+from muniment.model.capture import LISTED_AGAIN, Capture
 
-__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "set_aside_unreadable"]
+__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "must_join", "set_aside_unreadable"]
 
 _COPIED = 1 << 20
 _SAY_NOTHING_OF_RECORDS = frozenset({"row", "index", "id", "link", "tracker"})
@@ -131,11 +131,18 @@ def _cut(warc: Path, offset: int, name: str) -> Mended:
     return Mended(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
 
 
+def must_join(out: Path) -> bool:
+    """Whether the index is not whole."""
+    parts = out / PARTS
+    left = (*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX), *parts.glob(LISTED_AGAIN))
+    return bool(left) or not (out / CAPTURES).exists()
+
+
 def join_index(out: Path) -> list[Mended]:
     """Join what is there of the index, journals included."""
     parts = out / PARTS
     waiting = [*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX)]
-    if not waiting and (out / CAPTURES).exists():
+    if not must_join(out):
         if parts.is_dir() and not any(parts.iterdir()):
             parts.rmdir()
         return []
@@ -187,8 +194,11 @@ def _offset(row: Capture) -> int:
 
 
 def _old_rows(out: Path, name: str) -> list[Capture]:
-    table = ds.dataset(out / CAPTURES, format="parquet").to_table(filter=ds.field("warc_file") == name)
-    return _captures(table)
+    return [row for row in _all_rows(out, name) if row.found_as != LISTED_AGAIN]
+
+
+def _all_rows(out: Path, name: str) -> list[Capture]:
+    return _captures(ds.dataset(out / CAPTURES, format="parquet").to_table(filter=ds.field("warc_file") == name))
 
 
 def _captures(table: pa.Table | pa.RecordBatch) -> list[Capture]:
@@ -211,6 +221,16 @@ def _new_rows(out: Path, name: str, old: list[Capture], *, keep: bool) -> list[C
     return sorted(rows, key=_offset)
 
 
+def _listed_again(out: Path, name: str, rows: list[Capture]) -> list[Capture]:
+    """The rows of lines that are listed again, by the rows of their URLs as they are now."""
+    known = {row.record_id: row for row in rows}
+    old = [row for row in _all_rows(out, name) if row.found_as == LISTED_AGAIN and row.record_id in known]
+    return [
+        structs.replace(known[row.record_id], meta_json=row.meta_json, found_as=LISTED_AGAIN, seed_url=row.seed_url)
+        for row in old
+    ]
+
+
 def _keep_index(out: Path) -> Path:
     """A second name for the present index, which its replacement will not touch."""
     captures = out / CAPTURES
@@ -229,6 +249,7 @@ def _with_rebuilt(out: Path, names: Collection[str], damaged: Collection[str]) -
         yield [row for row in _captures(batch) if row.warc_file not in names]
     for name in names:
         rows = _new_rows(out, name, _old_rows(out, name), keep=name in damaged)
+        rows += _listed_again(out, name, rows)
         for at in range(0, len(rows), ROW_GROUP):
             yield rows[at : at + ROW_GROUP]
 

@@ -53,6 +53,10 @@ def repair_directory(out: Path) -> Verdict:
             # what is damaged before a torn end is the end now
             done += mended
             checked = check(out)
+        if own and _has_tracker(out) and mend.must_join(out):
+            from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
+
+            tell_repeats(out)
         if own and (joined := mend.join_index(out)):
             done += joined
             checked = check(out)

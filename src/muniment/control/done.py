@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 from msgspec import structs
 
+from muniment.archive.again import write_again
 from muniment.archive.check_faults import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
+from muniment.archive.journal import PARTS
 from muniment.archive.read import rows
 from muniment.archive.rows import failure_row
 from muniment.control.place import tracker_place
@@ -24,8 +27,9 @@ from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lost import wait_again
 from muniment.tracker.outcomes import FailedPage, done_pages, failed_pages, page_urls
+from muniment.tracker.seeds import repeated_lines
 
-__all__ = ["fetch_again", "lost_failures", "pages_without_row"]
+__all__ = ["fetch_again", "lost_failures", "pages_without_row", "tell_repeats"]
 
 _DONE = 1
 """The field of the heaps: a page that is done uses its URL as a name of a row."""
@@ -92,6 +96,17 @@ def _failed(page: FailedPage, *, listed: bool) -> Capture:
     row = failure_row(page.url, Failure(code, text), context, page.started_at * 1000, None)  # type: ignore[arg-type]
     took = max(0, page.finished_at - page.started_at)
     return structs.replace(row, fetched_at=page.started_at + took, duration_ms=took)
+
+
+def tell_repeats(out: Path) -> None:
+    """Have the next join make the rows of lines whose URL an earlier one has. The caller holds the directory's lock."""
+    with suppress(ArchiveError, TrackerError, UsageError):
+        place = tracker_place(out)
+        if not place.database and not place.file.exists():
+            return
+        with tracker_to_read(place) as db:
+            if (job := jobs.find_job(db)) is not None:
+                write_again(out / PARTS, repeated_lines(db, job.job_id))
 
 
 def _missing(db: Database, job_id: int, out: Path) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from muniment.archive.again import Said, write_again
 from muniment.archive.damaged import place_aside, set_aside
 from muniment.archive.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.records import WarcInfo
@@ -182,10 +183,14 @@ class Shelf:
         self._damaged.clear()  # it is still open, so that it was found again
         return _damages.decode(said)
 
-    async def finish(self) -> None:
-        """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
+    async def finish(self, repeats: Iterable[Said] = ()) -> None:
+        """Close the gaps in the numbers and join the index; `walk_rest` has been called.
+
+        `repeats` are the lines of a list whose URL an earlier line has, in order of their keys.
+        """
         assert self._join is not None
         self._fill_gaps()
+        write_again(self._parts, repeats)
         await self._join.done()
 
     def _fill_gaps(self) -> None:
