@@ -1,15 +1,14 @@
 """Lines of a list whose URL an earlier line has: their rows of the index are made when it is joined (decision 0165).
 
-Whoever has the list writes these lines to `parts/`, in order of their URLs' keys. While all rows go by on their way
-into the index, those of these URLs are put aside, in as many files as there are stretches of keys; then each line gets
-a copy of the last row of its URL. Nothing of it is held in memory but one stretch.
+Whoever has the list writes these lines to `parts/`. While all rows go by on their way into the index, those of these
+URLs are put aside, in as many files as there are stretches of keys, and so are the lines; then each line gets a copy of
+the last row of its URL. Nothing of it is held in memory but the rows of one stretch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,7 +50,7 @@ def again_path(parts: Path) -> Path:
 
 
 def write_again(parts: Path, lines: Iterable[Said]) -> None:
-    """Tell the next join of these lines, all that there are and in order of their keys; nothing is written for none."""
+    """Tell the next join of these lines, all that there are; nothing is written for none."""
     lines = iter(lines)
     if (first := next(lines, None)) is None:
         return
@@ -75,20 +74,27 @@ class Repeats:
         self._path = again_path(parts)
         self._met = bytearray(1 << 8 * _PREFIX)
         count = 0
-        for key, _ in self._lines():
-            self._met[int.from_bytes(key[:_PREFIX])] = 1
+        for payload in self._payloads():
+            self._met[int.from_bytes(_said.decode(payload)[0][:_PREFIX])] = 1
             count += 1
         self._stretches = min(max(1, count // _A_STRETCH), _MOST_STRETCHES)
         self._files = ExitStack()
-        self._aside: list[BinaryIO] = []
+        self._rows: list[BinaryIO] = []
+        self._lines: list[BinaryIO] = []
 
     def __enter__(self) -> Repeats:
-        """Make the files."""
+        """Make the files, and divide the lines among theirs."""
         for number in range(self._stretches):
-            path = self._path.with_name(f"{self._path.name}-{number}.tmp")
-            self._files.callback(path.unlink, missing_ok=True)
-            self._aside.append(self._files.enter_context(path.open("wb+")))
+            self._rows.append(self._made(f"rows-{number}"))
+            self._lines.append(self._made(f"lines-{number}"))
+        for payload in self._payloads():
+            self._lines[self._stretch(_said.decode(payload)[0])].write(frame(payload))
         return self
+
+    def _made(self, name: str) -> BinaryIO:
+        path = self._path.with_name(f"{self._path.name}-{name}.tmp")
+        self._files.callback(path.unlink, missing_ok=True)
+        return self._files.enter_context(path.open("wb+"))
 
     def __exit__(self, *_: object) -> None:
         """Remove them."""
@@ -103,31 +109,32 @@ class Repeats:
         """Keep a row that may be the one that a line gets a copy of."""
         if row.found_as != _ROBOTS:
             key = url_key(row.url)
-            self._aside[self._stretch(key)].write(frame(_encode(_Put(key, row))))
+            self._rows[self._stretch(key)].write(frame(_encode(_Put(key, row))))
 
     def rows(self) -> Iterator[Capture]:
         """The row of each line whose URL has one."""
-        for number, lines in groupby(self._lines(), lambda line: self._stretch(line[0])):
-            last = self._last_rows(self._aside[number])
-            for key, meta_json in lines:
+        for rows, lines in zip(self._rows, self._lines, strict=True):
+            last = _last_rows(rows)
+            lines.seek(0)
+            for key, meta_json in map(_said.decode, frames(lines)):
                 if (row := last.get(key)) is not None:
                     yield structs.replace(row, meta_json=meta_json, found_as=LISTED_AGAIN, seed_url=row.url)
 
-    def _lines(self) -> Iterator[Said]:
+    def _payloads(self) -> Iterator[bytes]:
         with self._path.open("rb") as file:
-            yield from map(_said.decode, frames(file))
+            yield from frames(file)
 
     def _stretch(self, key: bytes) -> int:
         return int.from_bytes(key[:4]) * self._stretches >> 32
 
-    @staticmethod
-    def _last_rows(file: BinaryIO) -> dict[bytes, Capture]:
-        """Of each URL the row of its last try."""
-        last: dict[bytes, Capture] = {}
-        file.seek(0)
-        for payload in frames(file):
-            put = _put.decode(payload)
-            row = last.get(put.key)
-            if row is None or (row.attempt, row.started_at) <= (put.row.attempt, put.row.started_at):
-                last[put.key] = put.row
-        return last
+
+def _last_rows(file: BinaryIO) -> dict[bytes, Capture]:
+    """Of each URL the row of its last try."""
+    last: dict[bytes, Capture] = {}
+    file.seek(0)
+    for payload in frames(file):
+        put = _put.decode(payload)
+        row = last.get(put.key)
+        if row is None or (row.attempt, row.started_at) <= (put.row.attempt, put.row.started_at):
+            last[put.key] = put.row
+    return last

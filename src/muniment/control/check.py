@@ -53,21 +53,29 @@ def repair_directory(out: Path) -> Verdict:
             # what is damaged before a torn end is the end now
             done += mended
             checked = check(out)
-        if own and _has_tracker(out) and mend.must_join(out):
-            from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
-
-            tell_repeats(out)
+        half = own and mend.must_join(out)
         if own and (joined := mend.join_index(out)):
             done += joined
             checked = check(out)
         if own and (mended := mend.mend_rows(out, checked)):
             done += mended
             checked = check(out)
+        if half and _has_tracker(out):
+            _list_again(out)
         repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)
     finally:
         for lock in locks:
             os.close(lock)
+
+
+def _list_again(out: Path) -> None:
+    """Make the rows of lines whose URL an earlier line has, now that the rows of these are there."""
+    from muniment.archive import mend  # noqa: PLC0415  (as above)
+    from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
+
+    tell_repeats(out)
+    mend.join_index(out)
 
 
 def _fetched_again(out: Path) -> tuple[Repair, ...]:

@@ -186,7 +186,7 @@ class Shelf:
     async def finish(self, repeats: Iterable[Said] = ()) -> None:
         """Close the gaps in the numbers and join the index; `walk_rest` has been called.
 
-        `repeats` are the lines of a list whose URL an earlier line has, in order of their keys.
+        `repeats` are the lines of a list whose URL an earlier line has.
         """
         assert self._join is not None
         self._fill_gaps()

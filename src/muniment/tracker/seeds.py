@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, literal_column, null, select
 from muniment.model.page import PageState
 from muniment.model.prior import Prior
 from muniment.model.seed import SeedBatch, SeedLine, SeedPlace
+from muniment.model.url import url_key
 from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.seed_tables import seed_repeats
@@ -23,12 +24,20 @@ _SEED = Prepared(
     seeds.insert().prefix_with("OR IGNORE", dialect="sqlite").values({name: bindparam(name) for name in _SEED_COLUMNS}),
     *_SEED_COLUMNS,
 )
-_REPEAT_COLUMNS = ("job_id", "page_id", "line", "meta_json")
+_REPEAT_COLUMNS = ("job_id", "line", "key", "meta_json")
 _REPEAT = Prepared(seed_repeats.insert().values({name: bindparam(name) for name in _REPEAT_COLUMNS}), *_REPEAT_COLUMNS)
 _HOPS = Lookup(
     select(pages.c.id, pages.c.seed_id, pages.c.attempts_remaining, pages.c.state), pages.c.job_id, pages.c.id
 )
 _NO_PRIOR = Prior()
+_REPEATS = Prepared(
+    select(seed_repeats.c.line, seed_repeats.c.key, seed_repeats.c.meta_json)
+    .where(seed_repeats.c.job_id == bindparam("job"), seed_repeats.c.line > bindparam("after"))
+    .order_by(seed_repeats.c.line)
+    .limit(literal_column("10000")),
+    "job",
+    "after",
+)
 _ADOPT = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
@@ -119,7 +128,7 @@ class SeedBook:
                     if line.prior != _NO_PRIOR:
                         own.append(self._row(page_id, line, ""))
                     if line.meta_json:
-                        again.append((self._job_id, page_id, line.number, line.meta_json))
+                        again.append((self._job_id, line.number, url_key(line.url), line.meta_json))
             known.add(page_id)
         self._db.many(_SEED, own)
         self._db.many(_REPEAT, again)
@@ -150,12 +159,8 @@ class SeedBook:
 
 
 def repeated_lines(db: Database, job_id: int) -> Iterator[tuple[bytes, str]]:
-    """The lines of a job whose URL an earlier line has: the URL's key and `meta_json`, in order of the keys."""
-    said = (
-        select(pages.c.key, seed_repeats.c.meta_json)
-        .join(pages, (pages.c.job_id == seed_repeats.c.job_id) & (pages.c.id == seed_repeats.c.page_id))
-        .where(seed_repeats.c.job_id == job_id)
-        .order_by(pages.c.key, seed_repeats.c.line)
-    )
-    for key, meta_json in db.connection.execution_options(yield_per=10_000).execute(said):
-        yield bytes(key), str(meta_json)
+    """The lines of a job whose URL an earlier line has: the URL's key and `meta_json`."""
+    after = 0
+    while rows := db.rows(_REPEATS, (job_id, after)):
+        yield from ((bytes(key), str(meta_json)) for _, key, meta_json in rows)
+        after = rows[-1][0]

@@ -15,10 +15,10 @@ def upgrade() -> None:
     op.create_table(
         "seed_repeats",
         sa.Column("job_id", sa.Integer(), nullable=False),
-        sa.Column("page_id", sa.BigInteger(), autoincrement=False, nullable=False, comment="the page of its URL"),
         sa.Column("line", sa.BigInteger(), autoincrement=False, nullable=False, comment="counted from 1"),
+        sa.Column("key", sa.LargeBinary(), nullable=False, comment="that of its URL: pages.key"),
         sa.Column("meta_json", sa.Text(), nullable=False, comment=said),
         *job,
-        sa.PrimaryKeyConstraint("job_id", "page_id", "line", name=op.f("pk_seed_repeats")),
+        sa.PrimaryKeyConstraint("job_id", "line", name=op.f("pk_seed_repeats")),
         sqlite_with_rowid=False,
     )
