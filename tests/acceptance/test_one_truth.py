@@ -12,6 +12,9 @@ import pytest
 from crawled import wait_until
 from warc_reading import captures
 
+from muniment.archive.index import index_rows
+from muniment.archive.rebuild import rows_of_records
+from muniment.archive.stock import REBUILT
 from muniment.testing.gated_site import GatedSite
 from muniment.testing.nginx import closed_port
 
@@ -100,19 +103,27 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("url", "status", "error", "warc_file", "warc_offset", "record_id", "attempt"))
 
 
+@pytest.mark.parametrize("killed", [False, True])
 def test_an_index_that_is_gone_is_rebuilt_from_the_records(
-    muniment: Callable[..., Any], site: GatedSite, tmp_path: Path
+    muniment: Callable[..., Any], site: GatedSite, tmp_path: Path, killed: bool
 ) -> None:
+    """Also when the first run that rebuilt it was killed before it went on."""
     out = tmp_path / "out"
     stopped(muniment, site, out)
     before = captures(out)
     assert any(row["error"].startswith("refused:") and not row["warc_file"] for row in before)
     (out / "captures.parquet").unlink()
+    if killed:
+        (out / "parts").mkdir()
+        (out / "parts" / REBUILT).touch()
+        for name in names(out):
+            index_rows(out / "parts", name, rows_of_records(out / name, name))
     done = run(muniment, site, out)
     assert done.code == 0
-    first, second = complaints(done)
-    assert f"captures.parquet is gone from {out}: what records tell is rebuilt now; if it was moved away" in first
-    assert "4 rows of the index were rebuilt from the records" in second
+    if not killed:
+        first, second = complaints(done)
+        assert f"captures.parquet is gone from {out}: what records tell is rebuilt now; if it was moved away" in first
+        assert "4 rows of the index were rebuilt from the records" in second
     rows = captures(out)
     assert set(map(key, before)) <= set(map(key, rows))
     assert len({row["url"] for row in rows}) == len(rows) == len(PAGES) + 2

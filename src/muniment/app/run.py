@@ -223,6 +223,7 @@ def _regain_failures(db: Database, out: Path, shelf: Shelf) -> None:
                 "these pages fetched again by muniment check %s --repair and the same command",
                 *(left, out, out),
             )
+    shelf.regained()
 
 
 def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:

@@ -13,7 +13,10 @@ from muniment.archive.journal import CAPTURES, PARTS, names_in_parts
 from muniment.archive.names import SUFFIX
 from muniment.archive.segment import OPEN_SUFFIX
 
-__all__ = ["Stock", "take_stock"]
+__all__ = ["REBUILT", "Stock", "take_stock"]
+
+REBUILT = "rebuilt"
+"""A file in `parts/` while rows that were lost are rebuilt: until it is gone, not all of them are there again."""
 
 _HEAD = 1 << 20
 """Bytes in which the first record ends: a command line may be long."""

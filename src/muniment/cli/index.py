@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.archive.index import CAPTURES, index_journal, index_rows, indexed_names, join
 from muniment.archive.rebuild import rows_of_records
-from muniment.archive.stock import take_stock
+from muniment.archive.stock import REBUILT, take_stock
 from muniment.archive.walk import open_names, walk_and_seal
 from muniment.procs.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
 
@@ -60,6 +60,9 @@ def _take_stock(out: Path, parts: Path) -> None:
         if line == WALK_NOW:
             click.echo(msgspec.json.encode(stock))
         elif line == INDEX_NOW:
+            if stock.unknown:
+                parts.mkdir(exist_ok=True)
+                (parts / REBUILT).touch()
             click.echo(msgspec.json.encode({name: _rebuilt(out, parts, name) for name in stock.unknown}))
 
 

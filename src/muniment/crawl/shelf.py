@@ -18,7 +18,7 @@ from muniment.archive.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.records import WarcInfo
 from muniment.archive.repair import Repaired, repair, repair_file
 from muniment.archive.segment import Segment
-from muniment.archive.stock import Stock, take_stock
+from muniment.archive.stock import REBUILT, Stock, take_stock
 from muniment.archive.walk import Damage
 from muniment.crawl.file_names import FileNames
 from muniment.errors import ArchiveError
@@ -73,7 +73,8 @@ class Shelf:
     async def take_stock(self) -> bool:
         """Learn which names are taken, tell what is gone, and rebuild the rows of files that have none.
 
-        Whether rows were rebuilt. May be killed at any instant: the next run rebuilds what is left.
+        Whether rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
+        instant: the next run rebuilds what is left.
         """
         stock, counter = take_stock(self._out, {}), None
         if stock.index or stock.unknown:
@@ -86,7 +87,11 @@ class Shelf:
         if rebuilt:
             _log.warning("%d rows of the index were rebuilt from the records", rebuilt)
         self._names.begin({*stock.known, *stock.unknown} - {*self._full}, self._full, whole=not stock.unknown)
-        return rebuilt > 0
+        return (self._parts / REBUILT).exists()
+
+    def regained(self) -> None:
+        """Note that all that can be known of lost rows is there again."""
+        (self._parts / REBUILT).unlink(missing_ok=True)
 
     @property
     def empty(self) -> bool:
