@@ -238,3 +238,21 @@ def test_an_archive_of_which_nothing_is_left_is_told(
     assert done.code == 0
     [told] = complaints(done)
     assert f"the index and all WARC files of 4 captured pages are gone from {out}: stop this run and put back" in told
+
+
+def test_an_index_that_cannot_be_read_is_told_before_anything_is_fetched(
+    muniment: Callable[..., Any], site: GatedSite, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    stopped(muniment, site, out)
+    with (out / "captures.parquet").open("r+b") as index:
+        index.truncate(100)
+    before = len(site.requests)
+    done = run(muniment, site, out)
+    assert (done.code, len(site.requests)) == (1, before)
+    [line] = done.stderr.splitlines()
+    assert "captures.parquet: not a readable Parquet file; muniment check --repair sets it aside" in line
+    assert muniment("check", out, "--repair").code == 0
+    assert run(muniment, site, out).code == 0
+    whole = muniment("check", out)
+    assert whole.code == 0, whole.stdout

@@ -79,8 +79,10 @@ class Shelf:
         stock, counter = take_stock(self._out, {}), None
         if stock.index or stock.unknown:
             counter = await self._index(STOCK)
-            if said := await counter.walked():
-                stock = _stock.decode(said)
+            if not (said := await counter.walked()):
+                await counter.done()  # says why
+                raise ArchiveError(f"what {self._out} holds could not be read; give the same command again")
+            stock = _stock.decode(said)
         for line in _lost(stock, self._out):
             _log.warning("%s", line)
         rebuilt = sum(_rebuilt.decode(await counter.done()).values()) if counter is not None else 0
