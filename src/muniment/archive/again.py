@@ -84,11 +84,15 @@ class Repeats:
 
     def __enter__(self) -> Repeats:
         """Make the files, and divide the lines among theirs."""
-        for number in range(self._stretches):
-            self._rows.append(self._made(f"rows-{number}"))
-            self._lines.append(self._made(f"lines-{number}"))
-        for payload in self._payloads():
-            self._lines[self._stretch(_said.decode(payload)[0])].write(frame(payload))
+        try:
+            for number in range(self._stretches):
+                self._rows.append(self._made(f"rows-{number}"))
+                self._lines.append(self._made(f"lines-{number}"))
+            for payload in self._payloads():
+                self._lines[self._stretch(_said.decode(payload)[0])].write(frame(payload))
+        except OSError:
+            self.__exit__()
+            raise
         return self
 
     def _made(self, name: str) -> BinaryIO:

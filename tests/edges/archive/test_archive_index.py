@@ -1,6 +1,7 @@
 """The index: journals to parts to one file, killed at every step, read in every state."""
 
 import os
+import secrets
 import shutil
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.failure import Failure
 from muniment.model.url import url_key
+from muniment.testing.disks import small_disk
 from muniment.testing.exchanges import exchange, page_context
 
 
@@ -248,3 +250,34 @@ def test_what_a_line_says_is_not_taken_from_robots_txt(directory):
 def test_no_line_is_told(directory):
     write_again(directory.parts, [])
     assert not directory.parts.exists()
+
+
+@pytest.mark.linux  # a small tmpfs
+def test_a_disk_that_runs_full_over_lines_that_are_listed_again(directory, tmp_path):
+    """Wherever it strikes: what there was is there, and the next join makes all of them."""
+    with small_disk(tmp_path / "disk", 4) as disk:
+        directory = type(directory)(disk / "out")
+        directory.out.mkdir()
+        segment = directory.segment()
+        for url in URLS:
+            segment.write(exchange(url), page_context())
+        segment.seal()
+        lines = [(url_key(URLS[number % 9]), secrets.token_hex(40)) for number in range(4000)]
+        failed = []
+        for free in range(2_000_000, 0, -100_000):
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(max(0, shutil.disk_usage(disk).free - free)))
+            try:
+                write_again(directory.parts, lines)
+                join(directory.out, directory.parts)
+            except DiskFullError:
+                failed.append(free)
+            ballast.unlink()
+        assert 2 < len(failed) < 20
+        repair(directory.out, directory.parts)
+        write_again(directory.parts, lines)
+        join(directory.out, directory.parts)
+        assert [said for _, said, _ in listed_again(directory)] == [
+            said for _, said in sorted((URLS[number % 9], said) for number, (_, said) in enumerate(lines))
+        ]
+        assert directory.files() == ["captures.parquet", directory.name()]
