@@ -120,6 +120,11 @@ def test_over_several_runs_each_has_one(
             if "repaired" in lost:
                 assert muniment("check", out, "--repair").code == 0
                 check_again(out, [one for one in expected if one[0] in there])
+    if lost != "index, repaired":
+        said = {row["url"]: (row["meta_json"], row["seed_url"], row["found_as"], row["depth"]) for row in first}
+        assert said == {
+            site.url + name: (f'{{"id":"{name}0"}}', site.url + name, "start", 0) for name in "abcd"
+        }  # fmt: skip
     assert len({row["url"] for row in first}) == 4
     assert muniment("check", out).code == 0
 

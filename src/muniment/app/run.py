@@ -16,6 +16,7 @@ from msgspec import structs
 from muniment import __version__
 from muniment.app.request import Taken, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.archive.journal import PARTS
 from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
 from muniment.control.networks import reach_of
@@ -170,8 +171,8 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
     repaired = shelf.open()
-    if await shelf.take_stock():
-        _regain_failures(db, out, shelf)
+    if rebuilt := await shelf.take_stock():
+        _regain(db, out, shelf, rebuilt)
     emptied = shelf.empty
     lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
@@ -210,11 +211,12 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
 
 
-def _regain_failures(db: Database, out: Path, shelf: Shelf) -> None:
-    """After the index was lost: rows of pages that left no record, of which the tracker tells."""
-    from muniment.control.done import lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+def _regain(db: Database, out: Path, shelf: Shelf, rebuilt: list[str]) -> None:
+    """After the index was lost: what no record tells, and the tracker does."""
+    from muniment.control.regained import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
+        complete_rows(db, job, out / PARTS, rebuilt)
         missing, rows = lost_failures(db, job, out)
         left = missing - (shelf.keep(rows) if missing else 0)
         if left:

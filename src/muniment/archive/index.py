@@ -38,6 +38,7 @@ __all__ = [
     "open_parquet",
     "part_path",
     "replace_index",
+    "rows_of_part",
 ]
 
 ROW_GROUP = 10_000
@@ -95,6 +96,11 @@ def index_rows(parts: Path, name: str, rows: Sequence[Capture]) -> None:
         _write(part, (_batch(rows[at : at + ROW_GROUP]) for at in range(0, len(rows), ROW_GROUP)), {})
     except OSError as error:
         raise archive_error(error, part) from error
+
+
+def rows_of_part(parts: Path, name: str) -> list[Capture]:
+    """The rows of a part."""
+    return [Capture(**row) for batch in _parquet_batches(part_path(parts, name)) for row in batch.to_pylist()]
 
 
 def indexed_names(captures: Path) -> dict[str, int]:

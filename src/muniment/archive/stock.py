@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from isal import isal_zlib
@@ -13,10 +14,10 @@ from muniment.archive.journal import CAPTURES, PARTS, names_in_parts
 from muniment.archive.names import SUFFIX
 from muniment.archive.segment import OPEN_SUFFIX
 
-__all__ = ["REBUILT", "Stock", "take_stock"]
+__all__ = ["REBUILT", "Stock", "being_rebuilt", "take_stock"]
 
 REBUILT = "rebuilt"
-"""A file in `parts/` while rows that were lost are rebuilt: until it is gone, not all of them are there again."""
+"""A file in `parts/` with the names of those whose rows are rebuilt: until it is gone, these are not what they were."""
 
 _HEAD = 1 << 20
 """Bytes in which the first record ends: a command line may be long."""
@@ -34,6 +35,13 @@ class Stock(Struct, frozen=True):
     """Sealed files of ours with records of which there are no rows."""
     index: bool
     """Whether `captures.parquet` is there."""
+
+
+def being_rebuilt(parts: Path) -> list[str]:
+    """The files whose rows are rebuilt, by this run or by one that was killed meanwhile."""
+    with suppress(FileNotFoundError):
+        return sorted({*(parts / REBUILT).read_text().split("\n")} - {""})
+    return []
 
 
 def take_stock(out: Path, indexed: dict[str, int]) -> Stock:

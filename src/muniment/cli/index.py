@@ -62,7 +62,8 @@ def _take_stock(out: Path, parts: Path) -> None:
         elif line == INDEX_NOW:
             if stock.unknown:
                 parts.mkdir(exist_ok=True)
-                (parts / REBUILT).touch()
+                with (parts / REBUILT).open("a") as file:
+                    file.write("".join(f"\n{name}\n" for name in stock.unknown))
             click.echo(msgspec.json.encode({name: _rebuilt(out, parts, name) for name in stock.unknown}))
 
 

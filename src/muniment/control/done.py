@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
-from msgspec import structs
 
 from muniment.archive.again import write_again
 from muniment.archive.check_faults import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
 from muniment.archive.journal import PARTS
 from muniment.archive.read import rows
-from muniment.archive.rows import failure_row
 from muniment.control.place import tracker_place
 from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
-from muniment.model.capture import Capture, PageContext
-from muniment.model.failure import Failure
-from muniment.model.link import FoundAs
 from muniment.model.place import TRACKER
 from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lost import wait_again
-from muniment.tracker.outcomes import FailedPage, done_pages, failed_pages, page_urls
+from muniment.tracker.outcomes import done_pages, page_urls
 from muniment.tracker.seeds import repeated_lines
 
-__all__ = ["fetch_again", "lost_failures", "pages_without_row", "tell_repeats"]
+__all__ = ["fetch_again", "missing_pages", "pages_without_row", "tell_repeats"]
 
 _DONE = 1
 """The field of the heaps: a page that is done uses its URL as a name of a row."""
@@ -47,7 +41,7 @@ def pages_without_row(out: Path) -> tuple[list[Fault], str]:
             return [], ""
         with tracker_to_read(place) as db:
             job = jobs.find_job(db)
-            return (_faults(db, job.job_id, _missing(db, job.job_id, out)) if job else []), ""
+            return (_faults(db, job.job_id, missing_pages(db, job.job_id, out)) if job else []), ""
     except (ArchiveError, TrackerLostError, UsageError) as error:
         return [], str(error)
     except TrackerError as error:
@@ -66,36 +60,13 @@ def fetch_again(out: Path) -> int:
         # to open an empty file for writing would make it a tracker that knows nothing
         with tracker_to_read(place) as db:
             job = jobs.find_job(db)
-            missing = _missing(db, job.job_id, out) if job else []
+            missing = missing_pages(db, job.job_id, out) if job else []
         if job and missing:
             with tracker_at(place) as db:
                 wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
         return len(missing)
     except (ArchiveError, TrackerError, UsageError):
         return 0
-
-
-def lost_failures(db: Database, job: jobs.Job, out: Path) -> tuple[int, Iterator[Capture]]:
-    """After rows were lost: the done pages without one, and the rows of those that left no record."""
-    missing = _missing(db, job.job_id, out)
-    listed = bool(jobs.settings_of(job).seed)
-    return len(missing), (_failed(page, listed=listed) for page in failed_pages(db, job.job_id, missing))
-
-
-def _failed(page: FailedPage, *, listed: bool) -> Capture:
-    code, _, text = page.error.partition(": ")
-    context = PageContext(
-        via="",
-        depth=page.depth,
-        found_as=FoundAs(page.found_as).label,
-        attempt=page.attempt,
-        seed_url=page.seed_url if listed else "",
-        meta_json=page.meta_json,
-        redirect_to="",
-    )
-    row = failure_row(page.url, Failure(code, text), context, page.started_at * 1000, None)  # type: ignore[arg-type]
-    took = max(0, page.finished_at - page.started_at)
-    return structs.replace(row, fetched_at=page.started_at + took, duration_ms=took)
 
 
 def tell_repeats(out: Path) -> None:
@@ -109,7 +80,7 @@ def tell_repeats(out: Path) -> None:
                 write_again(out / PARTS, repeated_lines(db, job.job_id))
 
 
-def _missing(db: Database, job_id: int, out: Path) -> list[int]:
+def missing_pages(db: Database, job_id: int, out: Path) -> list[int]:
     """The numbers of done pages of which no row has the URL."""
     with IdJudge() as judge:
         done = done_pages(db, job_id)

@@ -18,7 +18,7 @@ from muniment.archive.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.records import WarcInfo
 from muniment.archive.repair import Repaired, repair, repair_file
 from muniment.archive.segment import Segment
-from muniment.archive.stock import REBUILT, Stock, take_stock
+from muniment.archive.stock import REBUILT, Stock, being_rebuilt, take_stock
 from muniment.archive.walk import Damage
 from muniment.crawl.file_names import FileNames
 from muniment.errors import ArchiveError
@@ -70,10 +70,10 @@ class Shelf:
         self._full.extend(one.name for one in repaired if not one.freed)
         return repaired
 
-    async def take_stock(self) -> bool:
+    async def take_stock(self) -> list[str]:
         """Learn which names are taken, tell what is gone, and rebuild the rows of files that have none.
 
-        Whether rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
+        The files whose rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
         instant: the next run rebuilds what is left.
         """
         stock, counter = take_stock(self._out, {}), None
@@ -89,7 +89,7 @@ class Shelf:
         if rebuilt:
             _log.warning("%d rows of the index were rebuilt from the records", rebuilt)
         self._names.begin({*stock.known, *stock.unknown} - {*self._full}, self._full, whole=not stock.unknown)
-        return (self._parts / REBUILT).exists()
+        return [name for name in being_rebuilt(self._parts) if name in stock.known or name in stock.unknown]
 
     def regained(self) -> None:
         """Note that all that can be known of lost rows is there again."""

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from sqlalchemy import case, func, or_, select
 
 from muniment.rules.causes import BEGINNINGS, OTHER, LeftOut
 from muniment.rules.retry import ASKS_AGAIN
-from muniment.rules.scope import FAR
 from muniment.tracker.engine import Database
-from muniment.tracker.tables import attempts, hosts, pages, seeds
+from muniment.tracker.tables import attempts, hosts, pages
 from muniment.tracker.tries import IS_LATEST
 
-__all__ = ["FailedPage", "done_pages", "failed_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
+__all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
 
 _FAILED = 3
 _CAPTURED = (1, 2)
 _DEAD = "dead-host"
 _SKIPPED = "SKIPPED"
-_AT_ONCE = 500
-
-
-class FailedPage(Struct, frozen=True):
-    """A page whose last try had no answer: nothing but the tracker and its row tells of it."""
-
-    url: str
-    error: str
-    attempt: int
-    started_at: int
-    """Unix ms, like the next."""
-    finished_at: int
-    depth: int
-    found_as: int
-    seed_url: str
-    meta_json: str
 
 
 def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
@@ -111,25 +93,3 @@ def page_urls(db: Database, job_id: int, ids: Sequence[int]) -> list[str]:
     """The URLs of some pages."""
     found = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id.in_(ids))
     return [str(url) for url in db.connection.execute(found).scalars()]
-
-
-def failed_pages(db: Database, job_id: int, ids: Sequence[int]) -> Iterator[FailedPage]:
-    """Those among some pages whose last try had no answer."""
-    seed = pages.alias("seed")
-    first = func.coalesce(pages.c.seed_id, pages.c.id)
-    found = (
-        select(
-            *(pages.c.url, attempts.c.error, attempts.c.number, attempts.c.started_at, attempts.c.finished_at),
-            *(case((pages.c.link_hops == FAR, -1), else_=pages.c.link_hops), pages.c.found_as),
-            *(func.coalesce(seed.c.url, ""), func.coalesce(seeds.c.meta_json, "")),
-        )
-        .select_from(
-            pages.join(attempts, IS_LATEST)
-            .outerjoin(seed, (seed.c.job_id == pages.c.job_id) & (seed.c.id == first))
-            .outerjoin(seeds, (seeds.c.job_id == pages.c.job_id) & (seeds.c.page_id == first))
-        )
-        .where(pages.c.job_id == job_id, pages.c.counted == _FAILED, attempts.c.status == 0)
-    )
-    for at in range(0, len(ids), _AT_ONCE):
-        for row in db.connection.execute(found.where(pages.c.id.in_(ids[at : at + _AT_ONCE]))).all():
-            yield FailedPage(*row)
