@@ -11,7 +11,6 @@ import click
 import msgspec
 
 from muniment.archive.index import CAPTURES, index_journal, index_rows, indexed_names, join
-from muniment.archive.rebuild import rows_of_records
 from muniment.archive.stock import REBUILT, take_stock
 from muniment.archive.walk import open_names, walk_and_seal
 from muniment.procs.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
@@ -68,6 +67,8 @@ def _take_stock(out: Path, parts: Path) -> None:
 
 
 def _rebuilt(out: Path, parts: Path, name: str) -> int:
+    from muniment.archive.rebuild import rows_of_records  # noqa: PLC0415  (only where rows were lost)
+
     rows = rows_of_records(out / name, name)
     index_rows(parts, name, rows)
     return len(rows)
