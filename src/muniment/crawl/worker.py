@@ -67,7 +67,7 @@ class Worker:
         self._questions = Questions(channel)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(say.FileEnded(name)),
+            lambda name: self._channel.send(say.FileEnded(name)), every_body=settings.store_unchanged,
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)
