@@ -36,6 +36,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of, url_key
+from muniment.rules.credentials import Reach
 from muniment.rules.politeness import Sign
 from muniment.rules.robots import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.sessions import page_key
@@ -60,7 +61,7 @@ class Worker:
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
-        self._visitor = Visitor(client, setup.accounts, self._lanes)
+        self._visitor = Visitor(client, Reach(setup.credentials), self._lanes)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
