@@ -21,6 +21,8 @@ _BROKEN_URL = re.compile(
 )
 """A password with a slash in it: what stands before it is no port."""
 _IN_TEXT = re.compile(r"(?<=://)[^/?#\s]*@")
+_NO_SCHEME = re.compile(r"((?!mailto:|https?:)[^\s:/?#=@]+:)(?!//|\d+/)\S*@")
+"""NAME:PASSWORD@HOST alone."""
 _PROXY_ACCOUNT = re.compile(r"(?<=://).*@", re.DOTALL)
 _BEFORE_AT = re.compile(r"(\s*(?:[a-z][a-z0-9+.-]*:)?[\\/]*).*@", re.DOTALL | re.IGNORECASE)
 
@@ -31,7 +33,10 @@ def redact(argument: str) -> str:
     if equals and option in OPTIONS:
         return f"{option}={OPTIONS[option](value)}"
     if "@" in argument:
-        argument = _IN_TEXT.sub(f"{MASK}@", _URL.sub(rf"\1{MASK}@", _BROKEN_URL.sub(rf"\1{MASK}@", argument, 1), 1))
+        for pattern in (_BROKEN_URL, _URL, _NO_SCHEME):
+            if match := pattern.match(argument):
+                argument = f"{match[1]}{MASK}@{argument[match.end() :]}"
+        argument = _IN_TEXT.sub(f"{MASK}@", argument)
     return _SECRET_HEADER.sub(rf"\1: {MASK}", argument)
 
 

@@ -34,6 +34,8 @@ SECRET = "hush"
         "--header=hush",
         "a.example=X-Auth-Token: hush",
         "https:user:hush@a.example/",
+        "user:hush@a.example/",
+        "user:my/hush@a.example/",
         "https://user:my hush@a.example/",
         "https://user:my/hush@a.example/",
         "*.onion=http://user:hush@proxy.example:1",
@@ -49,7 +51,8 @@ def test_secrets_are_masked(argument):
     "argument",
     [
         "https://a.example/x@y?m=u:p@z", "-o", "example", "Accept-Language: de", "User-Agent: cookie", "a@b.example",
-        "https://h:80/@x", "https://[::1]/a@b", "https://a.example/#u:p@b", "/cookie: x",
+        "h:80/@x", "mailto:a@b.example", "git@h:x/y", "https://h:80/@x", "https://[::1]/a@b",
+        "https://a.example/#u:p@b", "/cookie: x",
     ],
 )  # fmt: skip
 def test_all_else_is_left_as_it_is(argument):
