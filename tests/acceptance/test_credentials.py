@@ -238,6 +238,21 @@ def test_a_port_that_was_named_is_one_but_not_over_http(certificate: Certificate
         assert [said(one, "X-Key") for one in (plain, elsewhere, home)] == [set(), {str(elsewhere.port)}, set()]
 
 
+def test_a_cookie_over_http_replaces_no_secure_one(certificate: Certificate, tmp_path: Path) -> None:
+    def setting(cookie: str, link: str) -> tuple[Send]:
+        [page] = ok(f"<a href={link}>next</a>")
+        return (Send(page.data.replace(b"\r\n", f"\r\nSet-Cookie: {cookie}\r\n".encode(), 1)),)
+
+    with RawServer() as plain, RawServer(certificate=certificate) as home:
+        home.scripts = {"/": setting("a=good; Secure; Path=/", plain.url("/")), "/last": ok("")}
+        plain.scripts = {"/": setting("a=evil; Path=/", home.url("/last"))}
+        starts = (home.url("/"), plain.url("/x"))
+        run_muniment(tmp_path, "crawl", *starts, "-o", "out", "--insecure", *PACE)
+        assert sent(plain, "Cookie")["/"] == []
+        assert sent(home, "Cookie")["/last"] == ["a=good"]
+    assert "evil" not in (tmp_path / "out" / "cookies.txt").read_text()
+
+
 # -- accounts in URLs
 
 
