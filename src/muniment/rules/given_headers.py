@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from muniment.errors import UsageError
-from muniment.model.mask import masked_header, masked_url
+from muniment.model.mask import MASK, masked_header, masked_url
 from muniment.model.url import account_of, host_of, normalise
 from muniment.rules.credentials import GivenHeader
 
@@ -32,9 +32,8 @@ def given_header(text: str) -> GivenHeader:
     """What `[PLACE=]NAME: VALUE` says; raises UsageError, which does not show the value."""
     match = _GIVEN.fullmatch(text)
     if match is None or (match["name"].lower() in ("http", "https") and match["value"].startswith("//")):
-        raise UsageError(
-            f"{masked_header(text)!r} is not a header; write 'NAME: VALUE', 'HOST=NAME: VALUE' or '*=NAME: VALUE'"
-        )
+        shown = MASK if text.startswith("@") else masked_header(text)
+        raise UsageError(f"{shown!r} is not a header; write 'NAME: VALUE', 'HOST=NAME: VALUE' or '*=NAME: VALUE'")
     name, value = match["name"], match["value"].strip(" \t")
     if reason := _NOT_TO_GIVE.get(name.lower()):
         raise UsageError(f"{name} is no header to give: {reason}")
