@@ -77,6 +77,8 @@ class Reach:
 
     def headers(self, origin: str) -> tuple[tuple[str, str], ...]:
         """The added headers of requests to an origin: of one name, those that are meant for it most closely."""
+        if not self._given.headers:
+            return ()
         going = [(rank, header) for header in self._given.headers if (rank := self._rank(header, origin))]
         closest: dict[str, int] = {}
         for rank, header in going:
