@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["MASK", "OPTIONS", "masked_header", "masked_proxy", "masked_url", "redact"]
+__all__ = ["MASK", "mask_of", "masked_header", "masked_proxy", "masked_url", "redact"]
 
 MASK = "***"
 _PLACE = r"(?:[^\s=@/]*=)?"
@@ -28,10 +28,11 @@ _BEFORE_AT = re.compile(r"(\s*(?:[a-z][a-z0-9+.-]*:)?[\\/]*).*@", re.DOTALL | re
 
 
 def redact(argument: str) -> str:
-    """A command-line argument without passwords: accounts in URLs, secret headers and values of OPTIONS are masked."""
+    """A command-line argument without passwords: accounts in URLs, secret headers and values of `--header` are masked."""
     option, equals, value = argument.partition("=")
-    if equals and option in OPTIONS:
-        return f"{option}={OPTIONS[option](value)}"
+    mask = mask_of(option) or mask_of(f"--{option}")
+    if equals and mask is not None:
+        return f"{option}={mask(value)}"
     if "@" in argument:
         for pattern in (_BROKEN_URL, _URL, _NO_SCHEME):
             if match := pattern.match(argument):
@@ -53,8 +54,12 @@ def masked_proxy(text: str) -> str:
     return _PROXY_ACCOUNT.sub(f"{MASK}@", text, count=1)
 
 
-OPTIONS: dict[str, Callable[[str], str]] = {"--header": masked_header, "--proxy": masked_proxy}
-"""Options whose values are masked in ways of their own."""
+def mask_of(option: str) -> Callable[[str], str] | None:
+    """What masks the values of an option, also of one that was mistyped as its plural; None for most."""
+    return _MASKS.get(option.removesuffix("s"))
+
+
+_MASKS: dict[str, Callable[[str], str]] = {"--header": masked_header, "--proxy": masked_proxy}
 
 
 def masked_url(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from muniment.model.mask import MASK, OPTIONS, redact
+from muniment.model.mask import MASK, mask_of, redact
 
 __all__ = ["MASK", "plain_text", "script_of", "told_command", "told_environment"]
 
@@ -35,7 +35,7 @@ def told_command(arguments: Iterable[str]) -> tuple[str, ...]:
             told.append(plain_text(mask(argument)))
             mask = None
             continue
-        mask = OPTIONS.get(argument)
+        mask = mask_of(argument)
         if hidden and not argument.startswith("--"):
             told.append(MASK)
             hidden = False

@@ -17,6 +17,8 @@ from muniment.rules.process_words import MASK, plain_text, script_of, told_comma
         (["--header", "Cookie: a=b"], ["--header", f"Cookie: {MASK}"]),
         (["--header", "X-Plain: hush"], ["--header", f"X-Plain: {MASK}"]),
         (["--header", "*=X-Plain: hush", "x"], ["--header", f"*=X-Plain: {MASK}", "x"]),
+        (["--headers", "X: hush"], ["--headers", f"X: {MASK}"]),
+        (["set", "header=X: hush"], ["set", f"header=X: {MASK}"]),
         (["--header", "--hush"], ["--header", MASK]),
         (["--header", "@file"], ["--header", "@file"]),
         (["--proxy", "*.a=http://me:my hush@p:1/"], ["--proxy", f"*.a=http://{MASK}@p:1/"]),
