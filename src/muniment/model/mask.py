@@ -28,7 +28,7 @@ _BEFORE_AT = re.compile(r"(\s*(?:[a-z][a-z0-9+.-]*:)?[\\/]*).*@", re.DOTALL | re
 
 
 def redact(argument: str) -> str:
-    """A command-line argument without passwords: accounts in URLs, secret headers and values of `--header` are masked."""
+    """A command-line argument without accounts in URLs, values of secret headers, and those of `--header`."""
     option, equals, value = argument.partition("=")
     mask = mask_of(option) or mask_of(f"--{option}")
     if equals and mask is not None:
