@@ -352,17 +352,6 @@ def test_what_documents_name_as_a_test_is_one() -> None:
     assert named - tests - modules == set()
 
 
-def test_architecture_names_every_module() -> None:
-    text = (DOCS / "architecture.md").read_text()
-    rows = {match[1]: match[2] for match in re.finditer(r"^\| \[([\w/]+)/\].*\|(.*)\|$", text, re.MULTILINE)}
-    source = ROOT / "src" / "muniment"
-    for folder in [source, *sorted(path for path in source.iterdir() if (path / "__init__.py").exists())]:
-        name = "src/muniment" if folder == source else folder.name
-        modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-        named = {word for word in re.findall(r"`([\w/]+)`", rows.get(name, "")) if not word.endswith("/")}
-        assert named == modules, f"the table of docs/architecture.md, row {name}/"
-
-
 def test_changelog_knows_this_version() -> None:
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert version

@@ -19,8 +19,10 @@ from muniment.app.signals import stopped_by_signals
 from muniment.archive.journal import PARTS
 from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
+from muniment.control.credentials import list_credentials
 from muniment.control.networks import reach_of
 from muniment.control.place import keep_place
+from muniment.control.privacy import keep_private, make_private
 from muniment.control.secrets import COOKIE_FILE, save_cookies
 from muniment.control.seed_list import spooled_list
 from muniment.crawl import messages as say
@@ -36,7 +38,7 @@ from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
-from muniment.model.url import host_of, is_web
+from muniment.model.url import is_web
 from muniment.procs.book import Book
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
 from muniment.procs.sweep import SWEEP_S, tend
@@ -75,7 +77,7 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
 def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | FinishedBefore:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
     if settings.seed and taken.source is None:
-        taken = structs.replace(taken, source=spooled_list(settings, out))
+        taken = _with_stream(taken)
     starts = Starts(request.urls, taken.source.digest if taken.source else b"")
     job = jobs.find_job(db)
     if job is None:
@@ -86,6 +88,16 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return FinishedBefore(given_up(db, job.job_id))
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
+
+
+def _with_stream(taken: Taken) -> Taken:
+    """The list that came as a stream, kept, and what it says of accounts."""
+    source = spooled_list(taken.request.settings, taken.out)
+    credentials = list_credentials(taken.secrets, source, taken.request.accounts)
+    if credentials.secret and not taken.private:
+        keep_private()
+        make_private(taken.out, taken.place.directory)
+    return structs.replace(taken, source=source, credentials=credentials, private=taken.private or credentials.secret)
 
 
 class _Launching:
@@ -165,8 +177,8 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         command_line=request.command_line,
         allowed_classes=reach.classes,
         workers=most_workers(settings),
-        own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
-        accounts=secrets.accounts,
+        credentials=taken.credentials,
+        private=taken.private,
         late_names=reach.late_names,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))

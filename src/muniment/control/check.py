@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
 from muniment.control.place import POINTER
+from muniment.control.privacy import is_private, keep_private
 from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 
@@ -46,6 +47,8 @@ def repair_directory(out: Path) -> Verdict:
 
     locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
     own = is_own(out)
+    if is_private(out):
+        keep_private()
     try:
         done = mend.set_aside_unreadable(out)
         checked = check(out)

@@ -27,6 +27,7 @@ _COLUMNS = (
     "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
 )  # fmt: skip
 _URL, _HOST, _STATE, _IN_SCOPE, _REASON = map(_COLUMNS.index, ("url", "host_id", "state", "in_scope", "reason"))
+_LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 
 
@@ -65,6 +66,18 @@ class Written(Struct, frozen=True):
         """Pages that wait, per host number."""
         ready = PageState.READY.value
         return Counter(row[_HOST] for row in self.rows if row[_IN_SCOPE] and row[_STATE] == ready)
+
+    def shown(self) -> Counter[tuple[int, int]]:
+        """Pending pages that are nothing but requisites: how many, by the page that led here and by host number."""
+        ready = PageState.READY.value
+        return Counter(
+            (row[_VIA], row[_HOST])
+            for row in self.rows
+            if row[_LINK] == FAR
+            and row[_IN_SCOPE]
+            and row[_STATE] == ready
+            and urgency(row[_REQUISITE], row[_FOUND_AS])
+        )
 
 
 class Newcomers:
