@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muniment.app.processes import open_book
+from muniment.app.processes import CommandRow
 from muniment.app.request import Request, Taken, Watch, output_directory
 from muniment.app.traces import unless_refused
 from muniment.control.place import tracker_place
 from muniment.control.secrets import read_secrets
-from muniment.errors import MunimentError
+from muniment.errors import UsageError
 from muniment.procs.book import Book
 from muniment.procs.launch import Launched, launch_worker
 from muniment.settings import Settings
@@ -25,7 +26,7 @@ __all__ = ["begun"]
 
 
 @contextmanager
-def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
+def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
     """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
     That gets a `watch`, which it shows a snapshot four times a second, and returns the summary, or that the job had
@@ -42,11 +43,9 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
         traces.make_directory(place.directory)
         locks = traces.lock(out, place.directory)
         state = None if place.directory.resolve() == out.resolve() else place.directory
-        with _launched(open_book(state, place.database, "cli", "orchestrator"), locks) as (book, first, ended):
-
-            def run(watch: Watch) -> Summary | FinishedBefore:
-                from muniment.app.run import run_locked  # noqa: PLC0415
-
+        book = row.keep_in(state, place.database, "orchestrator")
+        try:
+            with _launched(book, locks) as first:
                 taken = Taken(
                     request=request,
                     secrets=secrets,
@@ -57,30 +56,28 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
                     book=book,
                     first=first,
                 )
-                done = run_locked(taken, watch)
-                ended(done.exit_code)
-                return done
+                yield partial(_run_locked, taken)
+        except UsageError as error:
+            row.leave(error.exit_code)  # what was made is taken back, its store as well
+            raise
 
-            yield run
+
+def _run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
+    from muniment.app.run import run_locked  # noqa: PLC0415  (while the worker imports what it needs)
+
+    return run_locked(taken, watch)
 
 
 @contextmanager
-def _launched(book: Book, locks: list[int]) -> Iterator[tuple[Book, Launched, Callable[[int], None]]]:
-    """A first worker, and what takes in the exit code that the book is to note in the end."""
-    first, codes = None, [1]
+def _launched(book: Book, locks: list[int]) -> Iterator[Launched]:
+    """A first worker, which is ended in case nobody takes it in: it holds the lock."""
+    first = launch_worker(*locks, book=book)
     try:
-        first = launch_worker(*locks, book=book)
-        yield book, first, codes.append
-    except MunimentError as error:
-        codes.append(error.exit_code)
-        raise
-    except KeyboardInterrupt:
-        codes.append(3)
-        raise
+        yield first
     finally:
-        if first is not None:
-            _discard(first)
-        book.leave(codes[-1])
+        first.channel.close()
+        first.process.kill()
+        first.process.wait()
 
 
 def _list_of(settings: Settings) -> Source | None:
@@ -89,10 +86,3 @@ def _list_of(settings: Settings) -> Source | None:
     from muniment.control.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
 
     return named_list(settings)
-
-
-def _discard(first: Launched) -> None:
-    """End the worker in case nobody took it in; it holds the lock."""
-    first.channel.close()
-    first.process.kill()
-    first.process.wait()

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import os
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -145,8 +146,10 @@ def _end_if_spent(error: BaseException | None) -> None:
 
 
 def _end_at_once(text: str) -> None:
-    os.write(2, f"muniment: {text}\n".encode())
-    os._exit(1)
+    try:
+        print(f"muniment: {text}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(1)
 
 
 async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summary:

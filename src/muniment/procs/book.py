@@ -118,11 +118,14 @@ class Book:
         process_type: ProcessType = "cli",
         label: str = "",
         database: str = "",
+        *,
+        silent: bool = False,
     ) -> None:
         """`home` is where processes have their own files; type and label are this process's, if it has no row yet.
 
-        The store is in `home`, or in a `database`, by its URL.
+        The store is in `home`, or in a `database`, by its URL. Of a `silent` one nothing is said when it is lost.
         """
+        self._silent = silent
         self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
@@ -199,8 +202,11 @@ class Book:
         environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
         self._last_will = LastWill(command, environ)
 
-    def enter(self, plan: Plan) -> Entry:
-        """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant."""
+    def enter(self, plan: Plan, *, own_files: bool = True) -> Entry:
+        """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant.
+
+        Without files of its own it writes where this process writes.
+        """
         parent = self.current()
         if parent is None or self.store is None:
             return Entry(self, None, None)
@@ -210,6 +216,9 @@ class Book:
         if living is not None and living >= MOST_LIVING:
             raise ProcessError(f"{living} processes of one command are alive: {_first(plan)} is not launched")
         row = _row(plan, parent, dict(plan.environment))
+        if not own_files:
+            self._guarded(lambda store: store.queue([row]))
+            return Entry(self, row, None) if self.store is not None else Entry(self, None, None)
         files = OwnFiles(self._home.absolute() / _FILES / row.id)
         own = str(files.directory)
         row = structs.replace(row, directory=own, pwd=own if plan.pwd is None else row.pwd)
@@ -233,9 +242,9 @@ class Book:
 
     def lose(self, error: Exception) -> None:
         """Keep nothing from here on, and say so."""
-        if self.store is not None:
+        if self.store is not None and not self._silent:
             _log.warning("processes are not recorded from here on: %s", error)
-            self.store = None
+        self.store = None
 
     def _guarded(self, action: Callable[[Store], _T]) -> _T | None:
         if self.store is None:

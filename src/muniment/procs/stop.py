@@ -57,7 +57,8 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
         raise ProcessError(f"process {row.id[:8]} is of another machine or container; stop it there")
     if not is_own(row):
         raise ProcessError(f"process {row.id[:8]} is of {_user(row)}; stop it as that user, or as root")
-    unended = [one for one in store.below(row.id) if one.status != "exited"]
+    # who ends what it belongs to itself says how it ends
+    unended = [one for one in store.below(row.id) if one.status != "exited" and not _is_this(one)]
     rows = [one for one in unended if within_reach(one)]
     if grace_s > 0:
         _ask(row, rows)
@@ -72,6 +73,10 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
             f"below it, of another machine, container or user, and left alone: {', '.join(sorted(left))}"
         )
     return ended
+
+
+def _is_this(row: Process) -> bool:
+    return row.pid == os.getpid() and row.place == here()
 
 
 def _user(row: Process) -> str:
