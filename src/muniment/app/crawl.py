@@ -14,6 +14,7 @@ from muniment.app.traces import unless_refused
 from muniment.control.place import tracker_place
 from muniment.control.secrets import read_secrets
 from muniment.errors import UsageError
+from muniment.model.names import is_text, no_text
 from muniment.procs.book import Book
 from muniment.procs.launch import Launched, launch_worker
 from muniment.settings import Settings
@@ -38,8 +39,10 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
     source = _list_of(settings)
     out = output_directory(settings)
     with unless_refused() as traces:
+        _refuse_odd_names(out)
         traces.make_directory(out)
         place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
+        _refuse_odd_names(place.directory)
         traces.make_directory(place.directory)
         locks = traces.lock(out, place.directory)
         state = None if place.directory.resolve() == out.resolve() else place.directory
@@ -60,6 +63,12 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
         except UsageError as error:
             row.leave(error.exit_code)  # what was made is taken back, its store as well
             raise
+
+
+def _refuse_odd_names(directory: Path) -> None:
+    """Rows, events and messages name the directory, whole, as text."""
+    if not is_text(str(directory.absolute())):
+        raise UsageError(no_text(str(directory.absolute())))
 
 
 def _run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:

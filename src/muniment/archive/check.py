@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.check_chain import Chain
 from muniment.archive.check_faults import Fault, FaultList
@@ -20,6 +20,7 @@ from muniment.archive.check_seam import OTHER_DATE, Seam
 from muniment.archive.damaged import half_aside
 from muniment.archive.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.model.names import told_name
 
 if TYPE_CHECKING:
     from muniment.archive.check_rows import Index
@@ -105,7 +106,8 @@ def _files(out: Path) -> list[_File]:
     for path in out.glob("*.warc.gz"):
         if path.name not in found or (out / (path.name + OPEN_SUFFIX)).exists():
             found[path.name] = _File(path.name, str(path), _size(path), open=False)
-    return [found[name] for name in sorted(found)]
+    # no file of our own has a name that is no text
+    return [structs.replace(found[name], name=told_name(name)) for name in sorted(found)]
 
 
 def _size(path: Path) -> int:

@@ -16,7 +16,8 @@ from muniment.cli.invocation import Group, Invocation
 from muniment.cli.streams import OURS, Complaints, end_streams, open_streams, reader_has_gone, wants_json
 from muniment.errors import MunimentError
 from muniment.model.advice import NO_MEMORY, advice
-from muniment.model.names import told_name
+from muniment.model.names import is_text, no_text, told_name
+from muniment.settings import redact
 
 __all__ = ["entry", "main"]
 
@@ -33,6 +34,10 @@ _COMMANDS = {
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),
 }
+
+
+_MOST_TOLD = 200
+"""Characters of a text that cannot be taken."""
 
 
 class _Commands(Group):
@@ -62,12 +67,23 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             "Muniment runs on Linux and macOS: this system has no fork and no locks of Unix", as_json=wants_json(given)
         )
         sys.exit(2)
+    for one in given:
+        if not is_text(one):
+            _complain(_no_text(one), as_json=wants_json(given))
+            sys.exit(2)
     invocation, code = Invocation(), 1
     try:
         code = _run(given, invocation)
     finally:
         invocation.leave(code)
     sys.exit(code)
+
+
+def _no_text(argument: str) -> str:
+    argument = redact(argument)
+    if sys.getfilesystemencoding() == "utf-8":
+        return no_text(argument)
+    return f"'{told_name(argument)}' cannot be read in this locale; set LC_ALL=C.UTF-8"
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:
@@ -101,12 +117,20 @@ def _told(error: Exception) -> tuple[str | None, int]:
             return error.format_message(), 2
         case MunimentError():
             return str(error), error.exit_code
+        case UnicodeError():
+            return _of_a_name(error), 2
         case MemoryError():
             return NO_MEMORY, 1
         case OSError():
             place = error.filename or "standard output or a file"
             return f"{place} cannot be used: {error.strerror or error}{advice(error.errno)}", 1
     return None, 1
+
+
+def _of_a_name(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return no_text(error.object[:_MOST_TOLD])
+    return f"a name that was given cannot be used: {error}"
 
 
 def entry() -> NoReturn:

@@ -24,7 +24,7 @@ from muniment.procs.own_files import STREAMS, OwnFiles, summary
 from muniment.procs.store import Store
 from muniment.procs.system import RSS_UNIT, unnamed_file
 from muniment.rules.process_tree import same_process
-from muniment.rules.process_words import told_command, told_environment
+from muniment.rules.process_words import plain_text, told_command, told_environment
 
 __all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "Book", "Entry", "Plan", "get_by_pid"]
 
@@ -302,7 +302,7 @@ def _row(plan: Plan, parent: Process | None, environment: Mapping[str, str]) -> 
         pid_namespace=place.pid_namespace,
         uid=os.geteuid(),
         cmd=told_command(plan.command),
-        pwd=plan.pwd or _cwd(),
+        pwd=plain_text(plan.pwd or _cwd()),
         env=told_environment(environment),
         timeout=plan.timeout,
         queued_at=now,
