@@ -65,7 +65,11 @@ def test_signals(before: str, running: str, closing: str, ignored: str, code: in
 
 def test_these_hold_under_nohup() -> None:
     """`nohup` keeps the hangup from all that it starts; `&`, in a shell without jobs, Ctrl-C."""
-    ignore = "import os, signal, sys; [signal.signal(one, signal.SIG_IGN) for one in (1, 2)]; os.execv(sys.argv[1], sys.argv[1:])"
+    ignore = (
+        "import os, signal, sys\n"
+        "for one in signal.SIGHUP, signal.SIGINT: signal.signal(one, signal.SIG_IGN)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::test_signals"]
     done = subprocess.run(
         [sys.executable, "-c", ignore, *tests], capture_output=True, text=True, timeout=120, check=False
