@@ -10,6 +10,7 @@ import time
 
 import psutil
 import pytest
+from msgspec import structs
 
 from muniment.procs.run import Run, launch
 from muniment.procs.stop import stop_tree
@@ -114,3 +115,11 @@ def test_signals_that_were_blocked_for_a_keeper_are_not_for_its_command(book):
     assert os.environ.get("MUNIMENT_KEEPS") is None
     run = launch(book, ["sh", "-c", "env"])
     assert "MUNIMENT_KEEPS" not in run.process.stdout.head
+
+
+def test_who_ends_what_it_belongs_to_says_itself_how_it_ends(book):
+    run = launch(book, ["sleep", "600"], background=True)
+    mine = structs.replace(book.current(), id="f" * 32, parent_id=run.process.id)
+    book.store.queue([mine])
+    assert [row.id for row in stop_tree(book.store, run.process, grace_s=0)] == [run.process.id]
+    assert book.store.get(mine.id) == mine
