@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -160,10 +159,10 @@ def test_processes_of_a_check_are_below_it(muniment: Any, kept: Path, tmp_path: 
     assert muniment("process", "tree", check["id"]).stdout.count("exited") == 1 + len(below)
 
 
-def words(process: psutil.Process) -> list[str]:
-    """The arguments of a process; none of one that is ending."""
-    with suppress(psutil.Error):
-        return process.cmdline()
+def workers(kept: Path) -> list[int]:
+    """The numbers of what runs below a check."""
+    with suppress(sqlite3.Error):  # until the store is made
+        return [row["pid"] for row in rows(kept) if (row["process_type"], row["status"]) == ("worker", "running")]
     return []
 
 
@@ -173,12 +172,8 @@ def test_processes_of_a_check_end_with_it(muniment: Any, kept: Path, tmp_path: P
     plain.mkdir()
     (plain / "a.warc.gz").write_bytes(MEMBER * (20_000_000 // len(MEMBER)) * 4)
     check = muniment.start("check", plain)
-    below: list[psutil.Process] = []
-    end = time.monotonic() + 30
-    while len(below) < (os.cpu_count() or 1) and time.monotonic() < end:
-        below = [one for one in psutil.Process(check.pid).children() if "check" in words(one)]
-        time.sleep(0.01)
-    soon(lambda: len([row for row in rows(kept) if row["label"] == "check" and row["pid"]]) > len(below), "rows")
+    soon(lambda: len(workers(kept)) == os.cpu_count(), "rows of its processes")
+    below = [psutil.Process(pid) for pid in workers(kept)]
     for one in below:
         one.suspend()
     check.send_signal(how)

@@ -122,4 +122,5 @@ def test_who_ends_what_it_belongs_to_says_itself_how_it_ends(book):
     mine = structs.replace(book.current(), id="f" * 32, parent_id=run.process.id)
     book.store.queue([mine])
     assert [row.id for row in stop_tree(book.store, run.process, grace_s=0)] == [run.process.id]
+    assert run.wait(30).exit_code == -signal.SIGKILL
     assert book.store.get(mine.id) == mine
