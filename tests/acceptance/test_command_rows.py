@@ -134,6 +134,18 @@ def test_a_command_that_a_signal_ends_says_so_in_its_row(muniment: Any, kept: Pa
     assert told(kept)[-1] == ("cli", "process tail", "exited", 3)
 
 
+def test_a_crawl_that_is_ended_at_once_says_so_in_its_row(muniment: Any, kept: Path) -> None:
+    """Signals one after the other, until it is over: the last one leaves no time for anything but the row."""
+    with GatedSite({"/": "held"}, held=["/"]) as site:
+        crawl = muniment.start("crawl", site.url, "-o", "out", "--quiet", "--no-robots")
+        site.wait_for("/")
+        while crawl.poll() is None:
+            crawl.send_signal(signal.SIGINT)
+        assert crawl.wait(10) == 3
+    soon(lambda: {row["status"] for row in rows(kept)} == {"exited"}, "its workers have ended")
+    assert told(kept)[0] == ("cli", "orchestrator", "exited", 3)
+
+
 def test_who_reads_no_further_ends_a_command_well(muniment: Any, kept: Path, crawled: tuple[Path, str]) -> None:
     out, _ = crawled
     (out.parent / "faulty").mkdir()
@@ -174,8 +186,6 @@ def test_processes_of_a_check_end_with_it(muniment: Any, kept: Path, tmp_path: P
     check = muniment.start("check", plain)
     soon(lambda: len(workers(kept)) == os.cpu_count(), "rows of its processes")
     below = [psutil.Process(pid) for pid in workers(kept)]
-    for one in below:
-        one.suspend()
     check.send_signal(how)
     assert check.wait(30) == (-9 if how == signal.SIGKILL else 3)
     assert psutil.wait_procs(below, 10)[1] == []

@@ -193,7 +193,8 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill
-        with stopped_by_signals(asyncio.get_running_loop(), lambda why: events.write("stop", reason=why), *steps):
+        loop, leave = asyncio.get_running_loop(), taken.book.leave_others
+        with stopped_by_signals(loop, lambda why: events.write("stop", reason=why), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         for task in watching:

@@ -68,8 +68,12 @@ class Pool:
         try:
             for _ in range(count):
                 self._start(context)
-        finally:
+            # what came meanwhile is raised here
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except BaseException:
+            self._end()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise
 
     def _start(self, context: SpawnContext | ForkContext) -> None:
         ours, theirs = context.Pipe()
@@ -89,6 +93,9 @@ class Pool:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._let_end()
+        self._end()
+
+    def _end(self) -> None:
         for process, _row in self._processes:
             if process.pid not in self._endings:
                 process.kill()

@@ -182,15 +182,21 @@ class Book:
 
     def leave(self, exit_code: int | None) -> None:
         """Note how this process ends, as the last thing it does."""
-        if self._current is None or self._current.pid != os.getpid():
-            return
-        if not self._current.directory:  # else its launcher notes it, with what was written
-            used = os.times()
-            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
-            self.ended(self._current.id, ending, Output(), Output())
-        if self._last_will is not None:
+        self.leave_others(exit_code)
+        if self._last_will is not None and self._is_this():
             self._last_will.revoke()
             self._last_will = None
+
+    def leave_others(self, exit_code: int | None) -> None:
+        """Note how this process ends; what it launched is left to its will, for it has no time to wait for that."""
+        mine = self._current
+        if mine is not None and self._is_this() and not mine.directory:  # else its launcher notes it, with what it said
+            used = os.times()
+            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
+            self.ended(mine.id, ending, Output(), Output())
+
+    def _is_this(self) -> bool:
+        return self._current is not None and self._current.pid == os.getpid()
 
     # -- others
 
