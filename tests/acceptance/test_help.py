@@ -8,13 +8,17 @@ import pytest
 from crawled import complaint
 
 
-@pytest.mark.parametrize("group", [(), ("process",), ("ignores",)])
-def test_a_group_alone_prints_its_help_as_laid_out(muniment: Any, group: tuple[str, ...]) -> None:
-    alone, asked = muniment(*group), muniment(*group, "--help")
+def test_muniment_alone_prints_its_help_as_laid_out(muniment: Any) -> None:
+    alone, asked = muniment(), muniment("--help")
     assert (alone.code, alone.stderr) == (0, "")
     assert alone.stdout == asked.stdout
     assert alone.stdout.startswith("Usage: muniment")
     assert "\n\nCommands:\n" in alone.stdout
+
+
+@pytest.mark.parametrize("group", ["process", "ignores"])
+def test_a_group_alone_says_where_its_commands_are(muniment: Any, group: str) -> None:
+    assert f"no command is given; `muniment {group} --help` lists them" in complaint(muniment(group))
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "200"])

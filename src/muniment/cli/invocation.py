@@ -54,6 +54,12 @@ class Invocation:
 class Group(click.Group):
     """Commands, each of which is a row while it runs; the list of them shows whole sentences."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments; a group of commands without one of them is wrong use, `muniment` alone asks for help."""
+        if not args and ctx.parent is not None:
+            raise click.UsageError(f"no command is given; `{ctx.command_path} --help` lists them", ctx)
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
