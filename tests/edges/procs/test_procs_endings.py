@@ -56,7 +56,6 @@ class Ending(threading.Thread):
             store.close()
 
 
-@pytest.mark.linux
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_how_a_subtree_ended_is_known_whenever_it_was_ended(book, tmp_path, kind):
     command, possible = COMMANDS[kind]
