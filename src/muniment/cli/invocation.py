@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from muniment.app.signals import heard_from_the_start
 from muniment.cli.streams import reader_has_gone
 from muniment.errors import MunimentError
 
@@ -39,6 +38,7 @@ class Invocation:
     def begin(self, command: str) -> None:
         """Begin the row, and let what ends the command end it in good order."""
         from muniment.app.processes import CommandRow  # noqa: PLC0415  (help and complaints need none of it)
+        from muniment.app.signals import heard_from_the_start  # noqa: PLC0415  (as above)
 
         heard_from_the_start()
         self._row = CommandRow(command)
