@@ -54,6 +54,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_sessionstart() -> None:
+    # What `nohup` and a shell's `&` keep from the tests they keep from every process that these start, which could not
+    # be ended as users end it; what is handled here is the default there.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
     # Children inherit it, orphans included, so that a process left behind is known as ours.
     os.environ[SESSION_MARK] = uuid.uuid4().hex
     # never the developer's own

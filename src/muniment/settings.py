@@ -361,19 +361,28 @@ def contact_given() -> str:
 def operator_name() -> str:
     """Who runs this, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
     try:
-        return os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
+        name = os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
     except (KeyError, OSError):
         return ""
+    return name.encode("utf-8", "replace").decode()
 
 
 def processes_directory() -> Path:
     """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
 
-    Raises UsageError when there is no home directory.
+    Raises UsageError when there is no home directory, and when its name is no text.
     """
-    if given := os.environ.get("MUNIMENT_PROCESSES"):
-        return Path(given)
     try:
-        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "muniment"
+        place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()
+        str(place).encode()
     except RuntimeError:
         raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
+    except (OSError, UnicodeEncodeError):
+        raise UsageError(
+            "the directory to keep processes in has gone, or its name is no UTF-8: set MUNIMENT_PROCESSES=DIR"
+        ) from None
+    return place
+
+
+def _state_home() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")

@@ -57,7 +57,7 @@ def test_on_a_full_disk_what_runs_is_shown_and_ended(muniment: Any, tmp_path: Pa
         listed = muniment("process", "list", "--json", MUNIMENT_PROCESSES=str(disk))
         assert listed.code == 0
         assert {one["state"] for one in json.loads(listed.stdout)} == {"running"}
-        [line] = listed.stderr.splitlines()
+        line = json.loads(listed.stderr)["warning"]
         assert "rows may be out of date, for they cannot be written: " in line
         assert line.endswith("database or disk is full; make room there")
         ended = muniment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -39,8 +40,10 @@ def in_process(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         main(list(arguments))
     told = capsys.readouterr()
     assert (ended.value.code, told.out) == (2, ""), arguments
-    assert told.err.startswith("muniment: ")
     assert told.err.count("\n") == 1
+    if "--json" in arguments:
+        return str(json.loads(told.err)["error"])
+    assert told.err.startswith("muniment: ")
     return told.err
 
 

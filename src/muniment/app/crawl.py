@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muniment.app.processes import open_book
+from muniment.app.processes import CommandRow
 from muniment.app.request import Request, Taken, Watch, output_directory
 from muniment.app.traces import unless_refused
 from muniment.control.credentials import crawl_credentials, list_credentials
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private, make_private
 from muniment.control.secrets import Secrets, holds_secrets, read_secrets
-from muniment.errors import MunimentError
+from muniment.errors import UsageError
+from muniment.model.names import is_text, no_text
 from muniment.procs.book import Book
 from muniment.procs.launch import Launched, launch_worker
 from muniment.rules.credentials import Credentials
@@ -28,7 +30,7 @@ __all__ = ["begun"]
 
 
 @contextmanager
-def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
+def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
     """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
     That gets a `watch`, which it shows a snapshot four times a second, and returns the summary, or that the job had
@@ -44,18 +46,18 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
     if private:
         keep_private()
     with unless_refused() as traces:
+        _refuse_odd_names(out)
         traces.make_directory(out)
         place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
+        _refuse_odd_names(place.directory)
         traces.make_directory(place.directory)
         locks = traces.lock(out, place.directory)
         if private:
             make_private(out, place.directory)
         state = None if place.directory.resolve() == out.resolve() else place.directory
-        with _launched(open_book(state, place.database, "cli", "orchestrator"), locks) as (book, first, ended):
-
-            def run(watch: Watch) -> Summary | FinishedBefore:
-                from muniment.app.run import run_locked  # noqa: PLC0415
-
+        book = row.keep_in(state, place.database, "orchestrator")
+        try:
+            with _launched(book, locks) as first:
                 taken = Taken(
                     request=request,
                     secrets=secrets,
@@ -68,30 +70,34 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
                     book=book,
                     first=first,
                 )
-                done = run_locked(taken, watch)
-                ended(done.exit_code)
-                return done
+                yield partial(_run_locked, taken)
+        except UsageError as error:
+            row.leave(error.exit_code)  # what was made is taken back, its store as well
+            raise
 
-            yield run
+
+def _refuse_odd_names(directory: Path) -> None:
+    """Rows, events and messages name the directory, whole, as text."""
+    if not is_text(str(directory.absolute())):
+        raise UsageError(no_text(str(directory.absolute())))
+
+
+def _run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
+    from muniment.app.run import run_locked  # noqa: PLC0415  (while the worker imports what it needs)
+
+    return run_locked(taken, watch)
 
 
 @contextmanager
-def _launched(book: Book, locks: list[int]) -> Iterator[tuple[Book, Launched, Callable[[int], None]]]:
-    """A first worker, and what takes in the exit code that the book is to note in the end."""
-    first, codes = None, [1]
+def _launched(book: Book, locks: list[int]) -> Iterator[Launched]:
+    """A first worker, which is ended in case nobody takes it in: it holds the lock."""
+    first = launch_worker(*locks, book=book)
     try:
-        first = launch_worker(*locks, book=book)
-        yield book, first, codes.append
-    except MunimentError as error:
-        codes.append(error.exit_code)
-        raise
-    except KeyboardInterrupt:
-        codes.append(3)
-        raise
+        yield first
     finally:
-        if first is not None:
-            _discard(first)
-        book.leave(codes[-1])
+        first.channel.close()
+        first.process.kill()
+        first.process.wait()
 
 
 def _list_of(settings: Settings) -> Source | None:
@@ -107,10 +113,3 @@ def _credentials(request: Request, secrets: Secrets, source: Source | None) -> C
     if source is None:
         return crawl_credentials(secrets, request.urls, request.accounts)
     return list_credentials(secrets, source, request.accounts)
-
-
-def _discard(first: Launched) -> None:
-    """End the worker in case nobody took it in; it holds the lock."""
-    first.channel.close()
-    first.process.kill()
-    first.process.wait()

@@ -1,4 +1,4 @@
-"""The store of processes of a command, and the book that it writes."""
+"""The store of processes of a command, the book that it writes, and the row of the command line itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from muniment.procs.book import Book
 from muniment.settings import processes_directory
 from muniment.tracker.process_line import processes_of
 
-__all__ = ["open_book", "processes_home"]
+__all__ = ["CommandRow", "open_book", "processes_home"]
 
 _log = logging.getLogger(__name__)
 
@@ -21,24 +21,60 @@ def processes_home(state: Path | None) -> Path:
     return state or processes_directory()
 
 
-def open_book(state: Path | None, database: str, process_type: ProcessType, label: str = "") -> Book:
+def open_book(
+    state: Path | None, database: str, process_type: ProcessType, label: str = "", *, silent: bool = False
+) -> Book:
     """The book of this process; one that keeps nothing when its store cannot be used, which is said in one line.
 
     With a `database` the rows lie beside the tracker. Raises TrackerLostError and UsageError when its server cannot be
-    used, for then the tracker cannot either.
+    used, for then the tracker cannot either. With `silent` it is not said.
     """
     try:
         home = processes_home(state)
     except UsageError as error:
-        return _none(error)
+        return _none(error, silent=silent)
     try:
-        return Book(processes_of(home, database), home, process_type, label, database)
+        return Book(processes_of(home, database), home, process_type, label, database, silent=silent)
     except TrackerLostError:
         raise
     except TrackerError as error:
-        return _none(error)
+        return _none(error, silent=silent)
 
 
-def _none(error: Exception) -> Book:
-    _log.warning("processes are not recorded: %s", error)
+def _none(error: Exception, *, silent: bool) -> Book:
+    if not silent:
+        _log.warning("processes are not recorded: %s", error)
     return Book()
+
+
+class CommandRow:
+    """The row of this command line: in the user's own store, unless the command keeps it elsewhere."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._over = label, False
+        self._book: Book | None = None
+
+    @property
+    def book(self) -> Book:
+        """The book with the row."""
+        return self.begin()
+
+    def begin(self) -> Book:
+        """Begin the row, if it was not."""
+        if self._book is None:
+            # who looks at processes says itself what is wrong with their store
+            looks = self._label.startswith("process ")
+            self._book = open_book(None, "", "cli", self._label, silent=looks)
+            self._book.current()
+        return self._book
+
+    def keep_in(self, state: Path | None, database: str, label: str) -> Book:
+        """Begin the row in another store, as another one. Raises TrackerLostError and UsageError, as `open_book`."""
+        self._book = open_book(state, database, "cli", label)
+        return self._book
+
+    def leave(self, exit_code: int) -> None:
+        """Note how the command line ends, as the last thing it does; only the first word counts."""
+        if not self._over:
+            self._over = True
+            self.book.leave(exit_code)

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import os
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,10 @@ def _end_if_spent(error: BaseException | None) -> None:
 
 
 def _end_at_once(text: str) -> None:
-    os.write(2, f"muniment: {text}\n".encode())
-    os._exit(1)
+    try:
+        print(f"muniment: {text}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(1)
 
 
 async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summary:
@@ -212,7 +215,8 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill
-        with stopped_by_signals(asyncio.get_running_loop(), lambda why: events.write("stop", reason=why), *steps):
+        loop, leave = asyncio.get_running_loop(), taken.book.leave_others
+        with stopped_by_signals(loop, lambda why: events.write("stop", reason=why), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         for task in watching:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["heard_from_the_start", "stopped_by_signals"]
 
+_STOPPED = 3
+_MOMENT_S = 1.0
 _STOP_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 
 
@@ -24,17 +27,21 @@ def heard_from_the_start() -> None:
 
 @contextmanager
 def stopped_by_signals(
-    loop: AbstractEventLoop, note: Callable[[str], None], *steps: Callable[[str], None]
+    loop: AbstractEventLoop,
+    note: Callable[[str], None],
+    *steps: Callable[[str], None],
+    leave: Callable[[int], None] = lambda _: None,
 ) -> Iterator[None]:
     """While the loop runs, each signal's reason is noted and taken as the next step; after the last, it ends at once.
 
-    What follows the block is closing, which is over in a moment: one more signal changes nothing, a second ends it.
+    Then it does nothing but `leave` with the exit code, if that takes no longer than a moment. What follows the block
+    is closing, which is over in a moment: one more signal changes nothing, a second ends it.
     """
     left = list(steps)
 
     def asked(reason: str) -> None:
         if not left:
-            os._exit(3)
+            _end(leave)
         note(reason)
         left.pop(0)(reason)
 
@@ -46,7 +53,7 @@ def stopped_by_signals(
     finally:
         for number in heard:
             loop.remove_signal_handler(number)
-            signal.signal(number, _while_closing)
+            signal.signal(number, lambda *_: _while_closing(leave))
 
 
 def _heard() -> list[signal.Signals]:
@@ -54,6 +61,14 @@ def _heard() -> list[signal.Signals]:
     return [number for number in _STOP_SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
 
 
-def _while_closing(_number: int, _frame: object) -> None:
+def _while_closing(leave: Callable[[int], None]) -> None:
     for number in _heard():
-        signal.signal(number, lambda *_: os._exit(3))
+        signal.signal(number, lambda *_: _end(leave))
+
+
+def _end(leave: Callable[[int], None]) -> None:
+    # beside this thread, which may hold what leaving needs
+    leaving = threading.Thread(target=leave, args=(_STOPPED,), daemon=True)
+    leaving.start()
+    leaving.join(_MOMENT_S)
+    os._exit(_STOPPED)

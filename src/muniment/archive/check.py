@@ -9,17 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.check_chain import Chain
 from muniment.archive.check_faults import Fault, FaultList
 from muniment.archive.check_file import Checker, Read, Stretch
 from muniment.archive.check_ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, Place
-from muniment.archive.check_pool import Pool
+from muniment.archive.check_pool import Enrol, Pool
 from muniment.archive.check_seam import OTHER_DATE, Seam
 from muniment.archive.damaged import half_aside
 from muniment.archive.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.segment import OPEN_SUFFIX
+from muniment.model.names import told_name
 
 if TYPE_CHECKING:
     from muniment.archive.check_rows import Index
@@ -57,17 +58,17 @@ class Checked(Struct, frozen=True, kw_only=True):
     torn: tuple[Torn, ...] = ()
 
 
-def check(out: Path, processes: int | None = None) -> Checked:
+def check(out: Path, processes: int | None = None, enrol: Enrol = lambda: None) -> Checked:
     """Read every WARC and the index of a directory, which may be finished, crashed or still running.
 
     An open WARC is read up to its journalled length. Blocks; unless told otherwise, uses one process per core for more
-    than a little. Raises `ArchiveError` when one of them is killed.
+    than a little, each with a row if there is who can `enrol` it. Raises `ArchiveError` when one of them is killed.
     """
     own = is_own(out)
     files = _files(out)
     with IdJudge() as judge:
         checking = _Checking(out, files, judge, own=own)
-        checking.run(processes)
+        checking.run(processes, enrol)
         checking.judge_ids()
         checking.judge_index()
     return Checked(
@@ -105,7 +106,8 @@ def _files(out: Path) -> list[_File]:
     for path in out.glob("*.warc.gz"):
         if path.name not in found or (out / (path.name + OPEN_SUFFIX)).exists():
             found[path.name] = _File(path.name, str(path), _size(path), open=False)
-    return [found[name] for name in sorted(found)]
+    # no file of our own has a name that is no text
+    return [structs.replace(found[name], name=told_name(name)) for name in sorted(found)]
 
 
 def _size(path: Path) -> int:
@@ -159,7 +161,7 @@ class _Checking:
         self._again: deque[Stretch] = deque()
         self._first: Iterator[Stretch] = iter(())
 
-    def run(self, processes: int | None) -> None:
+    def run(self, processes: int | None, enrol: Enrol) -> None:
         """Read all files, in this process or in several."""
         total = sum(file.limit for file in self._files)
         count = processes or ((os.cpu_count() or 1) if total > _WORTH_PROCESSES else 1)
@@ -170,7 +172,7 @@ class _Checking:
             while (stretch := self._next()) is not None:
                 self._take(stretch, Checker(stretch).run())
             return
-        with Pool(count) as pool:
+        with Pool(count, enrol) as pool:
             for stretch, read in pool.read(self._next, self._read_index):
                 self._take(stretch, read)
 

@@ -9,10 +9,15 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from muniment import __version__
+from muniment.cli.invocation import Group, Invocation
+from muniment.cli.streams import OURS, Complaints, end_streams, open_streams, reader_has_gone, wants_json
 from muniment.errors import MunimentError
-from muniment.model.advice import NO_MEMORY
+from muniment.model.advice import NO_MEMORY, advice
+from muniment.model.mask import redact
+from muniment.model.names import is_text, no_text, told_name
 
 __all__ = ["entry", "main"]
 
@@ -31,7 +36,11 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+_MOST_TOLD = 200
+"""Characters of a text that cannot be taken."""
+
+
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -52,27 +61,76 @@ def _muniment() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with the contract's codes, an error being one line on standard error."""
+    given = sys.argv[1:] if arguments is None else arguments
     if not hasattr(os, "fork"):
-        _complain("Muniment runs on Linux and macOS: this system has no fork and no locks of Unix")
+        _complain(
+            "Muniment runs on Linux and macOS: this system has no fork and no locks of Unix", as_json=wants_json(given)
+        )
         sys.exit(2)
+    for one in given:
+        if not is_text(one):
+            _complain(_no_text(one), as_json=wants_json(given))
+            sys.exit(2)
+    invocation, code = Invocation(), 1
     try:
-        code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False)
-    except click.ClickException as error:
-        _complain(error.format_message())
-        sys.exit(2)
+        code = _run(given, invocation)
+    finally:
+        invocation.leave(code)
+    sys.exit(code)
+
+
+def _no_text(argument: str) -> str:
+    argument = redact(argument)
+    if sys.getfilesystemencoding() == "utf-8":
+        return no_text(argument)
+    return f"'{told_name(argument)}' cannot be read in this locale; set LC_ALL=C.UTF-8"
+
+
+def _run(arguments: list[str], invocation: Invocation) -> int:
+    """The exit code of a command line, and the complaint that goes with it."""
+    as_json = wants_json(arguments)
+    try:
+        code = _muniment.main(arguments, prog_name="muniment", standalone_mode=False, obj=invocation)
+    except NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
     except click.Abort:
-        _complain("interrupted; give the same command again")
-        sys.exit(3)
-    except MunimentError as error:
-        _complain(str(error))
-        sys.exit(error.exit_code)
-    except MemoryError:
-        _complain(NO_MEMORY)
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(code if isinstance(code, int) else 0)
+        _complain("interrupted; give the same command again", as_json=as_json)
+        return 3
+    except Exception as error:
+        text, code = _told(error)
+        if text is None and not as_json:
+            raise
+        _complain(text or f"internal error: {type(error).__name__}: {error}", as_json=as_json)
+    except SystemExit:
+        # Click's word for help that nobody reads
+        if not reader_has_gone():
+            raise
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: Exception) -> tuple[str | None, int]:
+    """What is said of an error, and the exit code; nothing of one that is a fault of this program."""
+    match error:
+        case click.ClickException():
+            return error.format_message(), 2
+        case MunimentError():
+            return str(error), error.exit_code
+        case UnicodeError():
+            return _of_a_name(error), 2
+        case MemoryError():
+            return NO_MEMORY, 1
+        case OSError():
+            place = error.filename or "standard output or a file"
+            return f"{place} cannot be used: {error.strerror or error}{advice(error.errno)}", 1
+    return None, 1
+
+
+def _of_a_name(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return no_text(error.object[:_MOST_TOLD])
+    return f"a name that was given cannot be used: {error}"
 
 
 def entry() -> NoReturn:
@@ -82,18 +140,33 @@ def entry() -> NoReturn:
     if sys.argv[1:2] == ["index"]:
         # Where numpy is installed pyarrow loads it, which takes longer than pyarrow itself; an index needs none of it.
         sys.modules["numpy"] = None  # type: ignore[assignment]
+    _prepare_streams(as_json=wants_json(sys.argv[1:]))
     code: object = 1
     try:
         main()
     except SystemExit as end:
         code = end.code
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        pass  # nobody reads it any more
+    except KeyboardInterrupt:
+        code = 3  # once more, while the row was being left
+    end_streams()
     os._exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> None:
-    print(f"muniment: {' '.join(text.split())}", file=sys.stderr)
+def _prepare_streams(*, as_json: bool) -> None:
+    open_streams()
+    if as_json:
+        from muniment.cli.json_lines import JsonComplaints  # noqa: PLC0415  (what needs no JSON begins sooner)
+
+        JsonComplaints.take_over()
+    else:
+        Complaints.take_over()
+
+
+def _complain(text: str, *, as_json: bool) -> None:
+    """Say on standard error, in one line, why the command ends."""
+    if as_json:
+        from muniment.cli.json_lines import json_line  # noqa: PLC0415  (as above)
+
+        print(json_line("error", text), file=sys.stderr)
+    else:
+        print(f"{OURS}{' '.join(told_name(text).split())}", file=sys.stderr)

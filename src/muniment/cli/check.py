@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 import msgspec
 
+from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
 from muniment.cli.wording import counted
 from muniment.control.check import Verdict, check_directory, repair_directory
@@ -21,19 +23,22 @@ __all__ = ["check"]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print faults only.")
 @log_option
-def check(directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
+@click.pass_obj
+def check(invocation: Invocation, /, directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
     """Read every record and the whole index of a directory; exit 1 when something is wrong."""
     try:
-        found = repair_directory(directory) if repair else check_directory(directory)
+        read = repair_directory if repair else check_directory
+        found = read(directory, invocation.row.book)
     except KeyboardInterrupt:
         again = "; what is not mended is as it was" if repair else ""
         raise StoppedError(f"stopped before the end of the check{again}") from None
     if not found.files and not found.rows and not found.faults and not found.repaired:
         raise UsageError(f"{directory} holds no WARC files; the names of those that are checked end with .warc.gz")
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-    else:
-        _tell(found, quiet=quiet)
+    with suppress(BrokenPipeError):  # the verdict is the exit code, however far it was read
+        if as_json:
+            click.echo(msgspec.json.encode(found).decode())
+        else:
+            _tell(found, quiet=quiet)
     return 1 if found.faults else 0
 
 

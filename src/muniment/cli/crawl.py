@@ -12,7 +12,7 @@ from msgspec import structs
 
 from muniment.app.crawl import begun
 from muniment.app.request import Request, output_directory
-from muniment.app.signals import heard_from_the_start
+from muniment.cli.invocation import Invocation
 from muniment.cli.options import PLACE, log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
 from muniment.control.starts import keep_account, start_urls
@@ -41,7 +41,10 @@ _retry_failed = click.option(
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @log_option
-def crawl(urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
+@click.pass_obj
+def crawl(
+    invocation: Invocation, /, urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool, **given: Any
+) -> int:
     """Archive the sites of the given URLs into WARC files with a Parquet index.
 
     The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
@@ -49,7 +52,7 @@ def crawl(urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool,
     settings = read_settings("crawl", given)
     starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
     request = Request(settings, starts.urls, command_line(), sets, retry_failed, starts.accounts)
-    return _run(request, as_json=as_json, quiet=quiet)
+    return _run(invocation, request, as_json=as_json, quiet=quiet)
 
 
 @click.command()
@@ -59,7 +62,8 @@ def crawl(urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool,
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @log_option
-def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
+@click.pass_obj
+def fetch(invocation: Invocation, /, seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
     """Archive every URL of a list into WARC files with a Parquet index.
 
     SEED is a file of URLs, one a line (- is standard input), of JSON objects, a Parquet file with a column url, or a
@@ -70,13 +74,13 @@ def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: An
         keep_account(accounts, url, account)
         seed = url
     settings = structs.replace(read_settings("fetch", given), seed=seed)
-    return _run(Request(settings, (), command_line(), (), retry_failed, accounts), as_json=as_json, quiet=quiet)
+    request = Request(settings, (), command_line(), (), retry_failed, accounts)
+    return _run(invocation, request, as_json=as_json, quiet=quiet)
 
 
-def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
-    heard_from_the_start()
+def _run(invocation: Invocation, request: Request, *, as_json: bool, quiet: bool) -> int:
     out = output_directory(request.settings)
-    with begun(request) as run, _chosen_display(quiet=quiet or as_json) as shown:
+    with begun(request, invocation.row) as run, _chosen_display(quiet=quiet or as_json) as shown:
         done = run(shown.show)
     if as_json:
         click.echo(msgspec.json.encode(done).decode())

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.invocation import Group
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.set import carry_out
 from muniment.control.ignores import built_in_sets, in_force, matching
@@ -27,7 +28,7 @@ _of_a_crawl = click.option(
 )
 
 
-@click.group(no_args_is_help=False)
+@click.group(cls=Group)
 def ignores() -> None:
     """List, test and change ignore patterns."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from msgspec import structs
 
+from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.rules.bounds import is_number, parse_number
 from muniment.rules.given_headers import parse_agent, parse_contact, parse_header
@@ -65,9 +64,7 @@ PLACE = _Parsed("path", parse_place)
 
 
 def _start_log(_context: click.Context, _parameter: click.Parameter, level: str) -> None:
-    logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    # a Ctrl-C in the middle of a statement, which is told in one line, would be a traceback there
-    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+    start_log(level)
 
 
 log_option = click.option(

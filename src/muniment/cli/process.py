@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from muniment.app.processes import processes_home
+from muniment.cli.invocation import Group
 from muniment.cli.options import log_option
 from muniment.control import processes
 from muniment.control.place import database_url
@@ -62,7 +63,7 @@ def _kept(function: _F) -> _F:
     return _state(_database(with_store))  # type: ignore[return-value]
 
 
-@click.group(no_args_is_help=True)
+@click.group(cls=Group)
 def process() -> None:
     """Show and end the processes that Muniment started. ID is an id, its beginning, or the number of a process."""
 
@@ -83,13 +84,18 @@ def tree(process_id: str, most: int, everything: bool, watch: bool, store: Proce
 
 
 @process.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those of `muniment process` itself.")
 @click.option("--status", type=click.Choice(["queued", "running", "exited"]), help="Only those.")
 @_most
 @_watch
 @_common
-def list_(status: str | None, most: int, watch: bool, store: ProcessStore, **how: bool) -> int:
+def list_(status: str | None, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
     """List the newest processes."""
-    return _show(store, lambda: processes.newest(store, most, status or ""), watch=watch, tree=False, **how)
+
+    def look() -> list[Shown]:
+        return processes.newest(store, most, status or "", everything=everything)
+
+    return _show(store, look, watch=watch, tree=False, **how)
 
 
 @process.command()

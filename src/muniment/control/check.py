@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
+from muniment.archive.check_pool import Enrol
 from muniment.control.place import POINTER
 from muniment.control.privacy import is_private, keep_private
 from muniment.model.place import TRACKER
+from muniment.procs.book import Book, Plan
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
@@ -35,34 +38,34 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """What could not be compared, and why; no fault."""
 
 
-def check_directory(out: Path) -> Verdict:
-    """Check a directory, which may be of a run that is under way; blocks."""
-    return _verdict(out, check(out))
+def check_directory(out: Path, book: Book | None = None) -> Verdict:
+    """Check a directory, which may be of a run that is under way; blocks. Its processes have rows in the book."""
+    return _verdict(out, check(out, enrol=_enrolling(book)))
 
 
-def repair_directory(out: Path) -> Verdict:
+def repair_directory(out: Path, book: Book | None = None) -> Verdict:
     """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
     from muniment.archive import mend  # noqa: PLC0415
 
     locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
-    own = is_own(out)
+    own, enrol = is_own(out), _enrolling(book)
     if is_private(out):
         keep_private()
     try:
         done = mend.set_aside_unreadable(out)
-        checked = check(out)
+        checked = check(out, enrol=enrol)
         while mended := mend.mend_files(out, checked.torn):
             # what is damaged before a torn end is the end now
             done += mended
-            checked = check(out)
+            checked = check(out, enrol=enrol)
         half = own and mend.must_join(out)
         if own and (joined := mend.join_index(out)):
             done += joined
-            checked = check(out)
+            checked = check(out, enrol=enrol)
         if own and (mended := mend.mend_rows(out, checked)):
             done += mended
-            checked = check(out)
+            checked = check(out, enrol=enrol)
         if half and _has_tracker(out):
             _list_again(out)
         repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
@@ -79,6 +82,12 @@ def _list_again(out: Path) -> None:
 
     tell_repeats(out)
     mend.join_index(out)
+
+
+def _enrolling(book: Book | None) -> Enrol:
+    # one that was forked, or that Python spawned, has no command line of its own
+    plan = Plan(process_type="worker", label="check", command=tuple(sys.orig_argv))
+    return lambda: book.enter(plan, own_files=False) if book else None
 
 
 def _fetched_again(out: Path) -> tuple[Repair, ...]:

@@ -118,18 +118,21 @@ def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> lis
     if text:
         rows = store.below(find(store, text).id)
     elif everything:
-        rows = [row for root in store.newest(most, roots_only=True) for row in store.tree(root.root_id)]
+        rows = [
+            row for root in store.newest(most, roots_only=True, looks_too=False) for row in store.tree(root.root_id)
+        ]
     else:
-        roots = {row.root_id for status in ("queued", "running") for row in store.newest(most, status=status)}
+        living = [row for now in ("queued", "running") for row in store.newest(most, status=now, looks_too=False)]
+        roots = {row.root_id for row in living}
         rows = [row for root in sorted(roots) for row in store.tree(root)]
     now = now_ms()
     return [_shown(row, level, now) for level, row in in_tree_order(rows)]
 
 
-def newest(store: ProcessStore, most: int, status: str) -> list[Shown]:
-    """The processes that were queued last."""
+def newest(store: ProcessStore, most: int, status: str, *, everything: bool) -> list[Shown]:
+    """The processes that were queued last; without those that only look at others, unless it is `everything`."""
     now = now_ms()
-    return [_shown(row, 0, now) for row in store.newest(most, status=status)]
+    return [_shown(row, 0, now) for row in store.newest(most, status=status, looks_too=everything)]
 
 
 def detail(store: ProcessStore, text: str) -> tuple[Shown, list[Process]]:
@@ -187,7 +190,7 @@ def _files_of(row: Process) -> OwnFiles:
     if not is_own(row):
         raise UsageError(f"the output of process {row.id[:8]} is for its user alone: number {row.uid}, or root")
     if not row.directory:
-        raise UsageError(f"process {row.id[:8]} writes to no file: it was begun by hand")
+        raise UsageError(f"process {row.id[:8]} has no file of its own: what it wrote went where its command wrote")
     return OwnFiles(Path(row.directory))
 
 

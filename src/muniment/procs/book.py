@@ -24,7 +24,7 @@ from muniment.procs.own_files import STREAMS, OwnFiles, summary
 from muniment.procs.store import Store
 from muniment.procs.system import RSS_UNIT, unnamed_file
 from muniment.rules.process_tree import same_process
-from muniment.rules.process_words import told_command, told_environment
+from muniment.rules.process_words import plain_text, told_command, told_environment
 
 __all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "Book", "Entry", "Plan", "get_by_pid"]
 
@@ -118,11 +118,14 @@ class Book:
         process_type: ProcessType = "cli",
         label: str = "",
         database: str = "",
+        *,
+        silent: bool = False,
     ) -> None:
         """`home` is where processes have their own files; type and label are this process's, if it has no row yet.
 
-        The store is in `home`, or in a `database`, by its URL.
+        The store is in `home`, or in a `database`, by its URL. Of a `silent` one nothing is said when it is lost.
         """
+        self._silent = silent
         self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
@@ -179,15 +182,21 @@ class Book:
 
     def leave(self, exit_code: int | None) -> None:
         """Note how this process ends, as the last thing it does."""
-        if self._current is None or self._current.pid != os.getpid():
-            return
-        if not self._current.directory:  # else its launcher notes it, with what was written
-            used = os.times()
-            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
-            self.ended(self._current.id, ending, Output(), Output())
-        if self._last_will is not None:
+        self.leave_others(exit_code)
+        if self._last_will is not None and self._is_this():
             self._last_will.revoke()
             self._last_will = None
+
+    def leave_others(self, exit_code: int | None) -> None:
+        """Note how this process ends; what it launched is left to its will, for it has no time to wait for that."""
+        mine = self._current
+        if mine is not None and self._is_this() and not mine.directory:  # else its launcher notes it, with what it said
+            used = os.times()
+            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
+            self.ended(mine.id, ending, Output(), Output())
+
+    def _is_this(self) -> bool:
+        return self._current is not None and self._current.pid == os.getpid()
 
     # -- others
 
@@ -199,8 +208,11 @@ class Book:
         environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
         self._last_will = LastWill(command, environ)
 
-    def enter(self, plan: Plan) -> Entry:
-        """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant."""
+    def enter(self, plan: Plan, *, own_files: bool = True) -> Entry:
+        """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant.
+
+        Without files of its own it writes where this process writes.
+        """
         parent = self.current()
         if parent is None or self.store is None:
             return Entry(self, None, None)
@@ -210,6 +222,9 @@ class Book:
         if living is not None and living >= MOST_LIVING:
             raise ProcessError(f"{living} processes of one command are alive: {_first(plan)} is not launched")
         row = _row(plan, parent, dict(plan.environment))
+        if not own_files:
+            self._guarded(lambda store: store.queue([row]))
+            return Entry(self, row, None) if self.store is not None else Entry(self, None, None)
         files = OwnFiles(self._home.absolute() / _FILES / row.id)
         own = str(files.directory)
         row = structs.replace(row, directory=own, pwd=own if plan.pwd is None else row.pwd)
@@ -233,9 +248,9 @@ class Book:
 
     def lose(self, error: Exception) -> None:
         """Keep nothing from here on, and say so."""
-        if self.store is not None:
+        if self.store is not None and not self._silent:
             _log.warning("processes are not recorded from here on: %s", error)
-            self.store = None
+        self.store = None
 
     def _guarded(self, action: Callable[[Store], _T]) -> _T | None:
         if self.store is None:
@@ -293,7 +308,7 @@ def _row(plan: Plan, parent: Process | None, environment: Mapping[str, str]) -> 
         pid_namespace=place.pid_namespace,
         uid=os.geteuid(),
         cmd=told_command(plan.command),
-        pwd=plan.pwd or _cwd(),
+        pwd=plain_text(plan.pwd or _cwd()),
         env=told_environment(environment),
         timeout=plan.timeout,
         queued_at=now,

@@ -32,8 +32,13 @@ HOW = ("-I", "-S", __file__) if _ADOPTS else ("-P", "-m", "muniment.procs.keeper
 """What to tell Python to run this: by itself it is there in a few milliseconds, and a seeker needs psutil."""
 KEEPER = "MUNIMENT_KEEPER"
 """The variable that a seeker finds descendants by."""
+KEEPS = "MUNIMENT_KEEPS"
+"""The variable that tells a keeper from what it keeps, as long as nobody else has it."""
+AT_ONCE = signal.SIGUSR1
+"""Tells a keeper to end by force what it keeps; who kills the keeper itself never learns how that ended."""
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
+"""What a keeper heeds. It is begun with these blocked, so that none is lost before it can."""
 _PR_SET_CHILD_SUBREAPER = 36
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
@@ -48,23 +53,29 @@ class _Keeper:
         self._command = 0
         self._status: int | None = None
         self._asked = self._timed_out = self._killed = False
+        self._force_at: float | None = None
         self._launcher = os.environ.get("MUNIMENT_PARENT")
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
         os.set_blocking(self._woken, False)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in _ENDING:
+        for number in ENDING:
             signal.signal(number, self._ask)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
-    def _ask(self, *_: object) -> None:
+    def _ask(self, number: int, _: object) -> None:
         self._asked = True
+        if number == AT_ONCE:
+            self._force_at = 0.0
 
     def keep(self, command: list[str]) -> int:
         """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
         os.environ["MUNIMENT_PARENT"] = str(os.getpid())
+        if self._asked:
+            return self._conclude(-signal.SIGTERM)  # it was ended before it began
         try:
-            self._command = self._means.begin(command, [signal.SIGCHLD, *_ENDING])
+            self._command = self._means.begin(command, [signal.SIGCHLD, *ENDING])
         except OSError as error:
             print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
             return self._conclude(_CANNOT_RUN)
@@ -108,11 +119,13 @@ class _Keeper:
 
     def _end_all(self) -> None:
         """Ask all that is left to end, and then make it: without a child there is no descendant either."""
-        force_at = time.monotonic() + (min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s)
+        if self._force_at is None:
+            grace_s = min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s
+            self._force_at = time.monotonic() + grace_s
         told: set[tuple[int, int]] = set()
         # a seeker has no children but the command
         while self._reap() or (not _ADOPTS and self._means.left(self._command)):
-            forced = time.monotonic() > force_at
+            forced = time.monotonic() > self._force_at
             for pid, ticks in self._means.left(self._command):
                 if forced or (pid, ticks) not in told:
                     told.add((pid, ticks))
@@ -123,13 +136,22 @@ class _Keeper:
     def _is_orphan(self) -> bool:
         return str(self._means.parent(os.getppid())) != self._launcher
 
-    def take_over(self) -> int:
-        """End at once what a keeper left that was killed, and write down how its command ended."""
-        self._command = int((self._read("process.pid").split() or ["0"])[0])
+    def take_over(self, how: int) -> int:
+        """End at once what a keeper left that was killed, `how`, and write down how its command ended."""
+        if self._read("exit.json"):
+            return 128 - how  # it had done all, and was ending
+        self._command = int((self._read("process.pid").split() or ["0"])[0]) or self._eldest()
+        if not self._command:
+            return self._conclude(how)  # it had begun nothing
         self._end_all()
         if self._status is None:
             return self._conclude(-signal.SIGKILL if self._killed else None)
         return self._conclude(os.waitstatus_to_exitcode(self._status))
+
+    def _eldest(self) -> int:
+        """What the keeper had begun, and not come to tell."""
+        left = self._means.left(0) if _ADOPTS else []
+        return left[0][0] if left else 0
 
     def _conclude(self, code: int | None) -> int:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -189,7 +211,8 @@ class _Adopter:
             more = children.pop(waiting.pop(), [])
             found += more
             waiting += [number for number, _ in more]
-        return found
+        # a shell whose child is ended first would tell of an exit code of its own
+        return sorted(found, key=lambda one: one[1])
 
     def signal(self, pid: int, ticks: int, number: signal.Signals) -> None:
         """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
@@ -225,6 +248,7 @@ def _means() -> _Adopter | Seeker:
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
     directory, lifeline, grace_s, timeout_s, *command = arguments
+    os.environ.pop(KEEPS, None)
     _adopt()
     if not _ADOPTS:
         os.environ[KEEPER] = os.urandom(16).hex()
@@ -247,11 +271,20 @@ def _adopt() -> None:
 
 def _stand_by(directory: str, second: int) -> int:
     """Wait for the keeper, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
-    for number in _ENDING:
-        signal.signal(number, lambda number, _: os.kill(second, number))
+
+    def pass_on(number: int, _: object) -> None:
+        try:
+            os.kill(second, number)
+        except ProcessLookupError:
+            pass  # it has ended, and this one is about to hear of it
+
+    for number in ENDING:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
-    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0).take_over()
+    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0).take_over(status)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # at once: while Python ends, a signal has no handler any more
+    os._exit(main(sys.argv[1:]))

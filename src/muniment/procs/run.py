@@ -5,18 +5,21 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import structs
 
+from muniment.clock import monotonic
 from muniment.model.process import Ending, Process, ProcessType
 from muniment.procs import keeper
 from muniment.procs.book import Book, Entry, Plan
 from muniment.procs.child import Child
-from muniment.procs.identity import send
+from muniment.procs.identity import look, send
 from muniment.procs.launch import spawn
 from muniment.procs.own_files import OwnFiles
 from muniment.procs.stop import is_alive, kill_strays
@@ -25,6 +28,9 @@ __all__ = ["Run", "launch"]
 
 _GRACE_S = 5.0
 """How long what is told to end may take."""
+_LOOK_AGAIN_S = 0.05
+_LAST_OF_A_SHELL = 128 + 64
+"""A keeper's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
 
 
 class Run:
@@ -55,14 +61,26 @@ class Run:
 
     def poll(self) -> Ending | None:
         """How it ended, or None while it or something that it began runs."""
-        if self.ending is None and self._child.poll() is not None:
+        if self.ending is None and self._child.poll() is not None and not self._is_kept():
             self._conclude()
         return self.ending
 
+    def _is_kept(self) -> bool:
+        """Whether one that stands by was killed, and the other one still ends what both kept."""
+        known = self._kept.keepers if self._kept else ()
+        seen = [(look(pid), ticks) for pid, ticks in known]
+        living = [one for one, ticks in seen if one and one.start_ticks == ticks and not one.ended]
+        return bool(living) and not any(one.state in "Tt" for one in living)
+
     def wait(self, timeout: float | None = None) -> Ending:
         """Wait until it and all that it began have ended; raises TimeoutError after so many seconds."""
+        over_at = None if timeout is None else monotonic() + timeout
         self._child.wait(timeout)
-        return self.poll() or Ending(None)
+        while (ending := self.poll()) is None:
+            if over_at is not None and monotonic() > over_at:
+                raise TimeoutError(f"what process {self._child.pid} kept did not end within {timeout} s")
+            time.sleep(_LOOK_AGAIN_S)
+        return ending
 
     def kill(self, number: signal.Signals = signal.SIGTERM) -> bool:
         """Signal the command itself; whether it was there. Its end is noted when it is seen to have ended."""
@@ -82,10 +100,17 @@ class Run:
             shutil.rmtree(self._files.directory, ignore_errors=True)
 
     def _without_keeper(self) -> Ending:
-        """The end of what a keeper kept that was killed itself."""
+        """The end of what a keeper kept that was killed itself, or had no room to write it down."""
         row = self.process
         killed = kill_strays([row]) if row else set()
-        return Ending(-signal.SIGKILL if killed else None)
+        if ending := self._files.ending():
+            return ending
+        if self._kept and self._kept.pid in killed:
+            return Ending(-signal.SIGKILL)
+        code = self._child.returncode
+        if code is None or (code < 0 and self._kept):
+            return Ending(None)  # that of the keeper says nothing of what it kept
+        return Ending(128 - code if 128 < code <= _LAST_OF_A_SHELL else code)
 
 
 def launch(
@@ -120,7 +145,7 @@ def launch(
     ours, theirs = socket.socketpair()
     with theirs:
         kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
-        spawned = spawn([sys.executable, *keeper.HOW, *kept, *command], plan, entry, [theirs.fileno()])
+        spawned = _spawn_keeper([*kept, *command], plan, entry, theirs.fileno())
     ours.recv(256)  # what it is, or nothing when it could not be run
     run = Run(book, entry, files, Child(spawned), ours)
     if known := files.kept():
@@ -128,3 +153,13 @@ def launch(
     if not background:
         run.wait()
     return run
+
+
+def _spawn_keeper(arguments: Sequence[str], plan: Plan, entry: Entry, lifeline: int) -> subprocess.Popen[bytes]:
+    if entry.row is not None:
+        plan = structs.replace(plan, environment=(*plan.environment, (keeper.KEEPS, entry.row.id)))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, keeper.ENDING)
+    try:
+        return spawn([sys.executable, *keeper.HOW, *arguments], plan, entry, [lifeline])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from muniment.clock import monotonic, now_ms
@@ -13,6 +13,7 @@ from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import Ending, Output, Process, Seen
 from muniment.procs.book import MARK
 from muniment.procs.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
+from muniment.procs.keeper import AT_ONCE, KEEPS
 from muniment.procs.own_files import OwnFiles
 from muniment.procs.store import Store
 from muniment.rules.process_tree import related, same_process
@@ -22,6 +23,10 @@ __all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tr
 GRACE_S = 30.0
 """How long a subtree is given to end by itself: a crawl lets what is in flight land for ten seconds, then seals."""
 _FORCE_S = 5.0
+_KEEPERS_S = 3.0
+"""How long keepers may take to end by force what they keep."""
+_LAUNCH_S = 5.0
+"""How long a launch that is under way may take to come to something that can be ended."""
 _RECORD_S = 2.0
 _LOOK_AGAIN_S = 0.05
 _GRACEFUL = frozenset({"cli", "supervisord", "orchestrator"})
@@ -57,7 +62,9 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
         raise ProcessError(f"process {row.id[:8]} is of another machine or container; stop it there")
     if not is_own(row):
         raise ProcessError(f"process {row.id[:8]} is of {_user(row)}; stop it as that user, or as root")
-    unended = [one for one in store.below(row.id) if one.status != "exited"]
+    _wait_for_launch(store, row)
+    # who ends what it belongs to itself says how it ends
+    unended = [one for one in store.below(row.id) if one.status != "exited" and not _is_this(one)]
     rows = [one for one in unended if within_reach(one)]
     if grace_s > 0:
         _ask(row, rows)
@@ -74,6 +81,21 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
     return ended
 
 
+def _wait_for_launch(store: Store, row: Process) -> None:
+    """What is ended between its row and its process would begin afterwards."""
+    over_at = monotonic() + _LAUNCH_S
+    while row.status == "queued" and monotonic() < over_at:
+        parent = store.get(row.parent_id) if row.parent_id else None
+        if parent is None or not is_alive(parent):
+            return
+        time.sleep(_LOOK_AGAIN_S)
+        row = store.get(row.id) or row
+
+
+def _is_this(row: Process) -> bool:
+    return row.pid == os.getpid() and row.place == here()
+
+
 def _user(row: Process) -> str:
     return "a user who is not known" if row.uid is None else f"the user with the number {row.uid}"
 
@@ -82,7 +104,7 @@ def _ask(row: Process, rows: Collection[Process]) -> None:
     if row.process_type in _GRACEFUL and row.pid is not None and is_alive(row):
         send(row.pid, row.start_ticks, signal.SIGTERM)
         return
-    for pid, seen in members(rows).items():
+    for pid, seen in _eldest_first(members(rows)):
         send(pid, seen.start_ticks, signal.SIGTERM)
 
 
@@ -95,15 +117,36 @@ def _wait(rows: Collection[Process], seconds: float) -> dict[int, Seen]:
 
 
 def _force(rows: Collection[Process]) -> set[int]:
-    """Kill what is left, and what it makes meanwhile; the numbers of those killed."""
+    """Kill what is left, and what it makes meanwhile; the numbers of those killed.
+
+    Keepers are told to do so, and are killed themselves when that takes too long: they alone learn how things end.
+    """
     killed: set[int] = set()
-    over_at = monotonic() + _FORCE_S
+    told: set[int] = set()
+    patient_until = monotonic() + _KEEPERS_S
     while left := members(rows):
-        killed |= {pid for pid, seen in left.items() if send(pid, seen.start_ticks, signal.SIGKILL)}
-        if monotonic() > over_at:
+        keepers = _keepers(left, rows) if monotonic() < patient_until else set()
+        for pid, seen in _eldest_first(left):
+            if pid not in keepers:
+                killed |= {pid} if send(pid, seen.start_ticks, signal.SIGKILL) else set()
+            elif pid not in told:
+                told.add(pid)
+                send(pid, seen.start_ticks, AT_ONCE)
+                send(pid, seen.start_ticks, signal.SIGCONT)
+        if monotonic() > patient_until + _FORCE_S:
             raise ProcessError(f"processes will not end: {', '.join(map(str, sorted(left)))}")
         time.sleep(_LOOK_AGAIN_S)
     return killed
+
+
+def _eldest_first(found: Mapping[int, Seen]) -> list[tuple[int, Seen]]:
+    """A shell whose child is ended first would tell of an exit code of its own."""
+    return sorted(found.items(), key=lambda one: one[1].start_ticks)
+
+
+def _keepers(left: Iterable[int], rows: Iterable[Process]) -> set[int]:
+    ids = {row.id for row in rows}
+    return {pid for pid in left if mark_of(pid, KEEPS) in ids}
 
 
 def _record(store: Store, row: Process, *, killed: set[int]) -> Process:

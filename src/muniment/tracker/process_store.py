@@ -58,6 +58,7 @@ _OVER = (
 )
 _WHOSE = " AND ((r.machine_id = :machine AND (r.uid IS NULL OR r.uid = :uid))"
 _OR_ELSEWHERE = " OR r.machine_id <> :machine"
+_LOOKS = "(p.process_type = 'cli' AND substr(p.label, 1, 8) = 'process ')"
 _FAILED = "EXISTS (SELECT 1 FROM processes f WHERE f.root_id = r.id AND (f.exit_code IS NULL OR f.exit_code <> 0))"
 
 
@@ -153,9 +154,13 @@ class ProcessStore:
         """All ancestors of a process, in no order; in a circle, itself too."""
         return [_process(row) for row in self._line.read(_ABOVE, {"id": process_id})]
 
-    def newest(self, most: int, *, status: str = "", roots_only: bool = False) -> list[Process]:
-        """The rows that were queued last; within a millisecond, what was launched before who launched it."""
+    def newest(self, most: int, *, status: str = "", roots_only: bool = False, looks_too: bool = True) -> list[Process]:
+        """The rows that were queued last; within a millisecond, what was launched before who launched it.
+
+        `looks_too`: also those of `muniment process`, which look at the others.
+        """
         conditions = [
+            *([] if looks_too else [f"NOT {_LOOKS}"]),
             *(["p.status = :status"] if status else []),
             *(["p.parent_id IS NULL"] if roots_only else []),
         ]

@@ -61,3 +61,17 @@ def test_signals(before: str, running: str, closing: str, ignored: str, code: in
     command = [sys.executable, "-c", PROGRAM, before, running, closing, ignored]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (code, said, "")
+
+
+def test_these_hold_under_nohup() -> None:
+    """`nohup` keeps the hangup from all that it starts; `&`, in a shell without jobs, Ctrl-C."""
+    ignore = (
+        "import os, signal, sys\n"
+        "for one in signal.SIGHUP, signal.SIGINT: signal.signal(one, signal.SIG_IGN)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::test_signals"]
+    done = subprocess.run(
+        [sys.executable, "-c", ignore, *tests], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout
