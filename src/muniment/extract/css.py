@@ -9,18 +9,20 @@ from muniment.model.link import FoundAs
 
 __all__ = ["css_links"]
 
-# Every repetition is possessive and every token that is opened is consumed, closed or not: no input makes the
-# scanner go back, so its time is linear. The pattern begins with a set of characters because that alone lets the
-# engine jump from candidate to candidate; what the candidate was is asked for by look-behind.
+# Every token that is opened is consumed, closed or not, and every text can be read in one way alone, so that time is
+# linear. Repeated groups are not possessive (decision 0178), so they have a bound: each turn is remembered until the
+# token ends. The pattern begins with a set of characters because that alone lets the engine jump from candidate to
+# candidate; what the candidate was is asked for by look-behind.
 _SPACE = r"[ \t\n\r\f]"
-_ESCAPE = r"\\(?:[0-9a-fA-F]{1,6}+[ \t\n\r\f]?+|(?s:.))"
-_DOUBLE = rf'[^"\\\n\r\f]*+(?:{_ESCAPE}[^"\\\n\r\f]*+)*+'
-_SINGLE = rf"[^'\\\n\r\f]*+(?:{_ESCAPE}[^'\\\n\r\f]*+)*+"
+_ESCAPE = r"\\(?:[0-9a-fA-F]{1,6}+[ \t\n\r\f]?+|[^0-9a-fA-F])"
+_MANY = "{0,100000}"
+_DOUBLE = rf'[^"\\\n\r\f]*+(?:{_ESCAPE}[^"\\\n\r\f]*+){_MANY}'
+_SINGLE = rf"[^'\\\n\r\f]*+(?:{_ESCAPE}[^'\\\n\r\f]*+){_MANY}"
 _STRING = rf"""(?:"{_DOUBLE}(?:"|\Z)|'{_SINGLE}(?:'|\Z))"""
-_BARE = rf"""[^ \t\n\r\f"'()\\]*+(?:{_ESCAPE}[^ \t\n\r\f"'()\\]*+)*+"""
-_COMMENT_REST = r"\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+"
-_GAP = rf"(?:{_SPACE}++|/{_COMMENT_REST})*+"
-_BAD_URL_REST = r"[^)\\]*+(?:\\(?s:.)[^)\\]*+)*+\)?+"
+_BARE = rf"""[^ \t\n\r\f"'()\\]*+(?:{_ESCAPE}[^ \t\n\r\f"'()\\]*+){_MANY}"""
+_COMMENT_REST = rf"\*[^*]*+(?:\*++(?!/)[^*]*+){_MANY}(?:\*++/)?"
+_GAP = rf"(?:{_SPACE}++|/{_COMMENT_REST}){_MANY}"
+_BAD_URL_REST = rf"[^)\\]*+(?:\\(?s:.)[^)\\]*+){_MANY}\)?+"
 _REST_OF_URL = rf"(?:[rR]|\\(?:[rR]|0{{0,4}}[57]2{_SPACE}?+))(?:[lL]|\\(?:[lL]|0{{0,4}}[46][cC]{_SPACE}?+))\("
 
 
@@ -36,7 +38,7 @@ _SCAN = re.compile(
     rf"|(?<=[uU])(?<![\w-][uU]){_REST_OF_URL}{_argument('url')}"
     rf"|(?<=\\)0{{0,4}}[57]5{_SPACE}?+{_REST_OF_URL}{_argument('escaped')}"
     r"|(?<=\\)(?s:.)"
-    rf"|(?<=@)[iI][mM][pP][oO][rR][tT]{_GAP}(?:(?P<sheet>{_STRING})|[uU]{_REST_OF_URL}{_argument('imported')})?+"
+    rf"|(?<=@)[iI][mM][pP][oO][rR][tT]{_GAP}(?:(?P<sheet>{_STRING})|[uU]{_REST_OF_URL}{_argument('imported')})?"
     # The URL of a namespace is a name that nothing fetches.
     r"|(?<=@)[nN][aA][mM][eE][sS][pP][aA][cC][eE][^;{}]*+"
     r")"
