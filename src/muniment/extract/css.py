@@ -1,4 +1,4 @@
-"""References of a style sheet: `url()` and `@import`, read as CSS Syntax Level 3 reads them."""
+"""References of a style sheet: `url()`, `@import`, and strings in `image-set()`, read as CSS Syntax Level 3 reads them."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ def _argument(name: str) -> str:
     return rf"{_SPACE}*+(?:(?P<{name}>{_STRING}|{_BARE}(?={_SPACE}*+(?:\)|\Z)))|{_BAD_URL_REST})"
 
 
-_SCAN = re.compile(
-    rf"""[uU@/"'\\](?:"""
+_TOKENS = (
     rf"(?<=/){_COMMENT_REST}"
-    rf'|(?<="){_DOUBLE}"?+'
-    rf"|(?<='){_SINGLE}'?+"
     rf"|(?<=[uU])(?<![\w-][uU]){_REST_OF_URL}{_argument('url')}"
     rf"|(?<=\\)0{{0,4}}[57]5{_SPACE}?+{_REST_OF_URL}{_argument('escaped')}"
     r"|(?<=\\)(?s:.)"
     rf"|(?<=@)[iI][mM][pP][oO][rR][tT]{_GAP}(?:(?P<sheet>{_STRING})|[uU]{_REST_OF_URL}{_argument('imported')})?"
     # The URL of a namespace is a name that nothing fetches.
     r"|(?<=@)[nN][aA][mM][eE][sS][pP][aA][cC][eE][^;{}]*+"
-    r")"
+)
+_SCAN = re.compile(rf"""[uU@/"'\\](?:{_TOKENS}|(?<="){_DOUBLE}"?+|(?<='){_SINGLE}'?+)""").finditer
+# Few style sheets have `image-set`, and only for these are brackets looked at.
+_SCAN_SETS = re.compile(
+    rf"""[uUiI()@/"'\\](?:{_TOKENS}|(?P<double>(?<="){_DOUBLE}"?+)|(?P<single>(?<='){_SINGLE}'?+)"""
+    rf"|(?P<set>(?<=[iI])(?:(?<![\w-][iI])|(?<=-[wW][eE][bB][kK][iI][tT]-[iI]))[mM][aA][gG][eE]-[sS][eE][tT]\()|(?P<open>(?<=\())|(?P<close>(?<=\))))"
 ).finditer
 _FOUND_AS = {
     "url": FoundAs.CSS_URL,
@@ -56,10 +58,32 @@ def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
     """Hand each URL of a style sheet or of a style attribute to `add`, unescaped, in order."""
     if "(" not in text and "@" not in text:
         return
+    if "-set(" in text.lower():
+        _add_with_sets(text, add)
+        return
     for match in _SCAN(text):
         group = match.lastgroup
         if group:
             add(_value(match[group]), _FOUND_AS[group])
+
+
+def _add_with_sets(text: str, add: Callable[[str, FoundAs], None]) -> None:
+    """As `css_links`, and the strings that stand in an `image-set()` itself: those in its `type()` are no addresses."""
+    depth = inside = 0
+    for match in _SCAN_SETS(text):
+        group = match.lastgroup or ""
+        if group in _FOUND_AS:
+            add(_value(match[group]), _FOUND_AS[group])
+            depth += group != "sheet"
+        elif group in {"double", "single"}:
+            if inside and depth == inside:
+                add(_value(match[0]), FoundAs.CSS_URL)
+        elif group in {"set", "open"}:
+            depth += 1
+            inside = depth if group == "set" else inside
+        elif group == "close":
+            depth = max(0, depth - 1)
+            inside = inside if depth >= inside else 0
 
 
 def _value(token: str) -> str:
