@@ -12,7 +12,7 @@ from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.patience import Patience
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, Removal, SetRules, SetValues
+from muniment.model.change import Change, Changed, Removal, SetNice, SetRules, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
@@ -58,7 +58,7 @@ class Steering:
             # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
             # unfinished walk is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
-            whole = self.judging or isinstance(change, SetRules) or amended.ruleset.in_order is not None
+            whole = self.judging or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
         if amended.changes:
             for member in self._crew.members.values():

@@ -199,7 +199,7 @@ class Frontier:
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
-        self._claims.trace(answers[len(looks) :])
+        self._claims.trace(answers[len(looks) :], ruleset)
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:
