@@ -43,6 +43,7 @@ def _tell(found: Why) -> None:
         return
     origin = f"found as {page.found_as} on {page.via}" if page.via else "a start URL"
     hops = f", {counted(page.link_hops, 'link')} from the start" if page.link_hops else ""
-    click.echo(f"  {origin}{hops}")
+    nice = f", nice value {page.nice}" if abs(page.nice) > 1 else ""
+    click.echo(f"  {origin}{hops}{nice}")
     for attempt in page.attempts:
         click.echo(f"  try {attempt.number} at {iso_ms(attempt.started_at)}: {attempt.error or attempt.status}")

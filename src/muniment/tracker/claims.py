@@ -19,7 +19,7 @@ from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Asked, Database, Prepared, Row
-from muniment.tracker.lineage import NOTHING, Heritage, heirs, heritages
+from muniment.tracker.lineage import Heritage, before, heirs, heritages
 from muniment.tracker.referrers import first_referrers
 from muniment.tracker.tables import PENDING, pages, seeds
 from muniment.tracker.tries import TRIED
@@ -128,8 +128,8 @@ class Claims:
     def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> Orders:
         """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
         said = ruleset.verdict(url, hops, found_as)
-        if said.agent is None and ruleset.gives_agents and heirs([(found_as, via_id)]):
-            return Orders(said.orders.custom_js, self._heritages.get(via_id or 0, NOTHING).agent or "")
+        if said.agent is None and ruleset.gives_agents:
+            return Orders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
         return said.orders
 
     def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:

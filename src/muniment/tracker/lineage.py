@@ -5,7 +5,7 @@ Looked up along the way that led here, and only where a job's rules say either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from sqlalchemy import select
@@ -16,7 +16,7 @@ from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup
 from muniment.tracker.tables import pages
 
-__all__ = ["NOTHING", "Heritage", "heirs", "heritage", "heritages", "nice_value"]
+__all__ = ["Heritage", "before", "heirs", "heritage", "heritages", "nice_value"]
 
 _MOST_LEVELS = 200
 """More than five requisite hops with redirects in between; a longer way ends there."""
@@ -34,7 +34,7 @@ class Heritage(Struct, frozen=True):
     agent: str | None = None
 
 
-NOTHING = Heritage()
+_NOTHING = Heritage()
 
 
 def heirs(found: Iterable[tuple[int, int | None]]) -> set[int]:
@@ -55,10 +55,10 @@ def heritages(db: Database, job_id: int, ruleset: Ruleset, page_ids: set[int]) -
     made: dict[int, Heritage] = {}
     for page_id in page_ids:
         way = _way(known, page_id)
-        before = NOTHING
+        led = _NOTHING
         for at in reversed(way):
             url, hops, found_as, _ = known[at]
-            before = made[at] = heritage(ruleset, url, hops, found_as, before)
+            led = made[at] = heritage(ruleset, url, hops, found_as, led)
     return made
 
 
@@ -73,11 +73,16 @@ def _way(known: dict[int, tuple[str, int, int, int | None]], page_id: int) -> li
     return way
 
 
-def heritage(ruleset: Ruleset, url: str, hops: int, found_as: int, before: Heritage) -> Heritage:
+def before(known: Mapping[int, Heritage], found_as: int, via_id: int | None) -> Heritage:
+    """What a page that was found so, and by this one, takes over."""
+    return known.get(via_id, _NOTHING) if via_id is not None and found_as in _HEIRS else _NOTHING
+
+
+def heritage(ruleset: Ruleset, url: str, hops: int, found_as: int, led: Heritage) -> Heritage:
     """What the rules say of a page, or else of the one that led to it; of two nice values, the lower."""
     said = ruleset.verdict(url, hops, found_as)
-    nice = said.nice if before.nice is None else before.nice if said.nice is None else min(said.nice, before.nice)
-    return Heritage(nice, before.agent if said.agent is None else said.agent)
+    nice = said.nice if led.nice is None else led.nice if said.nice is None else min(said.nice, led.nice)
+    return Heritage(nice, led.agent if said.agent is None else said.agent)
 
 
 def nice_value(nice: int | None, requisite_hops: int, found_as: int) -> int:

@@ -46,6 +46,8 @@ class PageKnown(Struct, frozen=True, kw_only=True):
     host_until: int
     """Unix ms; nothing is asked of its host until then."""
     host_reason: str
+    nice: int
+    """Lower goes first."""
     attempts: tuple[AttemptMade, ...]
 
 
@@ -83,5 +85,6 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         ready_at=page["ready_at"],
         host_until=host_until,
         host_reason=host_reason,
+        nice=page["nice"],
         attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
     )

@@ -17,7 +17,7 @@ from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Host, Hosts
-from muniment.tracker.lineage import NOTHING, Heritage, heirs, heritage, heritages, nice_value
+from muniment.tracker.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.tables import pages
 
@@ -101,12 +101,12 @@ class Newcomers:
     def _ordered(self, fresh: list[tuple[Newcomer, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
         """The rows with the nice values that rules say."""
         via = heirs((page.found_as, page.via_id) for page, _ in fresh)
-        known: dict[int | None, Heritage] = {**heritages(self._db, self._job_id, ruleset, via)}
+        known = heritages(self._db, self._job_id, ruleset, via)
         made = []
         for (page, offer), row in zip(fresh, rows, strict=True):
             link, requisite = (offer.link, offer.requisite) if offer else (FAR, FAR)
-            before = known.get(page.via_id, NOTHING) if page.via_id in via else NOTHING
-            said = heritage(ruleset, page.url, link, page.found_as, before)
+            led = before(known, page.found_as, page.via_id)
+            said = heritage(ruleset, page.url, link, page.found_as, led)
             made.append((*row[:_NICE], nice_value(said.nice, requisite, page.found_as), *row[_NICE + 1 :]))
         return made
 

@@ -16,7 +16,7 @@ from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
-from muniment.tracker.lineage import NOTHING, heirs, heritage, heritages, nice_value
+from muniment.tracker.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.numbers import last_page
 from muniment.tracker.tables import pages
 
@@ -129,11 +129,11 @@ def _in_order(db: Database, job_id: int, ruleset: Ruleset, rows: list[Row]) -> l
     known = heritages(db, job_id, ruleset, via)
     made = []
     for page_id, url, _, _, _, _, hops, found_as, requisite, via_id, nice, throttled in rows:
-        said = NOTHING
+        said = None
         if ruleset.gives_nice:
-            said = heritage(ruleset, url, hops, found_as, known.get(via_id, NOTHING) if via_id in via else NOTHING)
+            said = heritage(ruleset, url, hops, found_as, before(known, found_as, via_id)).nice
         # it was put behind the others once, when its host said that this is too much
-        wanted = nice_value(said.nice, requisite, found_as) + bool(throttled)
+        wanted = nice_value(said, requisite, found_as) + bool(throttled)
         if wanted != nice:
             made.append((wanted, job_id, page_id))
     return made
