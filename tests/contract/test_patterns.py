@@ -45,11 +45,13 @@ def _compiled_at_import() -> list[tuple[str, str | bytes, int]]:
         input=json.dumps(names), capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = json.loads(made.stdout)
-    return [(Path(file).name, text if is_text else text.encode("latin-1"), flags) for file, text, flags, is_text in found]
+    return [
+        (Path(file).name, text if is_text else text.encode("latin-1"), flags) for file, text, flags, is_text in found
+    ]
 
 
 def _written_in_calls() -> Iterator[tuple[str, str | bytes, int]]:
-    """The patterns that stand in calls of `re` itself, compiled or not; what an f-string fills in counts as a letter."""
+    """The patterns that stand in calls of `re` itself, compiled or not; what an f-string fills in is a letter."""
     for module, tree in trees().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:

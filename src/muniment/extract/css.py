@@ -1,4 +1,4 @@
-"""References of a style sheet: `url()`, `@import`, and strings in `image-set()`, read as CSS Syntax Level 3 reads them."""
+"""References of a style sheet: `url()`, `@import`, strings of `image-set()`, read as CSS Syntax Level 3 reads them."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ _Visit = Callable[[str, _Get, Iterable[str], Found], None]
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
 # to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
 _TAGS = (
-    "a", "applet", "area", "audio", "base", "bgsound", "blockquote", "button", "del", "embed", "feImage", "form", "frame",
-    "iframe", "image", "img", "input", "ins", "link", "meta", "noframes", "object", "param", "q", "script", "source",
-    "style", "track", "use", "video",
+    "a", "applet", "area", "audio", "base", "bgsound", "blockquote", "button", "del", "embed", "feImage", "form",
+    "frame", "iframe", "image", "img", "input", "ins", "link", "meta", "noframes", "object", "param", "q", "script",
+    "source", "style", "track", "use", "video",
 )  # fmt: skip
 _ANYWHERE = "[style],[background],[data-bg],[data-background-image]"
 _LATE = ("data-bg", "data-background-image")

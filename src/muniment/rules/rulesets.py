@@ -142,7 +142,9 @@ def set_nice(rules: Rules, host: str, prefix: str, nice: int | None) -> tuple[Ru
         raise UsageError("a nice value is one of a host or of a prefix of URLs; name one of them")
     meant = normalise(prefix) if prefix else None
     if prefix and (meant is None or not meant.startswith(prefix)):
-        raise UsageError(f"no URL begins with {prefix!r}{f'; did you mean {meant}?' if meant else did_you_mean(prefix)}")
+        raise UsageError(
+            f"no URL begins with {prefix!r}{f'; did you mean {meant}?' if meant else did_you_mean(prefix)}"
+        )
     said = Rule(host=host.lower(), prefix=prefix)
     before = [rule for rule in rules.in_order if structs.replace(rule, nice=None) == said]
     others = tuple(rule for rule in rules.in_order if rule not in before)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from muniment.model.change import AddIgnore, AddSet, Change, Changed, RemoveIgnore, RemoveSet, SetNice, SetRules, SetValues
+from muniment.model.change import (
+    AddIgnore,
+    AddSet,
+    Change,
+    Changed,
+    RemoveIgnore,
+    RemoveSet,
+    SetNice,
+    SetRules,
+    SetValues,
+)
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings
 from muniment.rules.ignore_sets import set_of

@@ -20,7 +20,9 @@ __all__ = ["Heritage", "before", "heirs", "heritage", "heritages", "nice_value"]
 
 _MOST_LEVELS = 200
 """More than five requisite hops with redirects in between; a longer way ends there."""
-_LED = Lookup(select(pages.c.id, pages.c.url, pages.c.link_hops, pages.c.found_as, pages.c.via_id), pages.c.job_id, pages.c.id)
+_LED = Lookup(
+    select(pages.c.id, pages.c.url, pages.c.link_hops, pages.c.found_as, pages.c.via_id), pages.c.job_id, pages.c.id
+)
 _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 _HEIRS = frozenset(
     int(way) for way in FoundAs if way.kind in {Kind.REQUISITE, Kind.FRAME, Kind.REDIRECT} and way not in _NOT_SHOWN
