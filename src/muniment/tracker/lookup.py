@@ -29,6 +29,7 @@ class AttemptMade(Struct, frozen=True):
 class PageKnown(Struct, frozen=True, kw_only=True):
     """What the tracker knows of a page."""
 
+    page_id: int
     url: str
     state: str
     reason: str
@@ -71,6 +72,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         .order_by(attempts.c.number)
     )
     return PageKnown(
+        page_id=page["id"],
         url=page["url"],
         state=page["state"],
         reason=page["reason"],
