@@ -14,6 +14,7 @@ from muniment.model.url import host_of, normalise
 from muniment.rules.challenges import Account
 from muniment.rules.netrc import Entry, read_entries
 from muniment.rules.netscape import read_cookies, write_cookies
+from muniment.seeds.plain import plain_text
 
 __all__ = ["COOKIE_FILE", "Secrets", "read_secrets", "save_cookies"]
 
@@ -37,7 +38,7 @@ def read_secrets(cookie_file: str | None, auth_file: str | None) -> Secrets:
 def _cookies(file: str) -> list[Cookie]:
     try:
         # cookies are bytes, and go out as they came
-        text = Path(file).read_text("latin-1")
+        text = plain_text(Path(file), f"the cookie file {file}", "latin-1")
         said_at = Path(file).stat().st_mtime_ns // 1000
     except OSError as error:
         raise UsageError(f"the cookie file {file} cannot be read: {error.strerror}") from None
@@ -46,7 +47,7 @@ def _cookies(file: str) -> list[Cookie]:
 
 def _accounts(file: str) -> dict[str, Account]:
     try:
-        text = Path(file).read_text("utf-8-sig")
+        text = plain_text(Path(file), f"the auth file {file}", "utf-8-sig")
     except OSError as error:
         raise UsageError(f"the auth file {file} cannot be read: {error.strerror}") from None
     except UnicodeError:

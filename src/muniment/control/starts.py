@@ -8,6 +8,7 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 from muniment.model.url import MOST_URL, did_you_mean, normalise
+from muniment.seeds.plain import plain_bytes
 
 __all__ = ["start_urls"]
 
@@ -29,9 +30,10 @@ def start_urls(given: Sequence[str], file: str | None) -> tuple[str, ...]:
 
 def _lines(file: str) -> list[str]:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8", "replace")
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"the list {file} cannot be read: {error.strerror}") from None
+    text = plain_bytes(raw, f"the list {file}").decode("utf-8", "replace")
     # Windows writes a mark of the byte order there, which is no part of the first URL
     return text.removeprefix("\ufeff").splitlines()
 
