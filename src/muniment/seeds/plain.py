@@ -36,7 +36,7 @@ def is_plain(head: bytes) -> bool:
 
 
 def plain_bytes(raw: bytes, what: str) -> bytes:
-    """The UTF-8 text that bytes hold, other one-byte charsets as they are; raises UsageError that begins with `what`."""
+    """The UTF-8 text that bytes hold, other one-byte charsets unchanged; raises UsageError that begins with `what`."""
     return b"".join(plain_pieces([raw], what))
 
 
