@@ -19,22 +19,25 @@ from muniment.testing.gated_site import Answer, GatedSite
 PAGES, IMAGES = 120, 4
 LAST_FEW = 24
 """Pages in hand of a host at the defaults: six connections, and three times as many until the tracker knows of them."""
+LAST_FEW_BESIDE = 36
+"""The same with the images on a host beside: 30 pages in hand, or as many images as keep the other host busy."""
 _TAKES = 0.004
 _IMAGE = Answer(b"\x89PNG", headers=(("Content-Type", "image/png"),), after=_TAKES)
 
 
 @contextmanager
-def sites() -> Iterator[tuple[GatedSite, GatedSite]]:
-    """Pages of four images each; one in four lies on the other host."""
+def sites(beside: int = 1, image: Answer = _IMAGE) -> Iterator[tuple[GatedSite, GatedSite]]:
+    """Pages of four images each, of which so many lie on the other host."""
     with GatedSite({}, address="127.0.0.2") as other, GatedSite({}) as site:
         links = "".join(f"<a href=/page{page}>{page}</a>" for page in range(PAGES))
         site.pages["/"] = links
         for page in range(PAGES):
-            first, *rest = (f"image{page}-{image}.png" for image in range(IMAGES))
-            shown = "".join(f"<img src={url}>" for url in (f"{other.url}{first}", *rest))
+            names = [f"image{page}-{number}.png" for number in range(IMAGES)]
+            there, here = names[:beside], names[beside:]
+            shown = "".join(f"<img src={url}>" for url in (*(f"{other.url}{name}" for name in there), *here))
             site.pages[f"/page{page}"] = Answer(f"{links}{shown}", after=_TAKES)
-            other.pages[f"/{first}"] = _IMAGE
-            site.pages.update({f"/{name}": _IMAGE for name in rest})
+            other.pages.update({f"/{name}": image for name in there})
+            site.pages.update({f"/{name}": image for name in here})
         yield site, other
 
 
@@ -62,14 +65,15 @@ def press_ctrl_c(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("stop", [kill, press_ctrl_c])
+@pytest.mark.parametrize(("stop", "beside"), [(kill, 1), (press_ctrl_c, 1), (kill, IMAGES)])
 def test_a_crawl_stopped_at_any_moment_has_whole_pages(
-    stop: Callable[..., None], workers: int, muniment: Callable[..., Any], tmp_path: Path
+    stop: Callable[..., None], beside: int, workers: int, muniment: Callable[..., Any], tmp_path: Path
 ) -> None:
+    few = LAST_FEW if beside < IMAGES else LAST_FEW_BESIDE
     seen = []
     for asked in (40, 90, 160, 250, 400):
         out = tmp_path / f"out{asked}"
-        with sites() as (site, other):
+        with sites(beside) as (site, other):
             pace = ("--workers", workers, "--no-robots", "--no-sitemaps", "--quiet")
             process = muniment.start("crawl", site.url, "-o", out, *pace)
             wait_until(lambda n=asked, a=site, b=other: len(a.requests) + len(b.requests) >= n, f"{asked} requests")
@@ -77,10 +81,10 @@ def test_a_crawl_stopped_at_any_moment_has_whole_pages(
             process.communicate()
         pages, without = lacking(out)
         seen.append((asked, pages, without))
-        assert without <= LAST_FEW, seen
+        assert without <= few, seen
         # before, all pages came first
-        assert pages <= (asked + 30) // (1 + IMAGES) + LAST_FEW, seen
-    assert any(pages > LAST_FEW for _, pages, _ in seen), seen
+        assert pages <= (asked + 30) // (1 + IMAGES) + few, seen
+    assert any(pages > few for _, pages, _ in seen), seen
 
 
 def test_what_was_left_is_captured_by_the_next_run(muniment: Callable[..., Any], tmp_path: Path) -> None:
@@ -97,3 +101,15 @@ def test_what_was_left_is_captured_by_the_next_run(muniment: Callable[..., Any],
         # what captured pages lack comes before pages that nobody asked for
         first = site.requests[begun : begun + without]
     assert sum(path.startswith("/image") for path in first) >= without // 2, first
+
+
+def test_a_slow_host_of_images_holds_no_pages_up(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    slow = Answer(b"\x89PNG", headers=(("Content-Type", "image/png"),), after=2)
+    with sites(IMAGES, slow) as (site, other):
+        process = muniment.start("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--quiet")
+        wait_until(lambda: sum(path.startswith("/page") for path in site.requests) >= PAGES, "all pages")
+        asked = len(other.requests)
+        kill(process)
+        process.communicate()
+    # it was waited for until its pace was known
+    assert 0 < asked <= PAGES // 2, asked

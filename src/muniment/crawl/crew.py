@@ -201,6 +201,10 @@ class Crew:
         """Pages in the hands of workers."""
         return sum(len(member.held) for member in self.members.values())
 
+    def linked_held(self) -> int:
+        """Those of them that are more than requisites."""
+        return sum(claim.depth >= 0 for member in self.members.values() for claim, _ in member.held.values())
+
     def hosts_held(self) -> int:
         """Hosts that these pages are of."""
         return len({host_id for member in self.members.values() for _, host_id in member.held.values()})

@@ -75,14 +75,14 @@ class Orchestrator:
         self.progress = Progress()
         self._outcome: Outcome | None = None
         self._wake = asyncio.Event()
-        self._stopping = self._killed = False
-        self._drained = False
+        self._stopping = self._killed = self._drained = False
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> Outcome:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
+        self._schedule.backlog.add([(host, host, n) for host, n in self._frontier.requisites()], steady_ms())
         self._hosts.begin(steady_ms(), resumed=resumed)
         await self._desk.open()
         try:
@@ -295,11 +295,7 @@ class Orchestrator:
             return
         if self._suspects.alone(member.held):
             return
-        out = (
-            sum(claim.depth >= 0 for m in self._crew.members.values() for claim, _ in m.held.values())
-            if self._limits.counts
-            else 0
-        )
+        out = self._crew.linked_held() if self._limits.counts else 0
         most = self._limits.room(self._frontier.totals, out, member.wants)
         now = steady_ms()
         picked = self._schedule.pick(member.number, self._hosts.most(most, now), now, len(member.held))
@@ -344,10 +340,14 @@ class Orchestrator:
         self._suspects.worked()
         self.progress.received(message.wire_bytes)
         self._announce(member, report)
+        now = steady_ms()
+        self._schedule.backlog.add(report.requisites, now)
         for page in report.accepted:
             claim, host_id = member.held.pop(page.page_id)
             self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
+            if claim.depth < 0:
+                self._schedule.backlog.done(host_id, now)
             self._hosts.answered(host_id, claim.url, page)
             if page.done:
                 self._patience.went_on()

@@ -8,13 +8,18 @@ Each worker has a line of hosts that may have something for it. Whatever could c
 drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
 (docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second queue, which has its
 turn when the worker has hardly anything else (docs/decisions/0143-who-failed-goes-last.md).
+
+Pages of a host also wait while other hosts have much to do of what the pages before them show (`crawl.backlog`).
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from muniment.crawl.backlog import Backlog
 
 __all__ = ["Schedule"]
 
@@ -24,25 +29,17 @@ _GAP_AHEAD_MS = 2_000
 """With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
 _FEW = 100
 """Pages in a worker's hands, over all hosts, up to which the second queue has its turn."""
+_LOOK_MS = 500
+"""How often it is looked whether hosts still have to wait for the requisites of others, when none of these ends."""
+_MOST_LOOKS = 200
+"""Hosts that are offered again by one such look."""
 
 
 class _HostPlan:
     __slots__ = (
-        "alarm",
-        "gap_ms",
-        "granted",
-        "held",
-        "hold_until",
-        "host_id",
-        "later_until",
-        "limit",
-        "name",
-        "owner",
-        "pending",
-        "slow_ms",
-        "told",
-        "wake_at",
-    )
+        "alarm", "gap_ms", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
+        "pending", "slow_ms", "told", "wake_at",
+    )  # fmt: skip
 
     def __init__(self, host_id: int, name: str) -> None:
         self.host_id, self.name = host_id, name
@@ -109,6 +106,10 @@ class Schedule:
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
+        self.backlog = Backlog()
+        self._behind: dict[int, None] = {}
+        """Hosts that wait for requisites of others."""
+        self._looked_at = 0
         self.pending = self.hosts = 0
         """Pages that wait, and the hosts that they are of."""
 
@@ -295,6 +296,15 @@ class Schedule:
             # without pages, too: it leaves the second queue
             for worker in self._workers:
                 self._line_up(worker, plan)
+        if self._behind and (self.backlog.changed or now >= self._looked_at + _LOOK_MS):
+            self._look_behind(now)
+
+    def _look_behind(self, now: int) -> None:
+        """Offer hosts that waited for requisites of others; those that still do are noted again."""
+        self.backlog.changed, self._looked_at = False, now
+        for host_id in list(islice(self._behind, _MOST_LOOKS)):
+            del self._behind[host_id]
+            self._offer(self._plans[host_id])
 
     def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
         due = max(plan.wake_at, plan.hold_until)
@@ -307,7 +317,26 @@ class Schedule:
         ahead = permits * _AHEAD
         if gap := self._gap(plan):
             ahead = min(ahead, 1 + _GAP_AHEAD_MS // gap)
-        return min(plan.pending, ahead - plan.held.get(worker, 0)) if permits > 0 else 0
+        room = min(plan.pending, ahead - plan.held.get(worker, 0)) if permits > 0 else 0
+        if room > 0 and (beside := self.backlog.beside(plan.host_id)):
+            before = self._before_requisites(plan, beside, now)
+            if before < room:
+                room = before
+                self._behind[plan.host_id] = None
+        return room
+
+    def _before_requisites(self, plan: _HostPlan, beside: Iterable[int], now: int) -> int:
+        """Pages of a host that may go before requisites of other hosts; its own may always go."""
+        left = max((self._left(self._plans[one], plan, now) for one in beside), default=0)
+        most = max(self.per_host * _AHEAD - left, self.backlog.left(plan.host_id))
+        return most - sum(plan.held.values())
+
+    def _left(self, beside: _HostPlan, plan: _HostPlan, now: int) -> int:
+        """Requisites of a host that pages of another wait for: not those of one that waits itself, or is slow."""
+        if max(beside.wake_at, beside.hold_until) > now or beside.later_until:
+            return 0
+        left = min(self.backlog.left(beside.host_id), beside.pending + sum(beside.held.values()))
+        return left if left and self.backlog.is_quick(beside.host_id, now, self._gap(plan)) else 0
 
     def _grantable(self, plan: _HostPlan, worker: int) -> int:
         free = self._most(plan) - sum(granted for other, granted in plan.granted.items() if other != worker)

@@ -127,6 +127,7 @@ class Admission:
         """Tries of a page that becomes pending."""
         self._offers: dict[Standing, Offers] = {}
         self._skipped: list[tuple[str, str]] = []
+        self._shown: Counter[tuple[int, int]] = Counter()
         self._texts: dict[bytes, str] = {}
         self._numbers = Numbers(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
@@ -141,6 +142,7 @@ class Admission:
         self._seen = SeenCache(complete=self.last_id == 0 and not self._db.shared)
         self._batch: dict[bytes, int] = {}
         self._skipped.clear()
+        self._shown.clear()
         self.dirtied = False
         """Whether repairs were added that nobody has looked at yet."""
 
@@ -214,6 +216,11 @@ class Admission:
         """URL and reason of the pages skipped since the last call."""
         skipped, self._skipped = self._skipped, []
         return skipped
+
+    def take_shown(self) -> Counter[tuple[int, int]]:
+        """New pages since the last call that are nothing but requisites, by the page that led there and by host."""
+        shown, self._shown = self._shown, Counter()
+        return shown
 
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
         """Offer the children of a page that came nearer what it offers now (repair)."""
@@ -302,6 +309,7 @@ class Admission:
         offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
         written = self._newcomers.write(offered, self.ruleset, self.tries)
         self._skipped += written.skipped()
+        self._shown += written.shown()
         moved = {} if written.all_new else self._yield_to_others(offered, wanted)
         if written.all_new:
             for page, offer in offered:

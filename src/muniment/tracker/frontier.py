@@ -16,10 +16,11 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
+from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import Scope, Standing
+from muniment.rules.scope import MAX_REQUISITE_HOPS, Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
 from muniment.tracker.claims import Claims
@@ -111,6 +112,8 @@ class FinishReport(Struct, frozen=True):
     """Host number → earliest time (Unix ms) at which one of its pages is due; hosts with new pages are left out."""
     skipped: list[tuple[str, str]]
     """URL and reason of the new pages that a rule keeps out."""
+    requisites: list[tuple[int, int, int]]
+    """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
 
 
 class _Held(Struct, frozen=True):
@@ -179,6 +182,19 @@ class Frontier:
             .group_by(pages.c.host_id)
         )
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
+
+    def requisites(self) -> list[tuple[int, int]]:
+        """Pages that wait and that others are shown with: host number, how many."""
+        if self._scope.listed:
+            return []
+        shown = pages.c.nice < 0
+        if self._admission.ruleset.gives_nice:
+            # which is then no sign of a requisite, and asking the index alone is not enough
+            not_shown = FoundAs.SITEMAP, FoundAs.ROBOTS
+            shown = (pages.c.requisite_hops <= MAX_REQUISITE_HOPS) & pages.c.found_as.not_in(not_shown)
+        waiting = pages.c.job_id == self._job_id, PENDING, shown
+        counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
+        return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
     @one_transaction
     def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
@@ -276,7 +292,9 @@ class Frontier:
             self._sums.save(self._repair.take_again())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
-        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped())
+        shown = self._admission.take_shown()
+        requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
+        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped(), requisites)
 
     def _held(self, page_ids: list[int]) -> dict[int, _Held]:
         rows = self._db.lookup(_HELD, self._job_id, page_ids)

@@ -30,6 +30,7 @@ _COLUMNS = (
 _URL, _HOST, _STATE, _NICE, _IN_SCOPE, _REASON = map(
     _COLUMNS.index, ("url", "host_id", "state", "nice", "in_scope", "reason")
 )
+_LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 
 
@@ -68,6 +69,18 @@ class Written(Struct, frozen=True):
         """Pages that wait, per host number."""
         ready = PageState.READY.value
         return Counter(row[_HOST] for row in self.rows if row[_IN_SCOPE] and row[_STATE] == ready)
+
+    def shown(self) -> Counter[tuple[int, int]]:
+        """Pending pages that are nothing but requisites: how many, by the page that led here and by host number."""
+        ready = PageState.READY.value
+        return Counter(
+            (row[_VIA], row[_HOST])
+            for row in self.rows
+            if row[_LINK] == FAR
+            and row[_IN_SCOPE]
+            and row[_STATE] == ready
+            and urgency(row[_REQUISITE], row[_FOUND_AS])
+        )
 
 
 class Newcomers:

@@ -174,3 +174,12 @@ def test_jobs_without_such_rules_look_nothing_up(tracker, monkeypatch):
     amend(job, SetRules("me", (Rule(prefix=ONE, skip=True),)))
     job.finish(job.take(TWO), WEB)
     assert agents(job)[STYLE] == ""
+
+
+def test_requisites_that_wait_are_told_whatever_their_value(tracker):
+    job = begun(tracker)
+    for value in (-5, 5):
+        amend(job, SetNice("me", "a.example", "", value))
+        if value < 0:
+            job.finish(job.take(TWO), WEB)
+        assert [count for _, count in job.frontier.requisites()] == [1], "the style sheet"
