@@ -16,11 +16,10 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import MAX_REQUISITE_HOPS, Scope, Standing
+from muniment.rules.scope import Scope, Standing
 from muniment.tracker.admission import Admission, Parent
 from muniment.tracker.amendments import Amended, amend
 from muniment.tracker.claims import Claims
@@ -28,6 +27,7 @@ from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import load_job, settle
+from muniment.tracker.lineage import SHOWN
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
@@ -187,11 +187,8 @@ class Frontier:
         """Pages that wait and that others are shown with: host number, how many."""
         if self._scope.listed:
             return []
-        shown = pages.c.nice < 0
-        if self._admission.ruleset.gives_nice:
-            # which is then no sign of a requisite, and asking the index alone is not enough
-            not_shown = FoundAs.SITEMAP, FoundAs.ROBOTS
-            shown = (pages.c.requisite_hops <= MAX_REQUISITE_HOPS) & pages.c.found_as.not_in(not_shown)
+        # the index alone tells it, unless rules give nice values
+        shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
         waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]

@@ -11,12 +11,12 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.model.link import FoundAs, Kind
-from muniment.rules.scope import urgency
+from muniment.rules.scope import MAX_REQUISITE_HOPS, urgency
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Lookup
 from muniment.tracker.tables import pages
 
-__all__ = ["Heritage", "before", "heirs", "heritage", "heritages", "nice_value"]
+__all__ = ["SHOWN", "Heritage", "before", "heirs", "heritage", "heritages", "nice_value"]
 
 _MOST_LEVELS = 200
 """More than five requisite hops with redirects in between; a longer way ends there."""
@@ -24,6 +24,8 @@ _LED = Lookup(
     select(pages.c.id, pages.c.url, pages.c.link_hops, pages.c.found_as, pages.c.via_id), pages.c.job_id, pages.c.id
 )
 _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
+SHOWN = (pages.c.requisite_hops <= MAX_REQUISITE_HOPS) & pages.c.found_as.not_in(sorted(_NOT_SHOWN))
+"""A page that others are shown with, whatever its nice value."""
 _HEIRS = frozenset(
     int(way) for way in FoundAs if way.kind in {Kind.REQUISITE, Kind.FRAME, Kind.REDIRECT} and way not in _NOT_SHOWN
 )
