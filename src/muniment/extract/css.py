@@ -40,7 +40,8 @@ _TOKENS = (
     r"|(?<=@)[nN][aA][mM][eE][sS][pP][aA][cC][eE][^;{}]*+"
 )
 _SCAN = re.compile(rf"""[uU@/"'\\](?:{_TOKENS}|(?<="){_DOUBLE}"?+|(?<='){_SINGLE}'?+)""").finditer
-# Few style sheets have `image-set`, and only for these are brackets looked at.
+# Few style sheets have `image-set`, and only for these are brackets looked at, one by one: not in endless ones.
+_MOST_WITH_SETS = 4 << 20
 _SCAN_SETS = re.compile(
     rf"""[uUiI()@/"'\\](?:{_TOKENS}|(?P<double>(?<="){_DOUBLE}"?+)|(?P<single>(?<='){_SINGLE}'?+)"""
     rf"|(?P<set>(?<=[iI])(?:(?<![\w-][iI])|(?<=-[wW][eE][bB][kK][iI][tT]-[iI]))[mM][aA][gG][eE]-[sS][eE][tT]\()|(?P<open>(?<=\())|(?P<close>(?<=\))))"
@@ -58,7 +59,7 @@ def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
     """Hand each URL of a style sheet or of a style attribute to `add`, unescaped, in order."""
     if "(" not in text and "@" not in text:
         return
-    if "-set(" in text.lower():
+    if len(text) <= _MOST_WITH_SETS and "-set(" in text.lower():
         _add_with_sets(text, add)
         return
     for match in _SCAN(text):
