@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -11,6 +12,7 @@ from typing import BinaryIO
 from muniment.archive.durable import archive_error
 from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
+from muniment.model.mask import redact
 from muniment.seeds.plain import HEAD, is_plain, plain_pieces
 from muniment.seeds.source import Source, digest_of, kind_of, open_source
 from muniment.settings import Settings
@@ -88,8 +90,9 @@ def _opened(seed: str) -> AbstractContextManager[BinaryIO]:
 
 def _copy(seed: str, stream: BinaryIO, to: Path, *, plain: bool) -> None:
     pieces = iter(lambda: stream.read(_PIECE), b"")
-    with to.open("wb") as file:
-        for piece in plain_pieces(pieces, f"the list {seed}") if plain else pieces:
+    # what comes may hold accounts
+    with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        for piece in plain_pieces(pieces, f"the list {redact(seed)}") if plain else pieces:
             file.write(piece)
         file.flush()
         sync(file.fileno())

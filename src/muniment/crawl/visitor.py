@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.url import origin_of
 from muniment.rules.challenges import Account, Challenge, authorization, challenge_of
 from muniment.rules.cookies import parse_set_cookie
+from muniment.rules.credentials import Reach
 from muniment.rules.jar import Jar
 
 __all__ = ["Visit", "Visitor"]
@@ -72,8 +73,8 @@ class _Opened:
 class Visitor:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
-    def __init__(self, client: Client, accounts: Mapping[str, Account], turns: Turns) -> None:
-        self._client, self._accounts, self._turns = client, accounts, turns
+    def __init__(self, client: Client, reach: Reach, turns: Turns) -> None:
+        self._client, self._reach, self._turns = client, reach, turns
         self._jar = Jar()
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
@@ -112,7 +113,7 @@ class Visitor:
         `added` are headers that go along with every request. None when the host may not be asked at this moment.
         """
         cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
-        account = self._accounts.get(host) if self._accounts else None
+        account = self._reach.account(url, host) if self._reach.any_accounts else None
         if account is not None:
             return await self._visit_with(account, url, host, cookies, added)
         sent = (*added, *_cookie(cookies)) if added else _cookie(cookies)

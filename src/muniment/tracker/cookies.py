@@ -67,7 +67,7 @@ class CookieBook:
             self._load(cookie.domain)
             fallen = self._jar.keep(cookie)
             if fallen is not None:
-                self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie))])
+                self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie)[: len(_COLUMNS)])])
                 self._db.many(_DROP, [(self._job_id, out.domain, out.name, out.path) for out in fallen])
 
     def of(self, hosts: Iterable[str]) -> dict[str, list[Cookie]]:
