@@ -235,7 +235,9 @@ BASES = (
     *("none/x", "none/y", "z", "none/?q", "top", "b/x", "of-authority", "one/y", "two/x"),
     *("of-broken", "of-mail"),
 )
-FRAMED = {"unframed": "a", "search?a=1": "form", "go.png": "img", "map.png": "img", "area": "area", "of-inner": "a"}
+FRAMED = {"unframed": "a", "search?a=1": "form", "go.png": "img", "map.png": "img", "area": "area", "of-inner": "a"} | {
+    "pressed": "form", "said": "cite", "told": "longdesc", "svg.js": "script",
+}  # fmt: skip
 PICTURES = {
     "a.png": "srcset", "b.png": "srcset", "c.png": "srcset", "d.png": "img", "e.png": "data-src",
     "f.png": "data-src", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
@@ -279,9 +281,10 @@ SITES: dict[str, Pages] = {
     },
     "frames": {
         "/": "<frameset><frame src=/left><frame src=/right><noframes><a href=/unframed>x</a></noframes></frameset>",
-        "/left": "<form action=/search?a=1><input type=image src=/go.png></form><form method=post action=/no></form>",
+        "/left": "<form action=/search?a=1><input type=image src=/go.png><button formaction=/pressed></button></form>"
+        "<form method=post action=/no><button formaction=/no></button></form>",
         "/right": "<img src=/map.png usemap=#m><map name=m><area shape=rect href=/area><area nohref></map>"
-        "<iframe src=/inner></iframe>",
+        "<iframe src=/inner longdesc=/told></iframe><q cite=/said>x</q><svg><script href=/svg.js></script></svg>",
         "/inner": link("/of-inner"),
         **{f"/{path}": "found" for path in FRAMED},
     },
@@ -297,7 +300,7 @@ SITES: dict[str, Pages] = {
         "/": "<style>@import 'a.css';</style><link rel=stylesheet href=/css/loop.css>",
         "/a.css": "@import url('css/b.css') screen; p { background: url(a.png) }",
         "/css/b.css": "@import \"../c.css\";@font-face { src: url('b.woff2') format('woff2') }",
-        "/c.css": 'p { background: image-set(url(c.png) 1x, url("d.png") 2x) }',
+        "/c.css": 'p { background: image-set(url(c.png) 1x, "d.png" 2x) }',
         "/css/loop.css": "@import 'loop.css'; @import '../a.css';",
         **dict.fromkeys(("/a.png", "/css/b.woff2", "/c.png", "/d.png"), "x"),
     },

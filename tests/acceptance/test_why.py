@@ -112,3 +112,25 @@ def test_a_run_with_nothing_left_starts_no_worker(muniment: Callable[..., Any], 
         assert site.counts() == {"/": 1}
     lines = (tmp_path / "out" / "crawl.jsonl").read_text().splitlines()[before:]
     assert [json.loads(line)["event"] for line in lines] == ["start", "finish"]
+
+
+def test_a_path_is_looked_for_on_the_start_hosts_and_all_that_lead_to_it_are_named(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    pages = {"/": "<a href=/a>x</a><a href=/b>x</a>", "/a": "<a href=/b?x=1>x</a>", "/b": "<img src='/b?x=1'>"}
+    with GatedSite({"/": "x"}) as other, GatedSite({**pages, "/b?x=1": "x"}, address="127.0.0.2") as site:
+        run_muniment(tmp_path, "crawl", other.url, site.url, "-o", "out", "--no-sitemaps", "--no-robots", "--quiet")
+    told = muniment("why", "/b?x=1", "-o", "out").stdout
+    assert told.startswith(f"{site.url}b?x=1\n  captured: ")
+    assert f"  led to by 2 pages:\n    {site.url}a (a)\n    {site.url}b (img)\n" in told
+    assert "led to by" not in muniment("why", "/a", "-o", "out").stdout, "that page was named already"
+    assert why(muniment, "/nowhere") == ("never seen", "no page whose links are followed leads to it")
+    assert muniment("why", "/nowhere", "-o", "out").stdout.startswith(f"{other.url}nowhere\n")
+    parents = json.loads(muniment("why", "/b?x=1", "-o", "out", "--json").stdout)["parents"]
+    assert parents == {
+        "count": 2, "first": [{"url": f"{site.url}a", "found_as": "a"}, {"url": f"{site.url}b", "found_as": "img"}],
+    }  # fmt: skip
+    (tmp_path / "list").write_text(f"{site.url}\n")
+    run_muniment(tmp_path, "fetch", "list", "-o", "fetched", "--quiet", code=4)
+    done = muniment("why", "/b", "-o", "fetched")
+    assert (done.code, "give the whole URL" in done.stderr) == (2, True), done.stderr

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from muniment.errors import UsageError
+from muniment.errors import MunimentError
 from muniment.model.place import TRACKER
 from muniment.procs.lock import Lock, lock_both, make_directory
 from muniment.tracker.process_line import PROCESSES_FILE
@@ -44,7 +44,7 @@ class Traces:
         """Remove what was made, unless the run has begun."""
         if self._locks and os.fstat(self._locks[0].descriptor).st_size == self._events:
             for path, there in self._there.items():
-                _remove(path, _names(store=path in self._made) - there - _beside(there))
+                _remove(path, _names() - there - _beside(there))
             for lock in self._locks:
                 lock.remove_if_new()
         for path in self._made:
@@ -57,16 +57,12 @@ class Traces:
             os.close(lock.descriptor)
 
 
-def _names(*, store: bool) -> set[str]:
-    """What a run makes in its directories before its first event, the files of their locks aside.
-
-    With the `store` of processes, which stays where it was or could have been before.
-    """
+def _names() -> set[str]:
+    """What a run makes in its directories before its first event, the files of their locks aside."""
     from muniment.control.place import POINTER  # noqa: PLC0415  (a run that may run needs none of it)
     from muniment.control.seed_list import SPOOLED  # noqa: PLC0415
 
-    mine = {*_database(TRACKER), POINTER, SPOOLED}
-    return mine | {*_database(PROCESSES_FILE), "processes"} if store else mine
+    return {*_database(TRACKER), POINTER, SPOOLED, *_database(PROCESSES_FILE), "processes"}
 
 
 def _database(name: str) -> set[str]:
@@ -88,11 +84,11 @@ def _remove(directory: Path, names: set[str]) -> None:
 
 @contextmanager
 def unless_refused() -> Iterator[Traces]:
-    """What is made within is taken back when a UsageError ends it; in the end its directories are unlocked."""
+    """What is made within is taken back when an error or Ctrl-C ends it before it begins; then all is unlocked."""
     traces = Traces()
     try:
         yield traces
-    except UsageError:
+    except (MunimentError, KeyboardInterrupt):
         with suppress(OSError):
             traces.take_back()
         raise

@@ -13,20 +13,24 @@ from muniment.clock import iso_ms
 from muniment.control.place import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
+from muniment.tracker.parents import Parents
 
 __all__ = ["why"]
 
 
 @click.command()
-@click.argument("url")
+@click.argument("url", metavar="URL|/PATH")
 @out_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 @log_option
 def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Say what became of a URL: captured, queued, skipped, failed or never seen, and why."""
-    found = explain(out, tracker_place(out, state), url)
+    """Say what became of a URL: captured, queued, skipped, failed or never seen, and why.
+
+    A path alone, as /about.html, is one on the start host. The pages that lead to the URL are named, 20 at most.
+    """
+    found = explain(out, tracker_place(out, state), url, parents=not quiet)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
     elif quiet:
@@ -43,6 +47,19 @@ def _tell(found: Why) -> None:
         return
     origin = f"found as {page.found_as} on {page.via}" if page.via else "a start URL"
     hops = f", {counted(page.link_hops, 'link')} from the start" if page.link_hops else ""
-    click.echo(f"  {origin}{hops}")
+    nice = f", nice value {page.nice}" if abs(page.nice) > 1 else ""
+    click.echo(f"  {origin}{hops}{nice}")
+    _tell_parents(found.parents, page.via)
     for attempt in page.attempts:
         click.echo(f"  try {attempt.number} at {iso_ms(attempt.started_at)}: {attempt.error or attempt.status}")
+
+
+def _tell_parents(parents: Parents, via: str) -> None:
+    """The pages that lead to it, unless that is the one alone that was named already."""
+    if [lead.url for lead in parents.first] in ([], [via]):
+        return
+    click.echo(f"  led to by {counted(parents.count, 'page')}:")
+    for lead in parents.first:
+        click.echo(f"    {lead.url} ({lead.found_as})")
+    if parents.count > len(parents.first):
+        click.echo(f"    and {parents.count - len(parents.first):,} more")

@@ -8,6 +8,7 @@ from muniment.errors import UsageError
 from muniment.rules.ignore_sets import chosen, parse_import
 from muniment.rules.patterns import Patterns
 from muniment.rules.rulesets import IgnoreSet
+from muniment.seeds.plain import plain_text
 from muniment.settings import Settings
 
 __all__ = ["chosen_sets"]
@@ -21,7 +22,7 @@ def chosen_sets(settings: Settings) -> tuple[IgnoreSet, ...]:
 
 def _imported(file: str) -> IgnoreSet:
     try:
-        text = Path(file).read_text("utf-8")
+        text = plain_text(Path(file), f"the file of patterns {file}")
     except OSError as error:
         raise UsageError(f"the patterns {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -17,7 +17,8 @@ from muniment.rules.domains import troubles_of
 
 __all__ = ["HostTotal", "Inspection", "Span", "inspect_paths", "span_ms"]
 
-_MOST_SPANS = 60
+_MOST_SPANS = 19
+"""With its head, the table has twenty lines."""
 _SPANS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 _READS = 5
 """A running crawl joins its index now and then: what was listed is then gone, and is listed again."""
@@ -89,7 +90,7 @@ def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Insp
 
 
 def span_ms(first_ms: int, last_ms: int) -> int:
-    """The length of spans that cut a time into at most sixty."""
+    """The length of spans that cut a time into at most nineteen."""
     long = last_ms - first_ms
     for seconds in _SPANS_S:
         if long // (seconds * 1000) + 2 <= _MOST_SPANS:

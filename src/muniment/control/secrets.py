@@ -16,6 +16,7 @@ from muniment.rules.credentials import GivenHeader
 from muniment.rules.given_headers import given_header, read_headers
 from muniment.rules.netrc import Entry, read_entries
 from muniment.rules.netscape import read_cookies, write_cookies
+from muniment.seeds.plain import plain_text
 from muniment.settings import Settings, split_proxy
 
 __all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_secrets", "save_cookies"]
@@ -69,7 +70,7 @@ def _headers(given: str) -> list[GivenHeader]:
 def _cookies(file: str) -> list[Cookie]:
     try:
         # cookies are bytes, and go out as they came
-        text = Path(file).read_text("latin-1")
+        text = plain_text(Path(file), f"the cookie file {file}", "latin-1")
         said_at = Path(file).stat().st_mtime_ns // 1000
     except OSError as error:
         raise UsageError(f"the cookie file {file} cannot be read: {error.strerror}") from None
@@ -78,7 +79,7 @@ def _cookies(file: str) -> list[Cookie]:
 
 def _accounts(file: str) -> dict[str, Account]:
     try:
-        text = Path(file).read_text("utf-8-sig")
+        text = plain_text(Path(file), f"the auth file {file}", "utf-8-sig")
     except OSError as error:
         raise UsageError(f"the auth file {file} cannot be read: {error.strerror}") from None
     except UnicodeError:

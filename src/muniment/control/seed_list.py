@@ -12,30 +12,38 @@ from typing import BinaryIO
 from muniment.archive.durable import archive_error
 from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
-from muniment.seeds.source import Source, digest_of, open_source
+from muniment.model.mask import redact
+from muniment.seeds.plain import HEAD, is_plain, plain_pieces
+from muniment.seeds.source import Source, digest_of, kind_of, open_source
 from muniment.settings import Settings
 
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
 
 SPOOLED = "seed-list"
-"""What came on standard input or through a pipe, in the output directory."""
+"""What came on standard input or through a pipe, or was packed, in the output directory."""
+_TEXTS = ("lines", "jsonl")
 _PIECE = 1 << 20
 
 
 def named_list(settings: Settings) -> Source | None:
-    """The list of a fetch, before anything is written; None for a stream and in a crawl. Raises UsageError."""
+    """The list of a fetch, before anything is written; None in a crawl and for a list to keep. Raises UsageError.
+
+    Kept is what can be read once alone, and a text that is packed or in UTF-16.
+    """
     if settings.shard >= settings.shards:
         raise UsageError(
             f"there is no --shard {settings.shard} of --shards {settings.shards}: count from 0 to {settings.shards - 1}"
         )
     if not settings.seed or _is_stream(settings.seed):
         return None
-    return open_source(settings.seed, settings.seed_format, Path(settings.seed))
+    source = open_source(settings.seed, settings.seed_format, Path(settings.seed))
+    return source if source.kind not in _TEXTS or _is_plain(Path(settings.seed)) else None
 
 
 def spooled_list(settings: Settings, out: Path) -> Source:
-    """The list that comes as a stream, kept in the directory, which the caller has locked. Raises UsageError."""
-    return open_source(settings.seed, settings.seed_format, _spool(settings.seed, out))
+    """A list that `named_list` did not open, kept in the directory, which the caller has locked. Raises UsageError."""
+    kind = kind_of(settings.seed, settings.seed_format)
+    return open_source(settings.seed, kind, _spool(settings.seed, out, plain=kind in _TEXTS))
 
 
 def _is_stream(seed: str) -> bool:
@@ -46,14 +54,22 @@ def _is_stream(seed: str) -> bool:
         return False
 
 
-def _spool(seed: str, out: Path) -> Path:
+def _is_plain(path: Path) -> bool:
+    with path.open("rb") as file:
+        return is_plain(file.read(HEAD))
+
+
+def _spool(seed: str, out: Path, *, plain: bool) -> Path:
     """Keep a stream; a resumed run that is given an empty one goes on with what was kept."""
     kept, aside = out / SPOOLED, out / (SPOOLED + ".new")
     with _opened(seed) as stream:
         try:
-            _copy(stream, aside)
+            _copy(seed, stream, aside, plain=plain)
         except OSError as error:
             raise archive_error(error, aside) from error
+        except UsageError:
+            aside.unlink()
+            raise
     if not kept.exists():
         aside.rename(kept)
         sync_directory(out)
@@ -72,10 +88,11 @@ def _opened(seed: str) -> AbstractContextManager[BinaryIO]:
         raise UsageError(f"the list {seed} cannot be read: {error.strerror}") from None
 
 
-def _copy(stream: BinaryIO, to: Path) -> None:
+def _copy(seed: str, stream: BinaryIO, to: Path, *, plain: bool) -> None:
+    pieces = iter(lambda: stream.read(_PIECE), b"")
     # what comes may hold accounts
     with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        while piece := stream.read(_PIECE):
+        for piece in plain_pieces(pieces, f"the list {redact(seed)}") if plain else pieces:
             file.write(piece)
         file.flush()
         sync(file.fileno())

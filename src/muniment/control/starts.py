@@ -12,6 +12,7 @@ from muniment.errors import UsageError
 from muniment.model.mask import masked_url, redact
 from muniment.model.url import MOST_URL, account_of, did_you_mean, normalise, origin_of
 from muniment.rules.challenges import Account
+from muniment.seeds.plain import plain_bytes
 
 __all__ = ["GivenStarts", "keep_account", "start_urls"]
 
@@ -52,9 +53,10 @@ def keep_account(accounts: dict[str, Account], url: str, given: tuple[str, str] 
 
 def _lines(file: str) -> list[str]:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8", "replace")
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"the list {file} cannot be read: {error.strerror}") from None
+    text = plain_bytes(raw, f"the list {file}").decode("utf-8", "replace")
     # Windows writes a mark of the byte order there, which is no part of the first URL
     return text.removeprefix("\ufeff").splitlines()
 

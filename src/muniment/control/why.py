@@ -15,7 +15,7 @@ from muniment.model.capture import LISTED_AGAIN
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.model.url import did_you_mean, normalise, origin_of, shortened
+from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
 from muniment.rules.agents import robots_agent
 from muniment.rules.retry import is_failed
 from muniment.rules.robots import DISALLOWED, product_token
@@ -27,6 +27,7 @@ from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lookup import PageKnown, find_page
+from muniment.tracker.parents import Parents, parents_of
 from muniment.tracker.robots import RobotsBook
 
 __all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]
@@ -42,6 +43,8 @@ _COLUMNS = (
     "error",
     "record_type",
 )
+_MOST_ORIGINS = 1000
+"""Start hosts on which a path is looked for."""
 
 
 class Place(Struct, frozen=True):
@@ -85,22 +88,29 @@ class Why(Struct, frozen=True, kw_only=True):
     rule: RuleTold | None = None
     links_dropped: int = 0
     """About how many links of the page are not followed, because it has too many."""
+    parents: Parents = Parents()
+    """The pages that lead to it."""
 
 
-def why(out: Path, place: TrackerPlace, text: str) -> Why:
-    """Explain a URL of a job whose tracker lies in `place`; raises UsageError for what is no URL."""
-    url = normalise(text)
-    if url is None:
+def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> Why:
+    """Explain a URL, or a path on a start host, of a job whose tracker lies in `place`; raises UsageError for others.
+
+    Without `parents`, the pages that lead to it are not sought, which may take seconds in a job of millions.
+    """
+    is_path = text.startswith("/") and not text.startswith("//")
+    given = "" if is_path else normalise(text)
+    if given is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
-    told = shortened(url)
     with tracker_to_read(place) as db:
         job = jobs.find_job(db)
-        page = find_page(db, job.job_id, url) if job else None
+        url, page = _on_start_hosts(db, job, text) if is_path else (given, _page(db, job, given))
+        told = shortened(url)
         if job is None or page is None:
             return _no_page(out, told, RobotsBook(db, job.job_id) if job else None)
         settings = jobs.settings_of(job)
         left_out, rule = _left_out(db, job, page)
         robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
+        leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings, left_out)
     if rule is not None:
@@ -121,7 +131,25 @@ def why(out: Path, place: TrackerPlace, text: str) -> Why:
         robots=robots,
         rule=rule,
         links_dropped=dropped,
+        parents=leading,
     )
+
+
+def _page(db: Database, job: jobs.Job | None, url: str) -> PageKnown | None:
+    return find_page(db, job.job_id, url) if job else None
+
+
+def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str, PageKnown | None]:
+    """The first URL of a start host with this path that has a page, or that of the first start host."""
+    starts = jobs.start_urls(db, job.job_id) if job else ()
+    origins = list(dict.fromkeys(map(origin_of, filter(is_web, starts))))[:_MOST_ORIGINS]
+    meant = [url for origin in origins if (url := normalise(origin + path))]
+    if not meant:
+        raise UsageError(
+            f"{path!r} is a path, and there is no start URL that it could be seen from; give the whole URL"
+        )
+    found = ((url, _page(db, job, url)) for url in meant)
+    return next(((url, page) for url, page in found if page is not None), (meant[0], None))
 
 
 def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:

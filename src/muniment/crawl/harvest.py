@@ -21,8 +21,9 @@ from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
 from muniment.model.prior import Prior
+from muniment.model.result import Result, ResultKind
 from muniment.model.url import resolve, url_key
-from muniment.rules.agents import robots_agent
+from muniment.rules.agents import agent_text, robots_agent
 from muniment.rules.conditions import conditions, is_unchanged
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.redirects import REDIRECTS
@@ -128,7 +129,8 @@ class Manner(Struct, frozen=True):
     def headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
         """What goes along with each request for a page."""
         said = referer(claim.url, claim.referrer) if self.referer and claim.referrer else ""
-        return (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
+        more = (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
+        return (("User-Agent", agent_text(claim.orders.ua)), *more) if claim.orders.ua else more
 
     def conditions(self, claim: Claim) -> tuple[tuple[str, str], ...]:
         """The headers by which a page is sent only if it is not what its seed line knows."""
@@ -305,10 +307,17 @@ def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
         claim.follow,
         "",
         page.cookies_sent if page.context.redirect_to else b"",
-        (),
+        _results(claim, exchange) if claim.orders.ua else (),
         page.found.dropped,
         claim.free,
     )
+
+
+def _results(claim: Claim, exchange: Exchange) -> tuple[Result, ...]:
+    """What was done of a rule's orders; what was never sent was asked for with no agent."""
+    if not exchange.request:
+        return ()
+    return (Result(ResultKind.UA.value, msgspec.json.encode(agent_text(claim.orders.ua))),)
 
 
 def refused(page: Refused) -> Finished:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import structs
 
 from muniment.clock import now_ms
@@ -12,7 +14,7 @@ from muniment.crawl.inflight_desk import InflightDesk
 from muniment.crawl.limits import Limits
 from muniment.crawl.patience import Patience
 from muniment.crawl.schedule import Schedule
-from muniment.model.change import Change, Changed, Removal, SetRules, SetValues
+from muniment.model.change import Change, Changed, Removal, SetNice, SetRules, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings import Settings
@@ -41,11 +43,13 @@ class Steering:
         self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
         self._patience, self._events, self._crew = patience, events, crew
         self._judging: Judging | None = None
+        self._pending: Counter[int] = Counter()
+        """Pages per host number that the first batch of a walk brought, or took, and nobody was told of."""
 
     @property
     def judging(self) -> bool:
         """Whether pages that wait are still to be judged by new patterns; a job is not finished while they are."""
-        return self._judging is not None
+        return self._judging is not None or bool(self._pending)
 
     def change(self, change: Change) -> tuple[Changed, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
@@ -58,8 +62,11 @@ class Steering:
             # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
             # unfinished walk is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
-            whole = self.judging or isinstance(change, SetRules) or amended.ruleset.in_order is not None
+            whole = self.judging or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
+            if isinstance(change, SetNice):
+                # claims go by what is written: the workers, told below, ask again at once
+                self._step()
         if amended.changes:
             for member in self._crew.members.values():
                 member.send(say.Amended(self.setup.settings))
@@ -87,10 +94,16 @@ class Steering:
 
     def judge(self) -> dict[int, int]:
         """Judge one batch of the pages that wait; returns how many more (or fewer) are pending per host number."""
+        self._step()
+        pending, self._pending = self._pending, Counter()
+        return dict(pending)
+
+    def _step(self) -> None:
         if self._judging is None:
-            return {}
+            return
         judged = self._judging.step()
         if self._judging.done:
             self._judging = None
         self._events.skipped(judged.skipped)
-        return dict(judged.pending)
+        for host, count in judged.pending.items():
+            self._pending[host] += count

@@ -10,13 +10,15 @@ from muniment.model.link import FoundAs
 __all__ = ["LAZY", "lazy_links", "refresh_target", "rel_found_as", "srcset_urls"]
 
 # HTML, "parse a srcset attribute": an address runs to white space; commas at its end mean that it has no
-# descriptors; else these run to the next comma outside brackets. Possessive throughout, and the address optional, so
-# that nothing is read twice: linear.
-_CANDIDATES = re.compile(r"[ \t\n\f\r,]*+(?:([^ \t\n\f\r]++)(?:(?<=,)|[^,(]*+(?:\([^)]*+\)?+[^,(]*+)*+))?+").findall
+# descriptors; else these run to the next comma outside brackets. The address is optional and nothing can fail after it,
+# so that nothing is read twice: linear.
+_CANDIDATES = re.compile(
+    r"[ \t\n\f\r,]*+(?:([^ \t\n\f\r]++)(?:(?<=,)|[^,(]*+(?:\([^)]*+\)?+[^,(]*+){0,1000}))?"
+).findall
 # HTML, "shared declarative refresh steps", also without the number, as authors write it; a number that runs
 # into something else is no refresh.
 _REFRESH = re.compile(
-    r"\s*+(?:[\d.]++(?:\s*+[;,]|\s|\Z)|(?![\d.]))\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL
+    r"\s*+(?:[\d.]++(?:\s*+[;,]|\s|\Z)|(?![\d.]))\s*+(?:url\s*+=\s*+)?(.*)", re.IGNORECASE | re.DOTALL
 )
 _ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
 _PRELOADS = {"preload", "modulepreload"}

@@ -20,7 +20,7 @@ _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORE
 class Found:
     """The references of one document."""
 
-    __slots__ = ("anchors", "base", "dropped", "links", "wishes")
+    __slots__ = ("anchors", "base", "dropped", "links", "posting", "wishes")
 
     def __init__(self) -> None:
         # Nine references in ten are <a href>. Most of them were seen on an earlier page, so cleaning them is left to
@@ -30,6 +30,8 @@ class Found:
         self.base: str | None = None
         self.dropped = 0
         """References beyond the limit, anchors apart."""
+        self.posting = False
+        """Whether the form that began last is sent as a POST."""
         self.wishes: list[tuple[str, str]] = []
 
     def add(self, raw: str, found_as: FoundAs) -> None:

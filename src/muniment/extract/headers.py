@@ -13,10 +13,9 @@ __all__ = ["header_links", "header_wishes", "redirect_reference"]
 
 _MOST_BYTES = 64 << 10
 # A quoted value that is never closed runs to the end, so that nothing is read twice.
-_VALUE = re.compile(r"""<([^<>]*+)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?+)*+)""").finditer
-_PARAMETER = re.compile(
-    r""";\s*+([\w!#$%&'*+.^`|~-]++)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"?+|([^\s;,"]*+)))?"""
-).finditer
+_QUOTED = r'[^"\\]*+(?:\\.[^"\\]*+)*'
+_VALUE = re.compile(rf"""<([^<>]*+)>([^,"<]*+(?:"{_QUOTED}"?+[^,"<]*+)*)""").finditer
+_PARAMETER = re.compile(rf""";\s*+([\w!#$%&'*+.^`|~-]++)\s*+(?:=\s*+(?:"({_QUOTED})"?+|([^\s;,"]*+)))?""").finditer
 _AGENT = re.compile(r"\s*+([A-Za-z][\w-]*+)\s*+:(.*)", re.DOTALL).match
 _WORDS_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 

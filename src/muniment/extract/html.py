@@ -26,22 +26,25 @@ _Visit = Callable[[str, _Get, Iterable[str], Found], None]
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
 # to keep document order. Both ways enter <template>, unlike a browser's: a test holds turbohtml to that.
 _TAGS = (
-    "a", "applet", "area", "audio", "base", "bgsound", "embed", "feImage", "form", "frame", "iframe", "image", "img",
-    "input", "link", "meta", "noframes", "object", "param", "script", "source", "style", "track", "use", "video",
+    "a", "applet", "area", "audio", "base", "bgsound", "blockquote", "button", "del", "embed", "feImage", "form",
+    "frame", "iframe", "image", "img", "input", "ins", "link", "meta", "noframes", "object", "param", "q", "script",
+    "source", "style", "track", "use", "video",
 )  # fmt: skip
 _ANYWHERE = "[style],[background],[data-bg],[data-background-image]"
 _LATE = ("data-bg", "data-background-image")
 _ALL = ",".join((*_TAGS, _ANYWHERE))
 _IMAGE = (("src", FoundAs.IMG),)
+_LONGDESC = (("longdesc", FoundAs.LONGDESC),)
 _HREFS = (("href", FoundAs.IMG), ("xlink:href", FoundAs.IMG))
 _BACKGROUND = (("background", FoundAs.BACKGROUND),)
 _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
     "a": (("href", FoundAs.A),),
     "area": (("href", FoundAs.AREA),),
-    "img": _IMAGE,
-    "script": (("src", FoundAs.SCRIPT),),
-    "iframe": (("src", FoundAs.IFRAME),),
-    "frame": (("src", FoundAs.FRAME),),
+    "img": _IMAGE + _LONGDESC,
+    # href: in SVG
+    "script": (("src", FoundAs.SCRIPT), ("href", FoundAs.SCRIPT), ("xlink:href", FoundAs.SCRIPT)),
+    "iframe": (("src", FoundAs.IFRAME), *_LONGDESC),
+    "frame": (("src", FoundAs.FRAME), *_LONGDESC),
     "object": (("data", FoundAs.OBJECT),),
     "embed": (("src", FoundAs.EMBED),),
     "bgsound": (("src", FoundAs.EMBED),),
@@ -54,6 +57,7 @@ _PLAIN: dict[str, tuple[tuple[str, FoundAs], ...]] = {
     "feImage": _HREFS,
     "feimage": _HREFS,
     **dict.fromkeys(("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th"), _BACKGROUND),
+    **dict.fromkeys(("blockquote", "q", "ins", "del"), (("cite", FoundAs.CITE),)),
 }
 _WITH_SETS = {"img", "source", "image"}
 _LAZY_TAGS = {"img", "source", "image", "iframe", "video", "audio", "embed"}
@@ -71,6 +75,8 @@ _SHARED = frozenset(
 _TILES = frozenset({"msapplication-tileimage", "msapplication-config"}) | {
     f"msapplication-{shape}logo" for shape in ("square70x70", "square150x150", "wide310x150", "square310x310")
 }
+_NO_LINKS = {"post", "dialog"}
+"""Methods of forms whose address nobody asks for with GET."""
 _ASKS = re.compile(r"\b(?:nofollow|noarchive|none)\b", re.IGNORECASE).search
 _LONGEST_WISH = 200
 
@@ -286,11 +292,22 @@ def _visit_base(get: _Get, found: Found) -> None:
 
 
 def _visit_form(get: _Get, found: Found) -> None:
-    if (get("method") or "get").strip().lower() not in {"post", "dialog"}:
+    found.posting = (get("method") or "get").strip().lower() in _NO_LINKS
+    if not found.posting:
         found.add(get("action") or "", FoundAs.FORM)
 
 
+def _visit_button(get: _Get, found: Found) -> None:
+    """A button's own address, as a form's: it may say another method than the form that it is in."""
+    action = get("formaction")
+    if action:
+        method = get("formmethod")
+        if not (method.strip().lower() in _NO_LINKS if method else found.posting):
+            found.add(action, FoundAs.FORM)
+
+
 def _visit_input(get: _Get, found: Found) -> None:
+    _visit_button(get, found)
     if (get("type") or "").strip().lower() == "image":
         found.add(get("src") or "", FoundAs.IMG)
 
@@ -316,6 +333,7 @@ _SPECIAL: dict[str, _Special] = {
     "meta": _visit_meta,
     "base": _visit_base,
     "form": _visit_form,
+    "button": _visit_button,
     "input": _visit_input,
     "param": _visit_param,
     "applet": _visit_applet,

@@ -35,7 +35,7 @@ _JSON = {_MANIFEST, "application/json", "text/json"}
 _UNSAID = {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
 # The tags of MIME Sniffing 7.1, after a byte-order mark, white space and an XML declaration.
 _LOOKS_LIKE_HTML = re.compile(
-    rb"(?:\xef\xbb\xbf)?+\s*+(?:<\?xml[^>]{0,256}+>\s*+)?+<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font"
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]{0,256}+>\s*+)?<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font"
     rb"|table|a|style|title|b|body|br|p)[\s>])",
     re.IGNORECASE,
 ).match

@@ -1,7 +1,8 @@
 """XML as far as links need it: single elements with their attributes and text, scanned, never built.
 
 Nothing is expanded but character references and the five names that XML itself has, so no document can grow; every
-repetition is possessive or runs to a mark that it consumes, so time is linear.
+text can be read in one way alone or runs to a mark that it consumes, so time is linear. Repeated groups are not
+possessive (decision 0178), so they have a bound: each turn is remembered until the element ends.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ Element = tuple[str, str, str]
 
 _UNTIL_CDATA_END = r"(?s:.*?)(?:\]\]>|\Z)"
 _SKIPPED = rf"!--(?s:.*?)(?:-->|\Z)|!\[CDATA\[{_UNTIL_CDATA_END}"
-_ATTRIBUTES = r"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*+"""
+_ATTRIBUTES = r"""[^<>"']*+(?:(?:"[^"<]*+"|'[^'<]*+')[^<>"']*+){0,10000}"""
 _DECLARED = re.compile(rb"""\A\s*+<\?xml\s[^>]{0,200}?encoding\s*+=\s*+["']([A-Za-z0-9._-]{1,40})["']""")
 _ROOT = re.compile(
-    r"\s*+(?:<\?(?s:.*?)\?>\s*+|<!--(?s:.*?)-->\s*+|<!(?!--)[^<>\[]*+(?:\[(?s:.*?)\]\s*+)?+>\s*+)*+"
-    rf"<(?:[\w.-]++:)?+([\w.-]++)({_ATTRIBUTES})>"
+    r"\s*+(?:<(?:\?[^?]*+(?:\?(?!>)[^?]*+)*\?|!--[^-]*+(?:-(?!->)[^-]*+)*--|!(?!--)[^<>\[]*+(?:\[[^\]]*+\]\s*+)?)>\s*+)*"
+    rf"<(?:[\w.-]++:)?([\w.-]++)({_ATTRIBUTES})>"
 ).match
 _STYLE_SHEET = re.compile(r"<\?xml-stylesheet\s([^<>]*?)\?>").finditer
 _PROLOG = 4096
@@ -48,7 +49,7 @@ def scanner(*names: str) -> Callable[[str], Iterator[Element]]:
     A text that the document's end cuts off is none: half an address is another address.
     """
     find = re.compile(
-        rf"<(?:{_SKIPPED}|(?:[\w.-]++:)?+(?P<name>{'|'.join(names)})(?=[\s/>])(?P<attributes>{_ATTRIBUTES})>"
+        rf"<(?:{_SKIPPED}|(?:[\w.-]++:)?(?P<name>{'|'.join(names)})(?=[\s/>])(?P<attributes>{_ATTRIBUTES})>"
         rf"(?:\s*+<!\[CDATA\[(?P<raw>{_UNTIL_CDATA_END})|(?P<text>[^<]*+)(?=<)))",
         re.IGNORECASE,
     ).finditer

@@ -28,7 +28,8 @@ _SILENT = aiodns.error.ARES_ETIMEOUT
 """No server answered in time, which is the same for a name whose own servers are down."""
 _DOWN = frozenset({aiodns.error.ARES_ECONNREFUSED, _SILENT})
 """What c-ares says when it has no answer of any server."""
-# Search domains are for people who type; a crawler must not turn example.com into example.com.corp.example.
+# Search domains are for names of one's own network, which have no dot; a crawler must not turn example.com into
+# example.com.corp.example.
 _NO_SEARCH = 1 << 5
 
 
@@ -60,6 +61,11 @@ def _is_local_name(host: str) -> bool:
     return name == "localhost" or name.endswith(".localhost")
 
 
+def _is_short(name: str) -> bool:
+    """Whether a name is one of a network of its own, such as `intranet`."""
+    return "." not in name and not _is_local_name(name)
+
+
 class Resolver:
     """Resolves names and applies the address policy."""
 
@@ -77,7 +83,8 @@ class Resolver:
         """Called with a name of `late` that was found, and its classes."""
         self._nameservers = nameservers
         self._timeout = timeout
-        self._channel: aiodns.DNSResolver | None = None
+        self._channels: dict[bool, aiodns.DNSResolver] = {}
+        """That for names without a dot has search domains."""
         self._answers: dict[str, _Answer] = {}
         self._queries: dict[str, asyncio.Task[tuple[str, ...] | Failure]] = {}
         self._good = ""
@@ -105,8 +112,8 @@ class Resolver:
 
     async def close(self) -> None:
         """End all queries; whoever waits for one gets a failure."""
-        if self._channel is not None:
-            await self._channel.close()
+        for channel in self._channels.values():
+            await channel.close()
         await asyncio.gather(*self._queries.values(), return_exceptions=True)
 
     def _permitted(self, addresses: tuple[str, ...]) -> tuple[str, ...] | Failure:
@@ -128,13 +135,12 @@ class Resolver:
         return await asyncio.shield(query)
 
     async def _query(self, name: str) -> tuple[str, ...] | Failure:
-        if self._channel is None:
-            self._channel = self._open_channel()
+        channel = self._channel_for(name)
         try:
-            found = await self._ask(self._channel, name)
+            found = await self._ask(channel, name)
         except aiodns.error.DNSError as error:
-            down = await self._is_down(self._channel, error.args[0])
-            return self._keep(name, NO_NAME_SERVER if down else Failure("dns", _text(error)), NEGATIVE_TTL)
+            down = await self._is_down(channel, error.args[0])
+            return self._keep(name, NO_NAME_SERVER if down else Failure("dns", _text(error, name)), NEGATIVE_TTL)
         except (UnicodeError, ValueError) as error:
             return self._keep(name, Failure("dns", f"not a host name: {error}"), MAX_TTL)
         addresses = tuple(dict.fromkeys(_address(node) for node in found.nodes))
@@ -168,9 +174,14 @@ class Resolver:
             return False
         return True
 
-    def _open_channel(self) -> aiodns.DNSResolver:
-        options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": _NO_SEARCH}
-        return aiodns.DNSResolver(self._nameservers or None, **options)
+    def _channel_for(self, name: str) -> aiodns.DNSResolver:
+        searched = _is_short(name)
+        channel = self._channels.get(searched)
+        if channel is None:
+            flags = 0 if searched else _NO_SEARCH
+            options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": flags}
+            channel = self._channels[searched] = aiodns.DNSResolver(self._nameservers or None, **options)
+        return channel
 
     def _keep(self, name: str, found: tuple[str, ...] | Failure, ttl: float) -> tuple[str, ...] | Failure:
         if len(self._answers) >= _MAX_NAMES:
@@ -186,5 +197,8 @@ def _address(node: Any) -> str:
     return str(ipaddress.ip_address((raw.decode() if isinstance(raw, bytes) else raw).partition("%")[0]))
 
 
-def _text(error: aiodns.error.DNSError) -> str:
-    return str(error.args[1]) if len(error.args) > 1 else str(error)
+def _text(error: aiodns.error.DNSError, name: str) -> str:
+    text = str(error.args[1]) if len(error.args) > 1 else str(error)
+    if _is_short(name):
+        text += f", not in the search domains of resolv.conf either; write the whole name, as in {name}.example.com"
+    return text

@@ -84,7 +84,14 @@ class Requests:
                 extra = [pair for pair in extra if pair[0].lower() != "referer"]
                 given.discard("referer")
             host = [] if "host" in given else [("Host", origin.host_header)]
-            lines = _lines(host + [pair for pair in origin.base if pair[0].lower() not in given])
+            base = origin.base
+            if "user-agent" in given & own:
+                # it stands where it always does: servers that tell browsers apart look at the order
+                agent = next(pair for pair in extra if pair[0].lower() == "user-agent")
+                base = [agent if pair[0].lower() == "user-agent" else pair for pair in base]
+                extra = [pair for pair in extra if pair is not agent]
+                given.discard("user-agent")
+            lines = _lines(host + [pair for pair in base if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
 
     def _base_of(self, origin: Origin) -> list[tuple[str, str]]:

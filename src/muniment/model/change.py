@@ -7,8 +7,8 @@ from msgspec import Struct
 from muniment.model.rule import Rule
 
 __all__ = [
-    "AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetRules",
-    "SetValues",
+    "AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetNice",
+    "SetRules", "SetValues",
 ]  # fmt: skip
 
 
@@ -55,9 +55,19 @@ class SetRules(Struct, frozen=True, tag=True):
     rules: tuple[Rule, ...]
 
 
+class SetNice(Struct, frozen=True, tag=True):
+    """Another nice value for pages of a host, or whose URLs begin so, or both."""
+
+    who: str
+    host: str
+    prefix: str
+    nice: int | None
+    """None: what was said of just these before holds no more."""
+
+
 Removal = RemoveIgnore | RemoveSet
 """What may bring pages back, and keeps none out."""
-Change = SetValues | AddIgnore | AddSet | SetRules | Removal
+Change = SetValues | AddIgnore | AddSet | SetRules | SetNice | Removal
 
 
 class Changed(Struct, frozen=True):

@@ -65,6 +65,8 @@ class FoundAs(IntEnum):
     JSON_LD = 32
     OPEN_GRAPH = 33
     MANIFEST_URL = 34
+    CITE = 35
+    LONGDESC = 36
 
     @property
     def label(self) -> str:
@@ -80,6 +82,7 @@ class FoundAs(IntEnum):
 _LINKS = {
     FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.FEED,
     FoundAs.LINK_HEADER, FoundAs.REFRESH_HEADER, FoundAs.JSON_LD, FoundAs.OPEN_GRAPH, FoundAs.MANIFEST_URL,
+    FoundAs.CITE, FoundAs.LONGDESC,
 }  # fmt: skip
 _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 

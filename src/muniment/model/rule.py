@@ -27,7 +27,9 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     custom_js: str | None = None
     """JavaScript to run in the page."""
     ua: str | None = None
-    """User agent to ask with: a name or a text."""
+    """User agent to ask with: a name or a text; empty for the job's own."""
+    nice: int | None = None
+    """The nice value: lower goes first."""
 
 
 class Orders(Struct, frozen=True, array_like=True):

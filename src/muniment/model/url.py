@@ -37,12 +37,12 @@ _CUT = "\u2026"
 
 _HTTP = ("http://", "https://")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_PATH_TEXT = "(?:[A-Za-z0-9_.~!$&()*+,;=:@-]++|%(?!2[Ee])[0-9A-Fa-f]{2})*+"
+_PATH_TEXT = "[A-Za-z0-9_.~!$&()*+,;=:@/-]*+"
 _NORMAL = re.compile(
-    r"https?://(?![^/]*xn--)"
+    r"https?://(?![^/]*xn--)(?![^?]*/\.)"
     rf"(?:(?:[a-z0-9-]++\.)*?[a-z][a-z0-9-]*+|(?:{_OCTET}\.){{3}}{_OCTET})"
     r"(?::(?!80/|443/)(?:[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
-    rf"(?:/(?!\.){_PATH_TEXT})++"
+    rf"/{_PATH_TEXT}(?:%(?!2[Ee])[0-9A-Fa-f]{{2}}{_PATH_TEXT})*"
     r"(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*+)?"
 ).fullmatch
 """What is in normal form beyond doubt, as most URLs of a list are: no account, no dots for directories, no IDNA."""

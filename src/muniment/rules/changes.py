@@ -12,7 +12,7 @@ from muniment.model.change import Changed
 from muniment.rules.bounds import parse_number
 from muniment.settings import DelayRange, Option, Settings, options
 
-__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments"]
+__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments", "parse_nice"]
 
 NONE = "none"
 """How the absence of a limit is written."""
@@ -32,6 +32,16 @@ def parse_assignments(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"{text!r} is not NAME=VALUE, as in delay=250")
         made.append((name.strip(), value.strip()))
     return tuple(made)
+
+
+def parse_nice(text: str) -> int | None:
+    """A nice value as written, or None for `none`; raises UsageError."""
+    if text == NONE:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"nice: {text!r} is no whole number, as in nice=-5; none takes a value away") from None
 
 
 def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[Changed, ...]]:

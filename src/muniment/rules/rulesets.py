@@ -8,8 +8,9 @@ from msgspec import Struct, structs
 
 from muniment.errors import UsageError
 from muniment.model.rule import Rule
+from muniment.model.url import did_you_mean, normalise
 from muniment.rules.patterns import Patterns, expand
-from muniment.rules.verdicts import RULED, InOrder, Ruleset
+from muniment.rules.verdicts import RULED, InOrder, Ruleset, check_rules
 
 __all__ = [
     "IgnoreSet",
@@ -24,6 +25,7 @@ __all__ = [
     "remove_set",
     "replace_rules",
     "rule_named",
+    "set_nice",
 ]
 
 
@@ -129,6 +131,26 @@ def replace_rules(rules: Rules, in_order: tuple[Rule, ...]) -> Rules:
     if in_order == rules.in_order:
         raise UsageError("these rules are in force already")
     return structs.replace(rules, in_order=in_order)
+
+
+def set_nice(rules: Rules, host: str, prefix: str, nice: int | None) -> tuple[Rules, int | None]:
+    """The rules with a nice value for a host or a prefix, and what was said of just these before, or None.
+
+    What is said last has its way. Raises UsageError for a value, host or prefix that makes no sense.
+    """
+    if not host and not prefix:
+        raise UsageError("a nice value is one of a host or of a prefix of URLs; name one of them")
+    meant = normalise(prefix) if prefix else None
+    if prefix and (meant is None or not meant.startswith(prefix)):
+        raise UsageError(
+            f"no URL begins with {prefix!r}{f'; did you mean {meant}?' if meant else did_you_mean(prefix)}"
+        )
+    said = Rule(host=host.lower(), prefix=prefix)
+    before = [rule for rule in rules.in_order if structs.replace(rule, nice=None) == said]
+    others = tuple(rule for rule in rules.in_order if rule not in before)
+    added = () if nice is None else (structs.replace(said, nice=nice),)
+    check_rules((*others, *added))
+    return structs.replace(rules, in_order=(*others, *added)), before[-1].nice if before else None
 
 
 def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:

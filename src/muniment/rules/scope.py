@@ -14,7 +14,17 @@ from msgspec import Struct
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import path_of
 
-__all__ = ["FAR", "Offers", "Scope", "Standing", "on_site", "site_paths", "start_prefix", "urgency"]
+__all__ = [
+    "FAR",
+    "MAX_REQUISITE_HOPS",
+    "Offers",
+    "Scope",
+    "Standing",
+    "on_site",
+    "site_paths",
+    "start_prefix",
+    "urgency",
+]
 
 FAR = 0xFFFF
 """More hops than any page has: not reached that way. Hops saturate just below."""

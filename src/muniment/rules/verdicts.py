@@ -17,10 +17,13 @@ from muniment.model.url import MOST_URL, full_length, host_of, is_web
 from muniment.rules.patterns import Patterns, expand
 from muniment.rules.scope import FAR
 
-__all__ = ["IGNORED", "RULED", "InOrder", "Ruleset", "Verdict", "check_rules", "of_rules"]
+__all__ = ["IGNORED", "MOST_NICE", "RULED", "InOrder", "Ruleset", "Verdict", "check_rules", "of_rules"]
 
 IGNORED, RULED = "ignore: ", "rule "
 """How the reason of a page begins that a pattern, or a rule, keeps out."""
+
+MOST_NICE = 1_000_000
+"""How far a nice value may be from 0."""
 
 _KINDS = tuple(kind.name.lower() for kind in Kind)
 
@@ -33,6 +36,10 @@ class Verdict(Struct, frozen=True):
     skipped: str
     """Why a page of the queue is not handed out; empty when it is."""
     orders: Orders = NO_ORDERS
+    nice: int | None = None
+    """The nice value that a rule says; None when none does."""
+    agent: str | None = None
+    """The user agent that a rule says, which may be empty; None when none does."""
 
     @property
     def reason(self) -> str:
@@ -55,13 +62,19 @@ class InOrder:
         """Whether a page has to be judged again when it comes nearer."""
         self.gives_orders = any(rule.custom_js is not None or rule.ua is not None for rule in rules)
         """Whether some page may have orders."""
+        self.gives_agents = any(rule.ua for rule in rules)
+        """Whether some page may be asked for with another agent than the job's."""
+        self.gives_nice = any(rule.nice for rule in rules)
+        """Whether some page may have another nice value than by its relations."""
 
     def verdict(self, url: str, depth: int, found_as: int, ignored: str) -> Verdict:
         """What they say of a page; `ignored` is why the patterns keep it out, or empty."""
         found = frozenset(self._patterns.matches(url)) if self._patterns else frozenset()
         host = host_of(url) if is_web(url) else ""
         refused = skipped = ignored
-        custom_js = ua = ""
+        custom_js = ""
+        nice: int | None = None
+        ua: str | None = None
         for name, rule, regexes in self._rules:
             if (regexes and not regexes & found) or not _is_about(rule, url, host, depth, found_as):
                 continue
@@ -71,7 +84,8 @@ class InOrder:
                 skipped = name + "skip is true" if rule.skip else ""
             custom_js = custom_js if rule.custom_js is None else rule.custom_js
             ua = ua if rule.ua is None else rule.ua
-        return Verdict(refused, skipped, Orders(custom_js, ua))
+            nice = nice if rule.nice is None else rule.nice
+        return Verdict(refused, skipped, Orders(custom_js, ua or ""), nice, ua)
 
 
 def _is_about(rule: Rule, url: str, host: str, depth: int, found_as: int) -> bool:
@@ -112,6 +126,16 @@ class Ruleset(Struct, frozen=True):
         """Whether some page may have orders."""
         return self.in_order is not None and self.in_order.gives_orders
 
+    @property
+    def gives_agents(self) -> bool:
+        """Whether some page may be asked for with another agent than the job's."""
+        return self.in_order is not None and self.in_order.gives_agents
+
+    @property
+    def gives_nice(self) -> bool:
+        """Whether some page may have another nice value than by its relations."""
+        return self.in_order is not None and self.in_order.gives_nice
+
     def verdict(self, url: str, depth: int, found_as: int) -> Verdict:
         """What is to become of a page with so many link hops, found in this way first."""
         matched = self.ignore.match(url) if self.ignore else None
@@ -140,8 +164,12 @@ def of_rules(reason: str) -> bool:
 def check_rules(rules: Sequence[Rule]) -> None:
     """Raise UsageError with one line for the first rule that makes no sense, regular expressions apart."""
     for number, rule in enumerate(rules, 1):
-        if {rule.accept, rule.skip, rule.custom_js, rule.ua} == {None}:
-            raise UsageError(f"rule {number} sets nothing; give it accept, skip, custom_js or ua")
+        if {rule.accept, rule.skip, rule.custom_js, rule.ua, rule.nice} == {None}:
+            raise UsageError(f"rule {number} sets nothing; give it accept, skip, custom_js, ua or nice")
+        if rule.nice is not None and abs(rule.nice) > MOST_NICE:
+            raise UsageError(f"rule {number}: the nice value {rule.nice} is not from -{MOST_NICE} to {MOST_NICE}")
+        if rule.ua and not rule.ua.isprintable():
+            raise UsageError(f"rule {number}: the user agent {rule.ua!r} has characters that no header may have")
         if rule.kind and rule.kind not in _KINDS:
             raise UsageError(f"rule {number}: there is no kind {rule.kind!r}; these are: {', '.join(_KINDS)}")
         if rule.host in {"*", "*."}:

@@ -12,12 +12,12 @@ from muniment.errors import UsageError
 from muniment.model.mask import redact
 from muniment.model.url import normalise
 
-__all__ = ["SeedFormat", "Source", "digest_of", "open_source"]
+__all__ = ["SeedFormat", "Source", "digest_of", "kind_of", "open_source"]
 
 SeedFormat = Literal["lines", "jsonl", "parquet", "sitemap"]
 
 _BY_NAME: tuple[tuple[tuple[str, ...], SeedFormat], ...] = (
-    ((".xml", ".xml.gz"), "sitemap"),
+    ((".xml",), "sitemap"),
     ((".jsonl", ".ndjson"), "jsonl"),
     ((".parquet", ".pq"), "parquet"),
 )
@@ -49,11 +49,15 @@ def open_source(given: str, kind: SeedFormat | None, path: Path) -> Source:
         digest = digest_of(path)
     except OSError as error:
         raise UsageError(f"the list {redact(given)} cannot be read: {error.strerror}") from None
-    return Source(given, kind or _by_name(given), digest, path)
+    return Source(given, kind_of(given, kind), digest, path)
 
 
-def _by_name(name: str) -> SeedFormat:
-    return next((kind for endings, kind in _BY_NAME if name.lower().endswith(endings)), "lines")
+def kind_of(name: str, kind: SeedFormat | None) -> SeedFormat:
+    """The format of a list that was named so, unless one was given."""
+    if kind is not None:
+        return kind
+    plain = name.lower().removesuffix(".gz")
+    return next((kind for endings, kind in _BY_NAME if plain.endswith(endings)), "lines")
 
 
 def digest_of(path: Path) -> bytes:

@@ -1,7 +1,7 @@
 """A name server that can be taken down, for tests.
 
 Every name has the same address, unless it ends in `.none.test`, or in `.mute.test`, for which there is no answer. One
-that ends in `.late.test` does not exist when it is asked for first.
+that ends in `.late.test` does not exist when it is asked for first. Names without a dot do not exist.
 """
 
 from __future__ import annotations
@@ -55,6 +55,11 @@ class NameServer:
         self._over.set()
         self._thread.join()
 
+    @property
+    def names(self) -> set[str]:
+        """The names that somebody asked for."""
+        return {_name(question) for question in self._asked}
+
     def _serve(self, listener: socket.socket) -> None:
         with listener:
             while not self._over.is_set():
@@ -70,9 +75,18 @@ class NameServer:
         question = asked[12:ends]
         too_early = question[:-4].endswith(b"\x04late\x04test\x00") and question not in self._asked
         self._asked.add(question)
-        known = not (too_early or question[:-4].endswith(b"\x04none\x04test\x00"))
+        single = len(question) == question[0] + 6
+        known = not (too_early or single or question[:-4].endswith(b"\x04none\x04test\x00"))
         given = known and question[-4:] == struct.pack(">HH", _ADDRESS, _INTERNET)
         head = asked[:2] + struct.pack(">HHHHH", _ANSWER if known else _NO_SUCH_NAME, 1, int(given), 0, 0)
         # the name is that of the question, twelve bytes from the beginning
         answer = struct.pack(">HHHIH", 0xC00C, _ADDRESS, _INTERNET, _TTL_S, 4) + self._gives if given else b""
         return head + question + answer
+
+
+def _name(question: bytes) -> str:
+    labels, at = [], 0
+    while question[at]:
+        labels.append(question[at + 1 : at + 1 + question[at]].decode())
+        at += 1 + question[at]
+    return ".".join(labels).lower()

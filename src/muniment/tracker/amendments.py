@@ -5,7 +5,17 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from muniment.model.change import AddIgnore, AddSet, Change, Changed, RemoveIgnore, RemoveSet, SetRules, SetValues
+from muniment.model.change import (
+    AddIgnore,
+    AddSet,
+    Change,
+    Changed,
+    RemoveIgnore,
+    RemoveSet,
+    SetNice,
+    SetRules,
+    SetValues,
+)
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings
 from muniment.rules.ignore_sets import set_of
@@ -16,6 +26,7 @@ from muniment.rules.rulesets import (
     remove_ignore,
     remove_set,
     replace_rules,
+    set_nice,
 )
 from muniment.rules.verdicts import Ruleset
 from muniment.settings import Settings
@@ -46,6 +57,8 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
         db.take_turns(job.job_id, alone=True)
         version, known = jobs.latest_rules(db, job.job_id)
         rules, changed = _changed_rules(known, change)
+        if rules == known:
+            return Amended(())
         ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
         jobs.save_rules(db, job.job_id, rules, now)
         note(db, job.job_id, change.who, (changed,), now)
@@ -53,12 +66,17 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
 
 
 def _changed_rules(
-    known: Rules, change: AddIgnore | SetRules | RemoveIgnore | AddSet | RemoveSet
+    known: Rules, change: AddIgnore | SetRules | SetNice | RemoveIgnore | AddSet | RemoveSet
 ) -> tuple[Rules, Changed]:
     """The rules after a change, and what it is called before and after."""
     if isinstance(change, SetRules):
         rules = replace_rules(known, change.rules)
         return rules, Changed("rules", _text(known.in_order), _text(rules.in_order))
+    if isinstance(change, SetNice):
+        rules, was = set_nice(known, change.host, change.prefix, change.nice)
+        about = " and ".join(filter(None, (change.host.lower(), change.prefix)))
+        before, after = ("" if value is None else str(value) for value in (was, change.nice))
+        return rules, Changed(f"nice of {about}", before, after)
     rules, before, after = _changed_ignores(known, change)
     return rules, Changed("ignores", before, after)
 

@@ -11,7 +11,7 @@ from sqlalchemy.sql import FromClause
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.prior import Prior
-from muniment.model.rule import NO_ORDERS
+from muniment.model.rule import NO_ORDERS, Orders
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.deaths import given_up
 from muniment.rules.referrer import comes_from_nowhere
@@ -19,6 +19,7 @@ from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Asked, Database, Prepared, Row
+from muniment.tracker.lineage import Heritage, before, heirs, heritages
 from muniment.tracker.referrers import first_referrers
 from muniment.tracker.tables import PENDING, pages, seeds
 from muniment.tracker.tries import TRIED
@@ -71,6 +72,7 @@ class Claims:
         self._statement = _LISTED if scope.listed else _FOUND
         self._number = 0
         self._referrers: dict[int, str] = {}
+        self._heritages: dict[int, Heritage] = {}
 
     def begin(self, after: int | None) -> None:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
@@ -84,8 +86,11 @@ class Claims:
         never = now + LONGEST_WAIT_MS
         return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
 
-    def trace(self, due: Sequence[Sequence[Row]]) -> None:
-        """Look up where the chains of redirects began that led to pages which are due."""
+    def trace(self, due: Sequence[Sequence[Row]], ruleset: Ruleset) -> None:
+        """Look up where the chains of redirects began that led to pages which are due, and what rules say of others."""
+        if ruleset.gives_agents:
+            via = heirs((row[6], row[10]) for rows in due for row in rows)
+            self._heritages = heritages(self._db, self._job_id, ruleset, via)
         if not self._scope.listed:
             redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
@@ -111,7 +116,7 @@ class Claims:
             meta_json,
             barred or (given_up(deaths) if deaths else ""),
             prior,
-            ruleset.verdict(url, hops, found_as).orders if ruleset.gives_orders else NO_ORDERS,
+            self._orders(ruleset, url, hops, found_as, via_id) if ruleset.gives_orders else NO_ORDERS,
             deaths,
             rounds >= self._rounds,
             False,
@@ -119,6 +124,13 @@ class Claims:
             throttled < MOST_FREE,
             nice,
         )
+
+    def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> Orders:
+        """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
+        said = ruleset.verdict(url, hops, found_as)
+        if said.agent is None and ruleset.gives_agents:
+            return Orders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
+        return said.orders
 
     def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:
         if found_as == FoundAs.REDIRECT:

@@ -14,15 +14,17 @@ from typing import Any
 from sqlalchemy import ARRAY, Column, Dialect, Select, bindparam, column, func, literal_column, select, true
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import ClauseElement, ColumnElement, visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Delete, Insert, Update
 from sqlalchemy.sql.elements import BindParameter
-from sqlalchemy.types import BigInteger, Boolean, Integer, SmallInteger, Text, TypeEngine
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary, SmallInteger, Text, TypeEngine
 
 from muniment.errors import TrackerError
 
-__all__ = ["Alike", "Asked", "Compiled", "Lookup", "Prepared", "Row"]
+__all__ = ["Alike", "Asked", "Compiled", "Lookup", "Prepared", "Row", "place_of"]
 
 Row = tuple[Any, ...]
 
@@ -40,6 +42,28 @@ class _Hinted(SQLiteCompiler):
 class _SqliteDialect(SQLiteDialect_pysqlite):
     statement_compiler = _Hinted
     supports_statement_cache = True
+
+
+class _PlaceOf(FunctionElement[int]):
+    type = Integer()
+    inherit_cache = True
+
+
+def place_of(part: bytes, whole: ColumnElement[bytes]) -> ColumnElement[int]:
+    """Where bytes first stand in others, counted from 1; 0 when they do not."""
+    return _PlaceOf(bindparam(None, part, type_=LargeBinary()), whole)
+
+
+@compiles(_PlaceOf, "sqlite")
+def _in_sqlite(element: _PlaceOf, compiler: SQLCompiler, **how: Any) -> str:
+    part, whole = (compiler.process(clause, **how) for clause in element.clauses)
+    return f"instr({whole}, {part})"
+
+
+@compiles(_PlaceOf, "postgresql")
+def _in_postgresql(element: _PlaceOf, compiler: SQLCompiler, **how: Any) -> str:
+    part, whole = (compiler.process(clause, **how) for clause in element.clauses)
+    return f"position({part} in {whole})"
 
 
 class Compiled:

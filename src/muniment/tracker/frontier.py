@@ -27,6 +27,7 @@ from muniment.tracker.cookies import CookieBook
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
 from muniment.tracker.hosts import Hosts
 from muniment.tracker.jobs import load_job, settle
+from muniment.tracker.lineage import SHOWN
 from muniment.tracker.loops import Loops
 from muniment.tracker.lost import Lost
 from muniment.tracker.payloads import Payloads
@@ -186,7 +187,9 @@ class Frontier:
         """Pages that wait and that others are shown with: host number, how many."""
         if self._scope.listed:
             return []
-        waiting = pages.c.job_id == self._job_id, PENDING, pages.c.nice < 0
+        # the index alone tells it, unless rules give nice values
+        shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
+        waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
@@ -209,7 +212,7 @@ class Frontier:
         skipped: list[Row] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
-        self._claims.trace(answers[len(looks) :])
+        self._claims.trace(answers[len(looks) :], ruleset)
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:

@@ -29,6 +29,7 @@ class AttemptMade(Struct, frozen=True):
 class PageKnown(Struct, frozen=True, kw_only=True):
     """What the tracker knows of a page."""
 
+    page_id: int
     url: str
     state: str
     reason: str
@@ -46,6 +47,8 @@ class PageKnown(Struct, frozen=True, kw_only=True):
     host_until: int
     """Unix ms; nothing is asked of its host until then."""
     host_reason: str
+    nice: int
+    """Lower goes first."""
     attempts: tuple[AttemptMade, ...]
 
 
@@ -69,6 +72,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         .order_by(attempts.c.number)
     )
     return PageKnown(
+        page_id=page["id"],
         url=page["url"],
         state=page["state"],
         reason=page["reason"],
@@ -83,5 +87,6 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         ready_at=page["ready_at"],
         host_until=host_until,
         host_reason=host_reason,
+        nice=page["nice"],
         attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
     )

@@ -17,6 +17,7 @@ from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
 from muniment.rules.verdicts import Ruleset
 from muniment.tracker.engine import Database, Prepared, Row
 from muniment.tracker.hosts import Host, Hosts
+from muniment.tracker.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.page_keys import PageKeys
 from muniment.tracker.tables import pages
 
@@ -26,7 +27,9 @@ _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "nice", "link_hops", "requisite_hops",
     "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
 )  # fmt: skip
-_URL, _HOST, _STATE, _IN_SCOPE, _REASON = map(_COLUMNS.index, ("url", "host_id", "state", "in_scope", "reason"))
+_URL, _HOST, _STATE, _NICE, _IN_SCOPE, _REASON = map(
+    _COLUMNS.index, ("url", "host_id", "state", "nice", "in_scope", "reason")
+)
 _LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
 _INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 
@@ -96,6 +99,8 @@ class Newcomers:
             self._row(page, offer, self._hosts.get(name), ruleset, tries)
             for (page, offer), name in zip(fresh, names, strict=True)
         ]
+        if ruleset.gives_nice:
+            rows = self._ordered(fresh, rows, ruleset)
         all_new = self._keys.add([(self._job_id, page.key, page.page_id) for page, _ in fresh])
         ours = rows if all_new else self._ours(rows)
         self._db.many(_INSERT, ours)
@@ -105,6 +110,18 @@ class Newcomers:
         """The rows whose URLs nobody else made known."""
         standing = {page_id for _, page_id, _ in self._keys.find([row[2] for row in rows])}
         return [row for row in rows if row[1] in standing]
+
+    def _ordered(self, fresh: list[tuple[Newcomer, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
+        """The rows with the nice values that rules say."""
+        via = heirs((page.found_as, page.via_id) for page, _ in fresh)
+        known = heritages(self._db, self._job_id, ruleset, via)
+        made = []
+        for (page, offer), row in zip(fresh, rows, strict=True):
+            link, requisite = (offer.link, offer.requisite) if offer else (FAR, FAR)
+            led = before(known, page.found_as, page.via_id)
+            said = heritage(ruleset, page.url, link, page.found_as, led)
+            made.append((*row[:_NICE], nice_value(said.nice, requisite, page.found_as), *row[_NICE + 1 :]))
+        return made
 
     def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)

@@ -16,6 +16,7 @@ from muniment.model.page import PageState
 from muniment.rules.verdicts import Ruleset, of_rules
 from muniment.tracker import jobs
 from muniment.tracker.engine import Alike, Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.numbers import last_page
 from muniment.tracker.tables import pages
 
@@ -25,20 +26,21 @@ _BATCH = 5_000
 _JUDGED_STATES = (PageState.READY, PageState.SKIPPED)
 _COLUMNS = (
     pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope, pages.c.link_hops,
-    pages.c.found_as,
+    pages.c.found_as, pages.c.requisite_hops, pages.c.via_id, pages.c.nice, pages.c.throttled,
 )  # fmt: skip
 _SOME = Lookup(select(*_COLUMNS, pages.c.attempts_remaining), pages.c.job_id, pages.c.id)
 _WAITING = Prepared(
-    select(*_COLUMNS)
+    select(*_COLUMNS, pages.c.attempts_remaining)
     .where(
         pages.c.job_id == bindparam("job"),
         pages.c.id > bindparam("after"),
         pages.c.id <= bindparam("last"),
-        pages.c.attempts_remaining > 0,
-        or_(pages.c.state == bindparam("one"), pages.c.state == bindparam("other")),
+        # what is handed out, or waits for a later round, may come back by its nice value
+        or_(pages.c.attempts_remaining > 0, pages.c.ready_at > 0),
+        or_(*(pages.c.state == bindparam(name) for name in ("one", "other", "third"))),
     )
     .order_by(pages.c.id),
-    "job", "after", "last", "one", "other",
+    "job", "after", "last", "one", "other", "third",
 )  # fmt: skip
 JUDGED = Alike(
     pages.update()
@@ -48,6 +50,9 @@ JUDGED = Alike(
     "s", "v", "why", "job", "page",
 )  # fmt: skip
 """What was decided about a page that waits or was skipped."""
+_ORDERED = Alike(
+    pages.update().where(pages.c.job_id == bindparam("job")).values(nice=bindparam("n")), pages.c.id, "n", "job", "page"
+)
 _WALKED = Alike(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
@@ -74,7 +79,8 @@ class Judging:
     def __init__(self, db: Database, job_id: int, ruleset: Ruleset, only: PageState | None = None) -> None:
         """`only`: the state to look at, when all pages were judged by the version before and no other can change."""
         self._db, self._job_id, self._ruleset = db, job_id, ruleset
-        self._states = (only or PageState.READY).value, (only or PageState.SKIPPED).value
+        self._judged = (only,) if only else _JUDGED_STATES
+        self._states = [(only or state).value for state in (*_JUDGED_STATES, PageState.CLAIMED)]
         self._at = 0
         self._last = last_page(db, job_id)
 
@@ -91,22 +97,46 @@ class Judging:
         judged = Judged(Counter(), [])
         with self._db.transaction():
             self._db.many(_WALKED, self._updates(rows, judged))
+            self._db.many(_ORDERED, _in_order(self._db, self._job_id, self._ruleset, [row[:-1] for row in rows]))
             if until >= self._last:
                 jobs.set_judged(self._db, self._job_id, self._ruleset.version)
         self._at = until
         return judged
 
     def _updates(self, rows: list[Row], judged: Judged) -> list[Row]:
-        made = (_judge(self._job_id, self._ruleset, row, judged) for row in rows)
+        made = (_judge(self._job_id, self._ruleset, row, judged) for row in _waiting(rows, self._judged))
         return [update for update in made if update is not None]
+
+
+def _waiting(rows: list[Row], states: tuple[PageState, ...] = _JUDGED_STATES) -> list[Row]:
+    """Those with tries left, which nobody holds."""
+    return [row[:-1] for row in rows if row[-1] > 0 and row[2] in states]
 
 
 def judge_pages(db: Database, job_id: int, ruleset: Ruleset, page_ids: Sequence[int]) -> Judged:
     """Judge some pages again, which came nearer, within the caller's transaction."""
     judged = Judged(Counter(), [])
-    rows = (row[:-1] for row in db.lookup(_SOME, job_id, page_ids) if row[-1] > 0 and row[2] in _JUDGED_STATES)
+    rows = _waiting(db.lookup(_SOME, job_id, page_ids))
     db.many(JUDGED, [update for row in rows if (update := _judge(job_id, ruleset, row, judged)) is not None])
+    if ruleset.gives_nice:
+        db.many(_ORDERED, _in_order(db, job_id, ruleset, rows))
     return judged
+
+
+def _in_order(db: Database, job_id: int, ruleset: Ruleset, rows: list[Row]) -> list[Row]:
+    """The nice values that are others by these rules than they were."""
+    via = heirs((row[7], row[9]) for row in rows) if ruleset.gives_nice else set()
+    known = heritages(db, job_id, ruleset, via)
+    made = []
+    for page_id, url, _, _, _, _, hops, found_as, requisite, via_id, nice, throttled in rows:
+        said = None
+        if ruleset.gives_nice:
+            said = heritage(ruleset, url, hops, found_as, before(known, found_as, via_id)).nice
+        # it was put behind the others once, when its host said that this is too much
+        wanted = nice_value(said, requisite, found_as) + bool(throttled)
+        if wanted != nice:
+            made.append((wanted, job_id, page_id))
+    return made
 
 
 def _judge(job_id: int, ruleset: Ruleset, row: Row, judged: Judged) -> Row | None:
@@ -124,7 +154,7 @@ def _judge(job_id: int, ruleset: Ruleset, row: Row, judged: Judged) -> Row | Non
 
 def _changed(ruleset: Ruleset, row: Row) -> tuple[PageState, str] | None:
     """State and reason of a page by these rules; None when they change nothing about it."""
-    _, url, state, known, _, _, hops, found_as = row
+    _, url, state, known, _, _, hops, found_as = row[:8]
     if known and not of_rules(known):
         # robots.txt keeps it out, or the page itself asked for that
         return None
@@ -152,7 +182,8 @@ def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20
     skipped = ready = at = 0
     last = last_page(db, job_id)
     while at < last:
-        for row in db.rows(_WAITING, (job_id, at, at + _BATCH, PageState.READY.value, PageState.SKIPPED.value)):
+        states = [PageState.READY.value, PageState.SKIPPED.value, PageState.SKIPPED.value]
+        for row in _waiting(db.rows(_WAITING, (job_id, at, at + _BATCH, *states))):
             found = _changed(ruleset, row)
             if found is None or found[0] == row[2]:
                 continue

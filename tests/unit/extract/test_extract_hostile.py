@@ -52,6 +52,7 @@ _MEGABYTES = 2_000_000
 _CSS = [
     "url(", "@import", "@import ", "/*", "*/", "\\", '"', 'url("', "url('x' ", "@import url(", "@import/*", "u", "@",
     "url(\\", "@import '", "/* */@import", "url( ", "@import  ", "\\75", "@namespace", "'\n", "url('\n",
+    "image-set(", "image-set('", "image-set()", "-webkit-image-set('a'", "i",
 ]  # fmt: skip
 
 

@@ -104,11 +104,11 @@ def test_headers_take_the_place_of_built_in_ones() -> None:
     extra = (("user-agent", "other"), ("Cookie", "a=b"))
     assert request("http://h/", extra, config).split(b"\r\n")[1:-2] == [
         b"Host: h",
+        b"user-agent: other",
         b"Accept-Encoding: gzip, deflate",
         b"Connection: keep-alive",
         b"accept: text/html",
         b"X-One: 1",
-        b"user-agent: other",
         b"Cookie: a=b",
     ]
 
