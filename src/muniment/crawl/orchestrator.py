@@ -320,7 +320,7 @@ class Orchestrator:
     def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
         """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
         out, back = self._suspects.sift(self._hosts.judged(claims, ids), idle=not member.held)
-        member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+        member.take(claims, ids)
         if out:
             member.wants = 0
             gaps = self._hosts.gaps(permits)
@@ -343,7 +343,7 @@ class Orchestrator:
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for page in report.accepted:
-            claim, host_id = member.held.pop(page.page_id)
+            claim, host_id = member.drop(page.page_id)
             self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
             if claim.depth < 0:
@@ -374,7 +374,7 @@ class Orchestrator:
         self._frontier.release(held)
         back: Counter[int] = Counter()
         for page, _ in held:
-            _, host_id = member.held.pop(page)
+            _, host_id = member.drop(page)
             self._schedule.landed(member.number, host_id)
             back[host_id] += 1
         self._add_pending(dict(back), {})
