@@ -37,7 +37,7 @@ from muniment.rules.politeness import (
     is_waited_for,
     judge,
 )
-from muniment.rules.robots import RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots import RobotsAnswer, crawl_delay_ms, product_token, settled
 from muniment.tracker.hosts import Hosts, HostWaits
 
 __all__ = ["HostsDesk"]
@@ -198,7 +198,7 @@ class HostsDesk:
             self._note_answer(host_id, f"{origin}/")
             return
         self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
-        delay_ms = RobotsRules(answer, self._token).crawl_delay_ms
+        delay_ms = crawl_delay_ms(answer, self._token)
         waits = self._hosts.waits_of(host_id)
         if delay_ms <= waits.crawl_delay_ms:
             return

@@ -134,12 +134,15 @@ class Worker:
         dead = self._dead and (self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host))
         if reason := claim.barred or dead:
             return turned_away(claim, reason, self._outlinks, self._manner)
+        named = None
         if self._robots is not None:
             rules = self._robots.known(claim.url) or await self._learn_rules(claim, self._robots)
             if not isinstance(rules, RobotsRules):
                 return self._without_rules(claim, rules)
             if not rules.allows(claim.url):
                 return turned_away(claim, DISALLOWED, self._outlinks, self._manner)
+            named = rules.sitemaps
+            del rules  # megabytes of them may be dropped meanwhile
         visit = await self._visitor.visit(claim.url, claim.host, self._manner.headers(claim))
         if visit is None:
             return None
@@ -150,12 +153,11 @@ class Worker:
         self._wire_bytes += len(exchange.head) + exchange.body.length
         if (sign := page_sign(exchange)) is not None:
             self._say(claim.host, sign)
-        beside = self._beside(claim) if claim.depth == 0 and self._sitemaps and exchange.status else ()
+        beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(harvest(claim, exchange, self._outlinks, self._manner, beside), visit)
 
-    def _beside(self, claim: Claim) -> Sequence[tuple[str, FoundAs]]:
-        """The sitemaps of a start page's site."""
-        named = None if self._robots is None else self._robots.sitemaps(claim.url)
+    def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:
+        """The sitemaps of a start page's site, given those that its robots.txt names."""
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
     async def _learn_rules(self, claim: Claim, robots: Robots) -> Learnt:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muniment.clock import monotonic, now_us
-from muniment.fetch.bodies import EMPTY_BODY, BodyBuilder
+from muniment.fetch.bodies import EMPTY_BODY, PROCESS_USE, BodyBuilder
 from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
@@ -76,6 +76,8 @@ class Client:
         except UnsupportedSchemeError as error:
             return _failed(url, Failure("scheme", str(error)), started)
         request = self._requests.build(origin, target, extra_headers)
+        if PROCESS_USE.crowded:
+            await PROCESS_USE.room()
         connection = self._pool.take(origin) or await self._pool.acquire(origin)
         while not isinstance(connection, Failure):
             if not start():

@@ -58,7 +58,7 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         assert isinstance(first, RobotsRules)
         assert first is second
         assert (robots.known(PAGE), first.allows(PAGE), first.crawl_delay_ms) == (first, False, 2000)
-        assert robots.sitemaps(PAGE) == ("https://a.example/s.xml",)
+        assert first.sitemaps == ("https://a.example/s.xml",)
         robots.forget_old(now_ms() + VALID_MS - 60_000)
         assert robots.known(PAGE) is first
         robots.forget_old(now_ms() + VALID_MS + 60_000)
