@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,7 @@ class Orchestrator:
         self._crew.kill()
 
     def _end(self, outcome: Outcome) -> None:
-        if self._outcome is None:
-            self._outcome = outcome
+        self._outcome = self._outcome or outcome
         self._wake.set()
 
     def _verdict(self) -> Outcome | None:
@@ -136,10 +136,8 @@ class Orchestrator:
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), _TICK_S)
-        except TimeoutError:
-            pass
         self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
@@ -199,6 +197,8 @@ class Orchestrator:
                 self._finish(member, message)
             case say.AskKnown(digests):
                 member.send(say.Known(self._frontier.payloads.known(digests)))
+            case say.AskCookies(url):
+                member.send(say.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
             case say.AskRobots(origin):
                 self._robots.asked(member.number, origin)
             case say.RobotsTold(origin, answer):
@@ -323,8 +323,8 @@ class Orchestrator:
         member.take(claims, ids)
         if out:
             member.wants = 0
-            gaps = self._hosts.gaps(permits)
-            member.send(say.PagesOut(out, permits, self._frontier.cookies.of(permits), gaps))
+            cookies, more = self._frontier.cookies.some_of(permits)
+            member.send(say.PagesOut(out, permits, cookies, self._hosts.gaps(permits), more))
         self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:

@@ -38,9 +38,7 @@ Learnt = RobotsRules | RobotsAnswer | None
 class Robots:
     """Says whether a URL may be fetched; `fetch` waits for the host's turn and keeps the exchange."""
 
-    def __init__(
-        self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell, most_bytes: int = _MOST_BYTES
-    ) -> None:
+    def __init__(self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell, most_bytes: int = _MOST_BYTES) -> None:
         self._fetch_one, self._agent = fetch, product_token(robots_agent(user_agent))
         self._ask, self._tell = ask, tell
         self._rules: OrderedDict[str, RobotsRules] = OrderedDict()

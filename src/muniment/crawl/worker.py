@@ -60,11 +60,11 @@ class Worker:
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
-        self._visitor = Visitor(client, setup.accounts, self._lanes)
+        self._questions = Questions(channel)
+        self._visitor = Visitor(client, setup.accounts, self._lanes, self._questions.cookies)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
-        self._questions = Questions(channel)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
             lambda name: self._channel.send(say.FileEnded(name)),
@@ -255,10 +255,9 @@ class Worker:
         if self.ended:
             return
         match message:
-            case say.PagesOut(claims, permits, cookies, gaps):
+            case say.PagesOut(claims, permits, cookies, gaps, more_cookies):
                 self._asked = False
-                for said in cookies.values():
-                    self._visitor.learn(said)
+                self._visitor.given(cookies, more_cookies)
                 self._set_permits(permits)
                 for host, gap in gaps.items():
                     self._lanes.set_gap(host, gap / 1000)
@@ -288,7 +287,7 @@ class Worker:
                 self._dead[origin] = reason
             case say.NameFound(name, classes):
                 self._client.allow(name, classes)
-            case say.Known() | say.RobotsKnown() | say.FileName():
+            case say.Known() | say.CookieField() | say.RobotsKnown() | say.FileName():
                 self._questions.answered(message)
             case say.FinishAck():
                 for host in self._unacknowledged.popleft():
@@ -353,10 +352,15 @@ class Worker:
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]
-        batch = FinishBatch(results, news, self._visitor.take_news())
+        *before, last = self._visitor.take_news()
+        for cookies in before:
+            self._finish(FinishBatch([], [], cookies), [])
+        self._finish(FinishBatch(results, news, last), [page.claim.host for page in pages])
+
+    def _finish(self, batch: FinishBatch, hosts: list[str]) -> None:
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
-        self._unacknowledged.append([page.claim.host for page in pages])
+        self._unacknowledged.append(hosts)
 
     def _return_permits(self) -> None:
         """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""
