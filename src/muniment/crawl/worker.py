@@ -67,7 +67,7 @@ class Worker:
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(say.FileEnded(name)),
+            lambda name: self._channel.send(say.FileEnded(name)), channel.drained,
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 __all__ = ["MEMORY_BUDGET", "SMALL", "MemoryUse"]
 
@@ -12,19 +13,22 @@ MEMORY_BUDGET = 64 << 20
 """Bytes of all bodies and header blocks in memory above which memory is scarce."""
 _MOST_OF_HEADS = 2
 """The part of the budget that large header blocks, which are in memory when complete, may have: one of so many."""
+_FEWEST = 8
+"""Requests that may be under way when it is crowded no more; one more with each answer that does not crowd it."""
 
 
 class MemoryUse:
     """Counts the bytes of bodies and of header blocks that are in memory, against a budget."""
 
-    __slots__ = ("_waiters", "budget", "heads", "used")
+    __slots__ = ("_asked", "_waiters", "_window", "budget", "heads", "used")
 
     def __init__(self, budget: int = MEMORY_BUDGET) -> None:
         self.budget = budget
         self.used = 0
         self.heads = 0
         """Of these, the bytes of large header blocks that are complete and wait to be recorded."""
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._asked, self._window = 0, _FEWEST
 
     @property
     def scarce(self) -> bool:
@@ -33,22 +37,39 @@ class MemoryUse:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many large header blocks wait to be recorded that nothing more should be asked for."""
+        """Whether a request has to wait for its turn, because many large header blocks wait to be recorded."""
+        return bool(self._waiters) or self._full
+
+    @property
+    def _full(self) -> bool:
         return self.heads > self.budget // _MOST_OF_HEADS
 
     def add_head(self, size: int) -> None:
         """A large header block is complete, or (below 0) was recorded."""
         self.used += size
         self.heads += size
-        if self._waiters and not self.crowded:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        if self._full:
+            self._window = _FEWEST
+        else:
+            self._wake()
 
-    async def room(self) -> None:
-        """Wait until it is not crowded."""
-        while self.crowded:
+    async def turn(self) -> None:
+        """Wait until another request may go out; `end_turn` is to be called when its exchange is over."""
+        while self._full or self._asked >= self._window:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
+        self._asked += 1
+
+    def end_turn(self) -> None:
+        """An exchange that waited for its turn is over."""
+        self._asked -= 1
+        if not self._full:
+            self._window += 1
+            self._wake()
+
+    def _wake(self) -> None:
+        for _ in range(min(len(self._waiters), self._window - self._asked)):
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)

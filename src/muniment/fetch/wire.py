@@ -173,9 +173,9 @@ class ResponseReader:
                     self._hold(rest, held if not begin else None)
                 return b""
             if self._take_head(bytes(buffer[begin:end])):
-                rest = memoryview(data)[end:] if buffer is data and end <= _SMALL_HEAD else bytes(buffer[end:])
+                after = memoryview(data)[end:] if buffer is data and end <= _SMALL_HEAD else bytes(buffer[end:])
                 self._let_go()
-                return rest
+                return after
             if self.done:
                 return b""
             begin = start = end
