@@ -11,7 +11,7 @@ from muniment.crawl.messages import Frames, FromOrchestrator, FromWorker, encode
 
 __all__ = ["Channel"]
 
-_MOST_WAITING = 4 << 20
+_MOST_WAITING = 1 << 20
 """Bytes that wait to be read by the other side, above which `drained` waits."""
 
 

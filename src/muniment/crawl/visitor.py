@@ -25,7 +25,7 @@ _MOST_COOKIES = 100
 """Set-Cookie fields of one answer that are read."""
 _MOST_ORIGINS = 1000
 
-_MOST_SENT = 2 << 20
+_MOST_SENT = 1 << 20
 _MOST_MISSING = 20_000
 """More hosts than pages in a worker's hands are of."""
 

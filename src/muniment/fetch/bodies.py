@@ -44,7 +44,7 @@ PROCESS_USE = MemoryUse()
 
 LARGE_HEAD = 16 << 10
 """Bytes above which a complete header block counts as long as its body."""
-_HEAD_TIMES = 3
+_HEAD_TIMES = 4
 """A complete header block is in memory as it came, as fields, and in what is made of them."""
 
 

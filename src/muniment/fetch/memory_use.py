@@ -11,9 +11,9 @@ SMALL = 64 << 10
 """Bytes above which a body, or a header block that is not complete, goes to a file when memory is scarce."""
 MEMORY_BUDGET = 64 << 20
 """Bytes of all bodies and header blocks in memory above which memory is scarce."""
-_MOST_OF_HEADS = 2
+_MOST_OF_HEADS = 4
 """The part of the budget that large header blocks, which are in memory when complete, may have: one of so many."""
-_FEWEST = 8
+_FEWEST = 4
 """Requests that may be under way when it is crowded no more; one more with each answer that does not crowd it."""
 
 

@@ -10,7 +10,7 @@ from muniment.rules.cookies import domains_of
 
 __all__ = ["MOST_BYTES", "MOST_FIELD", "Jar", "alive"]
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
 """Of memory that a jar takes, unless told otherwise."""
 MOST_FIELD = 15 << 10
 """Bytes of a Cookie field: usual servers refuse a request whose header block has more than 16 KB."""
