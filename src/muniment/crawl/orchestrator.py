@@ -219,8 +219,7 @@ class Orchestrator:
                 member.file_ended(name)
                 self._shelf.ended(name)
             case say.PermitsHeld(held):
-                for host, permits in held.items():
-                    self._schedule.permits_held(member.number, host, permits)
+                self._hosts.permits_held(member.number, held)
                 self._serve()
             case say.GiveBack(claims):
                 self._release(member, claims)
