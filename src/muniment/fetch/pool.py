@@ -17,6 +17,9 @@ __all__ = ["SWEEP", "Opener", "Pool"]
 SWEEP = 0.25
 """Seconds between two looks at the silence and the age of all exchanges; no request has a timer of its own."""
 
+_MOST_IDLE = 500
+"""Connections over all hosts that are kept for the next request: each takes some 10 KB of memory."""
+
 
 class Opener(Protocol):
     """Opens connections."""
@@ -264,9 +267,10 @@ class Pool:
             self._sweep_later()
 
     def _spare(self) -> None:
-        """Close the kept connections that were idle longest while there are more of all than there should be."""
-        surplus = len(self._connections) - self._most
+        """Close the kept connections that were idle longest while there are more of all, or of them, than should be."""
+        idle = [one for one in self._connections if not one.busy]
+        surplus = max(len(self._connections) - self._most, len(idle) - _MOST_IDLE)
         if surplus > 0:
-            idle = sorted((one for one in self._connections if not one.busy), key=lambda one: one.active_at)
+            idle.sort(key=lambda one: one.active_at)
             for connection in idle[:surplus]:
                 connection.abort()
