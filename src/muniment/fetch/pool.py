@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muniment.clock import monotonic
+from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.connection import Connection
 from muniment.fetch.request import Origin
 from muniment.model.failure import Failure
@@ -258,11 +259,14 @@ class Pool:
             if connection.busy:
                 if now - connection.sent_at > self.longest:
                     connection.overrun(self.longest)
+                elif connection.paused:
+                    continue
                 elif quiet_for > self.silence or connection.drips(now, self.silence):
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()
         self._spare()
+        PROCESS_USE.resume_some()
         if self._connections:
             self._sweep_later()
 

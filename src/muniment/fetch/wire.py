@@ -27,6 +27,7 @@ End = Literal["cut", "reset", "time"]
 
 _SMALL_HEAD = 4096
 """Bytes before a body that it may hold in memory with itself."""
+_LARGE_HEAD = 16 << 10
 _START = b"HTTP/"
 _EMPTY_LINE = re.compile(rb"\n\r?\n").search
 _NOT_HTTP = "the answer does not begin with an HTTP status line"
@@ -85,6 +86,11 @@ class ResponseReader:
     def body_length(self) -> int:
         """Bytes of the body so far, as on the wire."""
         return self._sink.length
+
+    @property
+    def holds_much(self) -> bool:
+        """Whether a header block is under way that is large already."""
+        return self._held is not None and self._held.length > _LARGE_HEAD
 
     def feed(self, data: bytes) -> bool:
         """Read more bytes; True once the message has ended, after which nothing more may be fed."""
