@@ -44,7 +44,7 @@ PROCESS_USE = MemoryUse()
 
 LARGE_HEAD = 16 << 10
 """Bytes above which a complete header block counts as long as its body."""
-_HEAD_TIMES = 4
+_HEAD_TIMES, _FIELD = 4, 200
 """A complete header block is in memory as it came, as fields, and in what is made of them."""
 
 
@@ -77,8 +77,8 @@ class _HeadWeight:
 
     __slots__ = ("_size", "_use")
 
-    def __init__(self, length: int, use: MemoryUse) -> None:
-        self._size, self._use = length * _HEAD_TIMES, use
+    def __init__(self, size: int, use: MemoryUse) -> None:
+        self._size, self._use = size, use
         use.add_head(self._size)
 
     def drop(self) -> None:
@@ -216,10 +216,10 @@ class BodyBuilder:
         """A place for a header block that is not complete yet."""
         return HeldHead(self._spool_dir, self._use)
 
-    def keep_head(self, length: int) -> None:
+    def keep_head(self, length: int, fields: int) -> None:
         """A header block is complete: when it is large, it counts as long as its body."""
         if length > LARGE_HEAD:
-            self._head = _HeadWeight(length, self._use)
+            self._head = _HeadWeight(length * _HEAD_TIMES + fields * _FIELD, self._use)
 
     def begin_chunked(self) -> None:
         """The payload differs from the wire bytes."""

@@ -41,8 +41,8 @@ class Sink(Protocol):
     def hold_head(self) -> HeldHead:
         """A place for a header block that is not complete yet."""
 
-    def keep_head(self, length: int) -> None:
-        """The final header block is complete, and has so many bytes."""
+    def keep_head(self, length: int, fields: int) -> None:
+        """The final header block is complete, and has so many bytes, and fields."""
 
     def begin_chunked(self) -> None:
         """The body has the chunked transfer coding: the payload is given apart from the wire bytes."""
@@ -235,7 +235,7 @@ class ResponseReader:
             return False
         self.head = head
         if len(raw) > _SMALL_HEAD:
-            self._sink.keep_head(len(raw))
+            self._sink.keep_head(len(raw), len(head.headers))
         if head.kind == "length":
             self._left = left = head.lengths[-1]
             self.done = not left
