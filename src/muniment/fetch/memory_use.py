@@ -61,7 +61,11 @@ class MemoryUse:
         while self.full or self._asked >= self._window:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            await waiter
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                self._wake()  # it may have been this one's turn
+                raise
         self._asked += 1
 
     def end_turn(self) -> None:
@@ -82,7 +86,9 @@ class MemoryUse:
 
     def _wake(self) -> None:
         self.resume_some()
-        for _ in range(min(len(self._waiters), self._window - self._asked)):
+        room = 0 if self.full else self._window - self._asked
+        while room > 0 and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
+                room -= 1
