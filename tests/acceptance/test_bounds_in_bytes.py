@@ -85,10 +85,19 @@ def cookies(path: str, request: bytes) -> bytes:
 
 
 def test_many_large_cookies(muniment: Any, tmp_path: Path) -> None:
-    with AnyHost(cookies) as hosts:
+    """A worker keeps those of a few hosts at a time, and asks the orchestrator for the others."""
+    last: list[bool] = []
+
+    def answer(path: str, request: bytes) -> bytes:
+        if path == "/3":
+            last.append(b"\r\nCookie: " in request)
+        return cookies(path, request)
+
+    with AnyHost(answer) as hosts:
         fetch = Fetch(muniment, tmp_path, hosts.urls(500, 4))
     assert fetch.rows() == {(200, ""): 2_000}
     assert fetch.most < MOST_RESIDENT
+    assert sum(last) >= 450, "but where another worker was told a moment ago"
     with (fetch.out / "cookies.txt").open() as kept:
         assert sum(not line.startswith("#") for line in kept) == 500 * 180
 
