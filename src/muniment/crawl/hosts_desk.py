@@ -123,10 +123,9 @@ class HostsDesk:
     def _forget(self, host_id: int, now: int) -> None:
         """Keep nothing of a host that would be found out again as it is."""
         manners = self._manners.get(host_id, _UNHEARD)
-        if host_id in self._paused or manners.until > now:
-            return
         as_new = structs.replace(self._first_manners(host_id), until=0)
-        if structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
+        waits = host_id in self._paused or manners.until > now
+        if not waits and structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
             self._manners.pop(host_id, None)
             self._waited.discard(host_id)
 
