@@ -30,7 +30,7 @@ class AnyHost:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._open: set[asyncio.Transport] = set()
-        self._server: asyncio.AbstractServer | None = None
+        self._server: asyncio.Server | None = None
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class AnyHost:
 
     async def _listen(self) -> int:
         listening = self._loop.create_server(lambda: _Connection(self.respond, self._open), "0.0.0.0", 0, backlog=4096)  # noqa: S104
-        self._server = await listening
+        self._server = cast("asyncio.Server", await listening)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def _end(self) -> None:
