@@ -91,7 +91,7 @@ def regrouped(text: str) -> str:
 
 
 _LEAST_WEIGHT = 400
-_OF_A_LINE, _OF_A_WILDCARD, _OF_A_CHARACTER = 600, 70, 3
+_OF_A_RULE, _OF_A_WILDCARD, _OF_A_CHARACTER = 700, 90, 3
 """Bytes that the parser keeps for each, at most."""
 
 
@@ -140,8 +140,10 @@ class RobotsRules:
 
 
 def _weight(text: str) -> int:
-    lines, wildcards = len(text.splitlines()), text.count("*")
-    return lines * _OF_A_LINE + wildcards * _OF_A_WILDCARD + len(text) * _OF_A_CHARACTER
+    # a rule with a dollar, or of an index.html, is kept in two ways
+    rules = len(text.splitlines()) + text.count("$") + text.count("index.html")
+    wildcards = text.count("*") * (2 if "$" in text else 1)
+    return rules * _OF_A_RULE + wildcards * _OF_A_WILDCARD + len(text) * _OF_A_CHARACTER
 
 
 def crawl_delay_ms(answer: RobotsAnswer, agent: str) -> int:
