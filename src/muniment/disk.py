@@ -1,15 +1,52 @@
-"""Waiting for the disk: what is synced is there after a power cut, on every system."""
+"""The disk: what is synced is there after a power cut, and what gets a name takes it from nobody, on every system."""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["sync", "sync_data", "sync_directory"]
+__all__ = ["rename_new", "sync", "sync_data", "sync_directory"]
 
 _THROUGH = getattr(fcntl, "F_FULLFSYNC", None)
 """On macOS fsync(2) leaves what was written in the disk's own memory; this call empties that, too."""
+
+_HERE = -100
+_NOT_OVER_ANOTHER = 1
+_NOT_OVER_ANOTHER_MACOS = 4
+_UNABLE = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
+
+
+def _exclusive_rename() -> Callable[[bytes, bytes], int] | None:
+    """The system's call that renames only to a name that is free; Python has none."""
+    system = ctypes.CDLL(None, use_errno=True)
+    if (linux := getattr(system, "renameat2", None)) is not None:
+        return lambda source, target: int(linux(_HERE, source, _HERE, target, _NOT_OVER_ANOTHER))
+    if (macos := getattr(system, "renamex_np", None)) is not None:
+        return lambda source, target: int(macos(source, target, _NOT_OVER_ANOTHER_MACOS))
+    return None
+
+
+_rename_exclusively = _exclusive_rename()
+
+
+def rename_new(source: Path, target: Path) -> None:
+    """Give a file a name that no other has; raises FileExistsError, or another OSError, and then changes nothing.
+
+    Where the filesystem cannot tell at once, it is looked at first: whoever else writes there may be faster.
+    """
+    if _rename_exclusively is not None:
+        if not _rename_exclusively(os.fsencode(source), os.fsencode(target)):
+            return
+        number = ctypes.get_errno()
+        if number not in _UNABLE:
+            raise OSError(number, os.strerror(number), str(source), None, str(target))
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    source.rename(target)
 
 
 def sync(descriptor: int) -> None:

@@ -26,17 +26,16 @@ __all__ = [
     "DelayRange",
     "Option",
     "Settings",
+    "contact_given",
     "defaults",
-    "is_secret",
     "operator_name",
     "options",
     "parse_proxy",
     "processes_directory",
-    "redact",
     "split_proxy",
 ]
 
-DEFAULT_USER_AGENT = f"muniment/{__version__} (+https://muniment.invalid/)"
+DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
 OnResume = Literal["fixed", "free"]
 Command = Literal["crawl", "fetch"]
@@ -121,7 +120,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "on"
     store_unchanged: Annotated[
         bool,
-        Option(("--store-unchanged",), "Store bodies again that are what the list knows.", only="fetch"),
+        Option(("--store-unchanged",), "Store every body, also one that is known already.", only="fetch"),
     ] = False
     reorder: Annotated[
         Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", only="fetch")
@@ -256,6 +255,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True)] = None
 
     # The request
+    contact: Annotated[
+        str,
+        Option(
+            ("--contact",),
+            "A page about you, or your mail address: for the agent and warcinfo (default: MUNIMENT_CONTACT).",
+            "URL|MAIL",
+        ),
+    ] = ""
     user_agent: Annotated[
         str,
         Option(
@@ -268,8 +275,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(
             ("--header",),
-            "An extra request header; may be repeated. Secrets go to the hosts of start URLs only.",
-            "'NAME: VALUE'",
+            "An extra request header, for the hosts of start URLs; HOST=NAME: VALUE is for one host, *=NAME: VALUE for "
+            "all. @FILE reads headers from a file. May be repeated.",
+            "'[HOST=]NAME: VALUE'",
         ),
     ] = ()
     referer: Annotated[
@@ -317,11 +325,6 @@ def defaults(command: Command) -> Settings:
     return Settings(**{name: default for name, _, default, _ in options(command)})
 
 
-def is_secret(header: str) -> bool:
-    """Whether a header as given holds what only some host may see."""
-    return _SECRET_HEADER.match(header) is not None
-
-
 def split_proxy(text: str) -> tuple[str, str]:
     """The pattern of hosts and the URL of a `--proxy` value: `HOST=URL`, `HOST=direct`, or `URL` for every host."""
     match = _PROXY_RULE.fullmatch(text)
@@ -348,11 +351,11 @@ DIRECT = "direct"
 """In place of a proxy's URL: no proxy."""
 _PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
 _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
-_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
-_SECRET_HEADER = re.compile(
-    r"^((?:--header=)?[\w-]*(?:auth|cookie|key|token|secret|session|passw|credential)[\w-]*)\s*:.*",
-    re.DOTALL | re.IGNORECASE,
-)
+
+
+def contact_given() -> str:
+    """MUNIMENT_CONTACT: the contact where none is given on the command line."""
+    return os.environ.get("MUNIMENT_CONTACT", "").strip()
 
 
 def operator_name() -> str:
@@ -374,8 +377,3 @@ def processes_directory() -> Path:
         return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "muniment"
     except RuntimeError:
         raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
-
-
-def redact(argument: str) -> str:
-    """A command-line argument without passwords: accounts in URLs and secret headers are masked."""
-    return _SECRET_HEADER.sub(r"\1: ***", _USERINFO.sub("***@", argument))

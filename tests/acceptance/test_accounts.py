@@ -100,7 +100,7 @@ def test_secret_headers_go_to_the_start_hosts_and_agents_have_names(tmp_path: Pa
         away.pages["/"] = page("away", "")
         home.pages["/"] = page("home", f"<a href={away.url}>away</a>")
         home.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n\nUser-agent: muniment\nDisallow:\n"
-        given = ("--header", "Authorization: Bearer hush", "--header", "X-Plain: yes", "--user-agent", "firefox")
+        given = ("--header", "Authorization: Bearer hush", "--header", "*=X-Plain: yes", "--user-agent", "firefox")
         run_muniment(tmp_path, "crawl", home.url, "-o", "out", *given, "--tries", 1, "--quiet")
     assert (seen["home"]["Authorization"], seen["away"]["Authorization"]) == ("Bearer hush", None)
     assert {seen[name]["X-Plain"] for name in seen} == {"yes"}

@@ -118,6 +118,21 @@ def test_store_unchanged_asks_for_all_and_stores_it(muniment: Muniment, site: Ng
     assert {name: record.http[1] for name, record in stored(tmp_path / "second", "response").items()} == FILES
 
 
+def test_store_unchanged_stores_what_this_run_has_already(muniment: Muniment, site: Nginx, tmp_path: Path) -> None:
+    for name in ("twin-1.html", "twin-2.html", "twin-3.html"):
+        (site.root / name).write_bytes(BODY)
+    seed = tmp_path / "list.txt"
+    seed.write_text("".join(f"{site.url}{name}\n" for name in (*FILES, "twin-1.html", "twin-2.html")))
+    pace = ("--per-host", 1, "--delay", 120)  # each in a batch of its own
+    for out, given in (("once", ()), ("all", ("--store-unchanged",))):
+        fetch(muniment, seed, out, *pace, *given)
+    twins = {"twin-1.html", "twin-2.html"}
+    assert set(stored(tmp_path / "once", "revisit")) == twins
+    assert not stored(tmp_path / "all", "revisit")
+    bodies = {name: record.http[1] for name, record in stored(tmp_path / "all", "response").items()}
+    assert bodies == {**FILES, **dict.fromkeys(twins, BODY)}
+
+
 def test_without_validators_the_digest_saves_the_room(muniment: Muniment, tmp_path: Path) -> None:
     with RawServer({f"/{name}": (ok(body),) for name, body in FILES.items()}) as server:
         seed = tmp_path / "list.txt"

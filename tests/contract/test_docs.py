@@ -91,8 +91,8 @@ def test_commands_of_readme_and_quickstart(muniment: Any, site: Nginx, tmp_path:
 def _write_lists(where: Path, url: str) -> None:
     """The lists that examples name."""
     (where / "urls.txt").write_text(f"# a comment\n\n{url}\n{url}about.html\nno-url\n{url}docs/a.html\n")
-    line = {"url": url, "source": "sitemap", "depth": 1}
-    (where / "pages.jsonl").write_text(json.dumps(line) + "\n")
+    lines = {"url": url, "source": "sitemap", "depth": 1}, {"url": url, "source": "a friend"}
+    (where / "pages.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_commands_and_sql_of_fetch(muniment: Any, site: Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,11 +102,13 @@ def test_commands_and_sql_of_fetch(muniment: Any, site: Nginx, tmp_path: Path, m
     for line in _lines(DOCS / "fetch.md"):
         _run(muniment, line, site.url)
     monkeypatch.chdir(tmp_path)
-    fields, count = [duckdb.sql(block).fetchall() for block in _blocks(DOCS / "fetch.md", "sql")]
-    assert fields == [(site.url, "sitemap")]
+    fields, again, count = [duckdb.sql(block).fetchall() for block in _blocks(DOCS / "fetch.md", "sql")]
+    assert fields == [(site.url, "sitemap"), (site.url, "a friend")]
+    assert [(source, *row[:2]) for source, *row in again] == [(source, site.url, 200) for _, source in fields]
+    assert len({tuple(row[1:]) for row in again}) == 1, "one record"
     assert count == [(3,)]
     found = duckdb.sql("SELECT meta_json, seed_url FROM 'with-fields/captures.parquet'").fetchall()
-    assert found == [('{"source":"sitemap","depth":"1"}', site.url)]
+    assert found == [('{"source":"sitemap","depth":"1"}', site.url), ('{"source":"a friend"}', site.url)]
     mapped = duckdb.sql("SELECT url, found_as FROM 'mapped/captures.parquet' ORDER BY url").fetchall()
     assert mapped == [
         (site.url, "sitemap-url"), (site.url + "about.html", "sitemap-url"), (site.url + "sitemap.xml", "sitemap")
@@ -348,17 +350,6 @@ def test_what_documents_name_as_a_test_is_one() -> None:
     }
     modules = {path.stem for path in (ROOT / "tests").rglob("*.py")}
     assert named - tests - modules == set()
-
-
-def test_architecture_names_every_module() -> None:
-    text = (DOCS / "architecture.md").read_text()
-    rows = {match[1]: match[2] for match in re.finditer(r"^\| \[([\w/]+)/\].*\|(.*)\|$", text, re.MULTILINE)}
-    source = ROOT / "src" / "muniment"
-    for folder in [source, *sorted(path for path in source.iterdir() if (path / "__init__.py").exists())]:
-        name = "src/muniment" if folder == source else folder.name
-        modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-        named = {word for word in re.findall(r"`([\w/]+)`", rows.get(name, "")) if not word.endswith("/")}
-        assert named == modules, f"the table of docs/architecture.md, row {name}/"
 
 
 def test_changelog_knows_this_version() -> None:

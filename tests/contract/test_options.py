@@ -52,6 +52,7 @@ CONTRACT = {
     "--max-pages": ("max_pages", None),
     "--max-bytes": ("max_bytes", None),
     "--max-time": ("max_time", None),
+    "--contact": ("contact", ""),
     "--user-agent": ("user_agent", DEFAULT_USER_AGENT),
     "--header": ("header", ()),
     "--referer --no-referer": ("referer", True),

@@ -120,7 +120,7 @@ def test_below_min_free_a_crawl_waits_for_room(muniment: Callable[..., Any], dis
 def test_an_event_that_does_not_fit_leaves_no_part_of_itself(disk: Path) -> None:
     path = disk / "crawl.jsonl"
     with path.open("ab+", buffering=0) as file:
-        log = EventLog(file.fileno())
+        log = EventLog(file.fileno(), disk)
         log.write("capture", url="http://a.example/")
         before = path.read_bytes()
         ballast = fill(disk)

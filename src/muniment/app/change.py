@@ -60,7 +60,7 @@ def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Chan
             amended = amend(db, job, change, now_ms())
             if job.over:
                 jobs.reopen(db, job.job_id)
-            EventLog(locks[0].descriptor).changed(change.who, amended.changes)
+            EventLog(locks[0].descriptor, out).changed(change.who, amended.changes)
             return amended.changes
     finally:
         for lock in locks:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from muniment.app.processes import open_book
 from muniment.app.request import Request, Taken, Watch, output_directory
 from muniment.app.traces import unless_refused
+from muniment.control.credentials import crawl_credentials, list_credentials
 from muniment.control.place import tracker_place
-from muniment.control.secrets import read_secrets
+from muniment.control.privacy import is_private, keep_private, make_private
+from muniment.control.secrets import Secrets, holds_secrets, read_secrets
 from muniment.errors import MunimentError
 from muniment.procs.book import Book
 from muniment.procs.launch import Launched, launch_worker
+from muniment.rules.credentials import Credentials
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,14 +36,20 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
     MunimentError.
     """
     settings = request.settings
-    secrets = read_secrets(settings.cookies, settings.auth_file)
+    secrets = read_secrets(settings)
     source = _list_of(settings)
+    credentials = _credentials(request, secrets, source)
     out = output_directory(settings)
+    private = credentials.secret or holds_secrets(settings) or is_private(out)
+    if private:
+        keep_private()
     with unless_refused() as traces:
         traces.make_directory(out)
         place = tracker_place(out, Path(settings.state) if settings.state else None, settings.database)
         traces.make_directory(place.directory)
         locks = traces.lock(out, place.directory)
+        if private:
+            make_private(out, place.directory)
         state = None if place.directory.resolve() == out.resolve() else place.directory
         with _launched(open_book(state, place.database, "cli", "orchestrator"), locks) as (book, first, ended):
 
@@ -50,6 +59,8 @@ def begun(request: Request) -> Iterator[Callable[[Watch], Summary | FinishedBefo
                 taken = Taken(
                     request=request,
                     secrets=secrets,
+                    credentials=credentials,
+                    private=private,
                     source=source,
                     out=out,
                     place=place,
@@ -89,6 +100,13 @@ def _list_of(settings: Settings) -> Source | None:
     from muniment.control.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
 
     return named_list(settings)
+
+
+def _credentials(request: Request, secrets: Secrets, source: Source | None) -> Credentials:
+    """What is given for the requests, as far as that can be said before a stream is read."""
+    if source is None:
+        return crawl_credentials(secrets, request.urls, request.accounts)
+    return list_credentials(secrets, source, request.accounts)
 
 
 def _discard(first: Launched) -> None:

@@ -12,6 +12,8 @@ from muniment.control.secrets import Secrets
 from muniment.model.place import TrackerPlace
 from muniment.procs.book import Book
 from muniment.procs.launch import Launched
+from muniment.rules.challenges import Account
+from muniment.rules.credentials import Credentials
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
 
@@ -37,6 +39,8 @@ class Request(Struct, frozen=True):
     """Built-in and imported ignore patterns."""
     retry_failed: bool = False
     """Pages that failed for good are tried again."""
+    accounts: dict[str, Account] = {}
+    """By origin: those in start URLs."""
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -44,6 +48,10 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     request: Request
     secrets: Secrets
+    credentials: Credentials
+    """Of a list that is still on standard input, without what it says."""
+    private: bool
+    """Files are for their owner alone: a secret was given, now or in an earlier run."""
     source: Source | None
     """The list of a fetch; None as long as that is still on standard input."""
     out: Path

@@ -16,10 +16,13 @@ from msgspec import structs
 from muniment import __version__
 from muniment.app.request import Taken, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.archive.journal import PARTS
 from muniment.archive.repair import Repaired
 from muniment.clock import now_ms
+from muniment.control.credentials import list_credentials
 from muniment.control.networks import reach_of
 from muniment.control.place import keep_place
+from muniment.control.privacy import keep_private, make_private
 from muniment.control.secrets import COOKIE_FILE, save_cookies
 from muniment.control.seed_list import spooled_list
 from muniment.crawl import messages as say
@@ -35,7 +38,7 @@ from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
-from muniment.model.url import host_of, is_web
+from muniment.model.url import is_web
 from muniment.procs.book import Book
 from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
 from muniment.procs.sweep import SWEEP_S, tend
@@ -74,7 +77,7 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
 def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | FinishedBefore:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
     if settings.seed and taken.source is None:
-        taken = structs.replace(taken, source=spooled_list(settings, out))
+        taken = _with_stream(taken)
     starts = Starts(request.urls, taken.source.digest if taken.source else b"")
     job = jobs.find_job(db)
     if job is None:
@@ -85,6 +88,16 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return FinishedBefore(given_up(db, job.job_id))
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
+
+
+def _with_stream(taken: Taken) -> Taken:
+    """The list that came as a stream, kept, and what it says of accounts."""
+    source = spooled_list(taken.request.settings, taken.out)
+    credentials = list_credentials(taken.secrets, source, taken.request.accounts)
+    if credentials.secret and not taken.private:
+        keep_private()
+        make_private(taken.out, taken.place.directory)
+    return structs.replace(taken, source=source, credentials=credentials, private=taken.private or credentials.secret)
 
 
 class _Launching:
@@ -153,7 +166,7 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
     most_descriptors(least=_LEAST_DESCRIPTORS)
-    events = EventLog(locks[0])
+    events = EventLog(locks[0], out)
     urls = request.urls if source is None else _first_urls(source)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     setup = say.Setup(
@@ -164,16 +177,25 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         command_line=request.command_line,
         allowed_classes=reach.classes,
         workers=most_workers(settings),
-        own_hosts=tuple(dict.fromkeys(map(host_of, urls))),
-        accounts=secrets.accounts,
+        credentials=taken.credentials,
+        private=taken.private,
         late_names=reach.late_names,
     )
     shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
     repaired = shelf.open()
+    if rebuilt := await shelf.take_stock():
+        _regain(db, out, shelf, rebuilt)
+    emptied = shelf.empty
     lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
+    if emptied and opened.frontier.totals.captured:
+        _log.warning(
+            "the index and all WARC files of %d captured pages are gone from %s: stop this run and put back what was "
+            "moved away, or names of files are given out twice",
+            *(opened.frontier.totals.captured, out),
+        )
     events.write(
         "start",
         pid=os.getpid(),
@@ -199,6 +221,23 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
     return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+
+
+def _regain(db: Database, out: Path, shelf: Shelf, rebuilt: list[str]) -> None:
+    """After the index was lost: what no record tells, and the tracker does."""
+    from muniment.control.regained import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+
+    if (job := jobs.find_job(db)) is not None:
+        complete_rows(db, job, out / PARTS, rebuilt)
+        missing, rows = lost_failures(db, job, out)
+        left = missing - (shelf.keep(rows) if missing else 0)
+        if left:
+            _log.warning(
+                "of %d pages that were captured, %s has no record: put back the files that were moved away, or have "
+                "these pages fetched again by muniment check %s --repair and the same command",
+                *(left, out, out),
+            )
+    shelf.regained()
 
 
 def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import uvloop
 
 from muniment.archive.durable import archive_error
+from muniment.control.privacy import keep_private
 from muniment.crawl import messages as say
 from muniment.crawl.channel import Channel
 from muniment.crawl.info import warc_info
@@ -24,7 +25,6 @@ from muniment.procs.launch import OUT_OF_MEMORY, die_with_parent, inherited_chan
 from muniment.rules.agents import agent_text
 from muniment.rules.challenges import Account
 from muniment.rules.proxies import ProxyRule, proxy_rules
-from muniment.settings import is_secret
 
 __all__ = ["run_worker"]
 
@@ -96,12 +96,12 @@ def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
 
 
 def _build(channel: Channel, setup: say.Setup) -> Worker:
+    if setup.private:
+        keep_private()
     settings = setup.settings
     config = FetchConfig(
-        user_agent=agent_text(settings.user_agent),
-        headers=tuple(_header(text) for text in settings.header if not is_secret(text)),
-        own_headers=tuple(_header(text) for text in settings.header if is_secret(text)),
-        own_hosts=frozenset(setup.own_hosts),
+        user_agent=agent_text(settings.user_agent, settings.contact),
+        credentials=setup.credentials,
         polite=settings.mode == "polite",
         compression=settings.http_compression,
         connect_timeout=settings.connect_timeout,
@@ -109,7 +109,7 @@ def _build(channel: Channel, setup: say.Setup) -> Worker:
         longest=settings.max_fetch_time,
         max_body=settings.max_body,
         insecure=settings.insecure,
-        proxies=tuple(_with_account(rule, setup.accounts) for rule in proxy_rules(settings.proxy)),
+        proxies=tuple(_with_account(rule, setup.credentials.accounts) for rule in proxy_rules(settings.proxy)),
         allowed_classes=frozenset(setup.allowed_classes),
         late_names=frozenset(setup.late_names),
         per_host=settings.per_host,
@@ -128,8 +128,3 @@ def _with_account(rule: ProxyRule, accounts: Mapping[str, Account]) -> ProxyRule
         return rule
     user, password = quote(account.user, ""), quote(account.password, "")
     return ProxyRule(rule.pattern, parts._replace(netloc=f"{user}:{password}@{parts.netloc}").geturl())
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, _, value = text.partition(":")
-    return name.strip(), value.strip()

@@ -18,6 +18,7 @@ from muniment.archive.read import Source, batches, sources
 from muniment.archive.rows import host_in
 from muniment.clock import iso_us
 from muniment.errors import ArchiveError
+from muniment.model.capture import LISTED_AGAIN
 
 __all__ = ["Index", "differences"]
 
@@ -26,10 +27,10 @@ _COLUMNS = (
     "record_id", "unchanged", "ip", "truncated", "content_type", "etag", "last_modified", "error",
 )  # fmt: skip
 _NAMES = _COLUMNS[1:]
-_SURVEYED = ["warc_file", "error", "url"]
+_SURVEYED = ["warc_file", "error", "url", "found_as"]
 _STARTED_AT = _COLUMNS.index("started_at")
 _JUDGED_BY = tuple(_COLUMNS.index(name) for name in ("status", "body_length", "unchanged", "error"))
-_SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", *_COLUMNS)])
+_SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", "found_as", *_COLUMNS)])
 
 Row = tuple[Any, ...]
 
@@ -65,8 +66,8 @@ class Index:
                 self._survey(table.select(_SURVEYED))
 
     def _survey(self, batch: pa.RecordBatch | pa.Table) -> None:
-        self.rows += batch.num_rows
-        held, errors, urls = ([str(value) for value in column.to_pylist()] for column in batch.columns)
+        held, errors, urls, found = ([str(value) for value in column.to_pylist()] for column in batch.columns)
+        self.rows += len(found) - found.count(LISTED_AGAIN)
         self.files.update(held)
         for name, error, url in zip(held, errors, urls, strict=True):
             if not name and not error:
@@ -158,12 +159,12 @@ def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -
     if not places:
         return
     near = table.slice(places[0], places[-1] - places[0] + 1)
-    held, *columns = (column.to_pylist() for column in near.columns)
+    held, found, *columns = (column.to_pylist() for column in near.columns)
     times: list[Any] = columns[_STARTED_AT]
     # another program may have left it out
     columns[_STARTED_AT] = [time if time is None else iso_us(time) for time in times]
-    for file, row in zip(held, zip(*columns, strict=True), strict=True):
-        if file == name and row[0] is not None and start <= row[0] < end:
+    for file, found_as, row in zip(held, found, zip(*columns, strict=True), strict=True):
+        if file == name and found_as != LISTED_AGAIN and row[0] is not None and start <= row[0] < end:
             yield row
 
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from muniment.disk import sync, sync_data, sync_directory
+from muniment.disk import rename_new, sync, sync_data, sync_directory
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.advice import advice
 from muniment.model.failure import NO_ROOM, Failure
 
-__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "sync_path"]
+__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "seal", "sync_path", "taken"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FLUSH_AT = 4 << 20
@@ -46,6 +46,23 @@ def rename(source: Path, target: Path) -> None:
     """Rename within one directory, replacing what is there, durable on return."""
     source.replace(target)
     sync_directory(target.parent)
+
+
+def seal(source: Path, target: Path) -> None:
+    """Give a file its final name, durable on return. Raises ArchiveError, and changes nothing, when it is taken."""
+    try:
+        rename_new(source, target)
+    except FileExistsError:
+        raise taken(source, target) from None
+    sync_directory(target.parent)
+
+
+def taken(source: Path, target: Path) -> ArchiveError:
+    """The error for a file whose final name another one has."""
+    return ArchiveError(
+        f"{target.name} is there already, and no file is replaced: what was captured is in {source.name}; move "
+        f"{target.name} away and give the same command again"
+    )
 
 
 def remove(path: Path) -> None:

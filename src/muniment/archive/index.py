@@ -7,39 +7,45 @@ recognised and not taken in twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from muniment.archive.again import Repeats, again_path
 from muniment.archive.durable import archive_error, remove, rename, sync_path
-from muniment.archive.journal import SUFFIX, entries, journal_path
+from muniment.archive.journal import CAPTURES, PART_SUFFIX, entries, journal_path, names_in_parts
+from muniment.archive.names import packed, unpacked
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture
+from muniment.model.capture import LISTED_AGAIN, Capture
 
 __all__ = [
     "CAPTURES",
-    "PART_SUFFIX",
     "ROW_GROUP",
     "SCHEMA",
     "index_journal",
+    "index_rows",
+    "indexed_names",
     "join",
     "journal_batches",
     "merged_names",
     "open_parquet",
     "part_path",
     "replace_index",
+    "rows_of_part",
 ]
 
-CAPTURES = "captures.parquet"
-PART_SUFFIX = ".parquet"
 ROW_GROUP = 10_000
 
 _MERGED = b"muniment.merged"
+_FILES = b"muniment.files"
+"""All WARCs that were ever joined, those without rows, too: their names are taken."""
 _VERSION = b"muniment.index"
 _FORMAT = b"1"
 _TYPES: dict[object, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), int | None: pa.int64()}
@@ -81,22 +87,70 @@ def index_journal(out: Path, parts: Path, name: str) -> None:
         raise archive_error(error, part) from error
 
 
+def index_rows(parts: Path, name: str, rows: Sequence[Capture]) -> None:
+    """Write a part of the index from rows that were rebuilt from the records of the WARC `name`."""
+    part = part_path(parts, name)
+    try:
+        parts.mkdir(exist_ok=True)
+        sync_directory(parts.parent)
+        _write(part, (_batch(rows[at : at + ROW_GROUP]) for at in range(0, len(rows), ROW_GROUP)), {})
+    except OSError as error:
+        raise archive_error(error, part) from error
+
+
+def rows_of_part(parts: Path, name: str) -> list[Capture]:
+    """The rows of a part."""
+    return [Capture(**row) for batch in _parquet_batches(part_path(parts, name)) for row in batch.to_pylist()]
+
+
+def indexed_names(captures: Path) -> dict[str, int]:
+    """The WARCs that `captures.parquet` took in, and how many rows; mostly told by its statistics alone."""
+    counted: Counter[str] = Counter(dict.fromkeys(merged_names(captures), 0))
+    with open_parquet(captures) as file:
+        try:
+            counted.update(dict.fromkeys(unpacked((file.schema_arrow.metadata or {}).get(_FILES, b"{}")), 0))
+        except ValueError as error:
+            raise ArchiveError(f"{captures.name}: its metadata is damaged") from error
+        column = SCHEMA.names.index("warc_file")
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            told = group.column(column).statistics
+            if told is not None and told.has_min_max and told.min == told.max:
+                counted[str(told.min)] += group.num_rows
+            else:
+                counted.update(_names_of(file, number))
+    return {name: count for name, count in counted.items() if name}
+
+
+def _names_of(file: pq.ParquetFile, number: int) -> list[str]:
+    try:
+        return [str(name) for name in file.read_row_group(number, columns=["warc_file"]).column(0).to_pylist()]
+    except (pa.ArrowException, OSError) as error:
+        raise ArchiveError(
+            f"{CAPTURES}: damaged inside; muniment check --repair sets it aside and rebuilds its rows"
+        ) from error
+
+
 def join(out: Path, parts: Path) -> None:
     """Join the parts, and the journals that have none, into `captures.parquet`; remove them and the empty `parts`.
 
-    May be killed at any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without
-    any row gets an index without rows.
+    Where lines of a list were told whose URLs earlier ones have (`again`), their rows are made anew. May be killed at
+    any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without any row gets an
+    index without rows.
     """
     captures = out / CAPTURES
     try:
         merged = merged_names(captures) if captures.exists() else frozenset()
-        for name in _names(parts) & merged:
+        for name in names_in_parts(parts) & merged:
             _remove_rows(parts, name)
-        names = sorted(_names(parts))
-        if names or not captures.exists():
-            _write(captures, _joined(out, parts, names), {_MERGED: msgspec.json.encode(names)})
+        names = sorted(names_in_parts(parts))
+        if names or not captures.exists() or again_path(parts).exists():
+            files = packed({*names, *(indexed_names(captures) if captures.exists() else ())})
+            rows = _with_repeats(parts, _joined(out, parts, names))
+            _write(captures, rows, {_MERGED: msgspec.json.encode(names), _FILES: files})
         for name in names:
             _remove_rows(parts, name)
+        again_path(parts).unlink(missing_ok=True)
         for aside in parts.glob("*.tmp"):
             aside.unlink()
         if parts.exists() and not any(parts.iterdir()):
@@ -110,7 +164,8 @@ def replace_index(out: Path, batches: Iterable[Sequence[Capture]]) -> None:
     """Put a new `captures.parquet` in the place of the present one; no part may be waiting to be joined."""
     captures = out / CAPTURES
     try:
-        _write(captures, (_batch(rows) for rows in batches if rows), {})
+        files = packed(indexed_names(captures)) if captures.exists() else packed(())
+        _write(captures, (_batch(rows) for rows in batches if rows), {_FILES: files})
     except OSError as error:
         raise archive_error(error, captures) from error
 
@@ -132,7 +187,9 @@ def open_parquet(path: Path) -> pq.ParquetFile:
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
-        raise ArchiveError(f"{path.name}: not a readable Parquet file") from error
+        raise ArchiveError(
+            f"{path.name}: not a readable Parquet file; muniment check --repair sets it aside and rebuilds its rows"
+        ) from error
     if not file.schema_arrow.equals(SCHEMA):
         file.close()
         raise ArchiveError(
@@ -170,6 +227,30 @@ def _joined(out: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch
         else:
             _see_sealed(out, name)
             yield from journal_batches(journal_path(parts, name))
+
+
+def _with_repeats(parts: Path, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows, those of lines that are listed again last; without such lines being told, as they are."""
+    if not again_path(parts).exists():
+        yield from rows
+        return
+    with Repeats(parts) as repeats:
+        for batch in rows:
+            yield _sifted(batch, repeats)
+        made = repeats.rows()
+        while some := list(islice(made, ROW_GROUP)):
+            yield _batch(some)
+
+
+def _sifted(batch: pa.RecordBatch, repeats: Repeats) -> pa.RecordBatch:
+    """A batch without rows of such lines, after what they are made of was put aside."""
+    own = [at for at, found_as in enumerate(batch.column("found_as").to_pylist()) if found_as != LISTED_AGAIN]
+    batch = batch if len(own) == batch.num_rows else batch.take(pa.array(own, pa.int64()))
+    concerned = [at for at, url in enumerate(batch.column("url").to_pylist()) if repeats.concerns(str(url))]
+    if concerned:
+        for row in batch.take(pa.array(concerned, pa.int64())).to_pylist():
+            repeats.put_aside(Capture(**row))
+    return batch
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -214,13 +295,6 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             count -= whole
     if count:
         yield pa.Table.from_batches(held, SCHEMA)
-
-
-def _names(parts: Path) -> frozenset[str]:
-    """The WARCs whose rows lie there, as a part or still as a journal."""
-    return frozenset(
-        path.name.removesuffix(suffix) for suffix in (PART_SUFFIX, SUFFIX) for path in parts.glob("*" + suffix)
-    )
 
 
 def _remove_rows(parts: Path, name: str) -> None:

@@ -20,24 +20,32 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 
 __all__ = [
+    "CAPTURES",
     "FORMAT_VERSION",
     "PARTS",
+    "PART_SUFFIX",
     "SUFFIX",
     "Entry",
     "entries",
     "entry_frame",
+    "frame",
+    "frames",
     "header_frame",
     "is_torn",
     "journal_path",
     "journalled_length",
+    "names_in_parts",
     "read_header",
     "rewrite",
 ]
 
 FORMAT_VERSION = 1
+CAPTURES = "captures.parquet"
+"""The whole index, within the output directory."""
 PARTS = "parts"
 """Where journals and parts of the index lie, within the output directory."""
 SUFFIX = ".journal"
+PART_SUFFIX = ".parquet"
 
 _FRAME = struct.Struct("<II")
 _MOST = 64 << 20
@@ -68,14 +76,21 @@ def journal_path(parts: Path, name: str) -> Path:
     return parts / (name + SUFFIX)
 
 
+def names_in_parts(parts: Path) -> frozenset[str]:
+    """The WARCs whose rows lie there, as a part or still as a journal."""
+    return frozenset(
+        path.name.removesuffix(suffix) for suffix in (PART_SUFFIX, SUFFIX) for path in parts.glob("*" + suffix)
+    )
+
+
 def header_frame(name: str) -> bytes:
     """The first frame of the journal of the WARC `name`."""
-    return _framed(_encode(_Header(FORMAT_VERSION, name)))
+    return frame(_encode(_Header(FORMAT_VERSION, name)))
 
 
 def entry_frame(entry: Entry) -> bytes:
     """The frame of one entry."""
-    return _framed(_encode(entry))
+    return frame(_encode(entry))
 
 
 def read_header(path: Path) -> str:
@@ -130,7 +145,8 @@ def rewrite(path: Path, kept: Iterable[Entry]) -> None:
     rename(aside, path)
 
 
-def _framed(payload: bytes) -> bytes:
+def frame(payload: bytes) -> bytes:
+    """A frame with these bytes."""
     return _FRAME.pack(len(payload), isal_zlib.crc32(payload)) + payload
 
 
@@ -145,6 +161,12 @@ def _header(file: BinaryIO, path: Path) -> str:
     if header.version != FORMAT_VERSION:
         raise ArchiveError(f"{path.name}: a journal of format {header.version}; this version reads {FORMAT_VERSION}")
     return header.warc
+
+
+def frames(file: BinaryIO) -> Iterator[bytes]:
+    """What the frames from here on hold; a torn tail or garbage ends them."""
+    while (payload := _next_payload(file)) is not None:
+        yield payload
 
 
 def _next_payload(file: BinaryIO) -> bytes | None:

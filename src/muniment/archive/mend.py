@@ -14,22 +14,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.check import Checked, Torn
 from muniment.archive.check_file import Checker, Stretch
-from muniment.archive.durable import rename, sync_path
-from muniment.archive.index import CAPTURES, PART_SUFFIX, ROW_GROUP, SCHEMA, join, merged_names, replace_index
-from muniment.archive.journal import PARTS, SUFFIX, journal_path, read_header
+from muniment.archive.durable import rename, seal, sync_path
+from muniment.archive.index import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index
+from muniment.archive.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.read import Source, batches
 from muniment.archive.rebuild import merged, rows_of_records
 from muniment.archive.repair import repair_file
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture
+from muniment.model.capture import LISTED_AGAIN, Capture
 
-__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "set_aside_unreadable"]
+__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "must_join", "set_aside_unreadable"]
 
 _COPIED = 1 << 20
 _SAY_NOTHING_OF_RECORDS = frozenset({"row", "index", "id", "link", "tracker"})
@@ -94,7 +94,7 @@ def _mend_open(out: Path, warc: Path) -> Mended:
         done = repair_file(out, out / PARTS, name)
         if done.freed:
             return Mended(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
-        rename(warc, warc.with_name(name))
+        seal(warc, warc.with_name(name))
         return Mended(name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe")
     if journal.exists():
         _move(journal, out / (journal.name + ".damaged"))
@@ -110,7 +110,7 @@ def _salvage(warc: Path, name: str) -> Mended:
         rename(warc, aside)
         return Mended(name, f"holds no whole record; kept as {aside.name}")
     text = _cut(warc, read.torn, name).text + "; " if read.torn > 0 else ""
-    rename(warc, warc.with_name(name))
+    seal(warc, warc.with_name(name))
     return Mended(name, f"{text}sealed without its journal, with {read.records} records")
 
 
@@ -131,11 +131,18 @@ def _cut(warc: Path, offset: int, name: str) -> Mended:
     return Mended(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
 
 
+def must_join(out: Path) -> bool:
+    """Whether the index is not whole."""
+    parts = out / PARTS
+    left = (*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX), *parts.glob(LISTED_AGAIN))
+    return bool(left) or not (out / CAPTURES).exists()
+
+
 def join_index(out: Path) -> list[Mended]:
     """Join what is there of the index, journals included."""
     parts = out / PARTS
     waiting = [*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX)]
-    if not waiting and (out / CAPTURES).exists():
+    if not must_join(out):
         if parts.is_dir() and not any(parts.iterdir()):
             parts.rmdir()
         return []
@@ -187,8 +194,11 @@ def _offset(row: Capture) -> int:
 
 
 def _old_rows(out: Path, name: str) -> list[Capture]:
-    table = ds.dataset(out / CAPTURES, format="parquet").to_table(filter=ds.field("warc_file") == name)
-    return _captures(table)
+    return [row for row in _all_rows(out, name) if row.found_as != LISTED_AGAIN]
+
+
+def _all_rows(out: Path, name: str) -> list[Capture]:
+    return _captures(ds.dataset(out / CAPTURES, format="parquet").to_table(filter=ds.field("warc_file") == name))
 
 
 def _captures(table: pa.Table | pa.RecordBatch) -> list[Capture]:
@@ -211,6 +221,16 @@ def _new_rows(out: Path, name: str, old: list[Capture], *, keep: bool) -> list[C
     return sorted(rows, key=_offset)
 
 
+def _listed_again(out: Path, name: str, rows: list[Capture]) -> list[Capture]:
+    """The rows of lines that are listed again, by the rows of their URLs as they are now."""
+    known = {row.record_id: row for row in rows}
+    old = [row for row in _all_rows(out, name) if row.found_as == LISTED_AGAIN and row.record_id in known]
+    return [
+        structs.replace(known[row.record_id], meta_json=row.meta_json, found_as=LISTED_AGAIN, seed_url=row.seed_url)
+        for row in old
+    ]
+
+
 def _keep_index(out: Path) -> Path:
     """A second name for the present index, which its replacement will not touch."""
     captures = out / CAPTURES
@@ -229,6 +249,7 @@ def _with_rebuilt(out: Path, names: Collection[str], damaged: Collection[str]) -
         yield [row for row in _captures(batch) if row.warc_file not in names]
     for name in names:
         rows = _new_rows(out, name, _old_rows(out, name), keep=name in damaged)
+        rows += _listed_again(out, name, rows)
         for at in range(0, len(rows), ROW_GROUP):
             yield rows[at : at + ROW_GROUP]
 

@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from muniment.archive.index import (
     CAPTURES,
-    PART_SUFFIX,
     ROW_GROUP,
     journal_batches,
     merged_names,
     open_parquet,
     part_path,
 )
-from muniment.archive.journal import PARTS, SUFFIX, journal_path
+from muniment.archive.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path
 from muniment.errors import ArchiveError
 
 __all__ = ["Source", "batches", "rows", "sources"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.damaged import half_aside, set_aside
-from muniment.archive.durable import archive_error, remove
+from muniment.archive.durable import archive_error, remove, taken
 from muniment.archive.journal import SUFFIX, Entry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.segment import OPEN_SUFFIX
 from muniment.disk import sync, sync_directory
@@ -42,17 +42,16 @@ class Repaired(Struct, frozen=True, kw_only=True):
 def repair(out: Path, parts: Path) -> list[Repaired]:
     """Repair every open WARC of a directory that nobody is writing to.
 
-    Idempotent, and may be killed at any instant. Raises `ArchiveError` when a WARC has no readable journal or a journal
-    with captures has no WARC.
+    Idempotent, and may be killed at any instant. Raises `ArchiveError` when a WARC has no readable journal or its final
+    name is taken. A journal with captures whose WARC is gone stays: its rows are all that is known of them.
     """
     for aside in (*out.glob("*.parquet.tmp"), *parts.glob("*.tmp")):
         aside.unlink()
     done = [repair_file(out, parts, path.name.removesuffix(OPEN_SUFFIX)) for path in sorted(out.glob(_OPEN_PATTERN))]
-    done += [
-        _without_warc(journal)
-        for journal in sorted(parts.glob("*" + SUFFIX))
-        if not any((out / (journal.name.removesuffix(SUFFIX) + end)).exists() for end in ("", OPEN_SUFFIX))
-    ]
+    for journal in sorted(parts.glob("*" + SUFFIX)):
+        name = journal.name.removesuffix(SUFFIX)
+        if not (out / name).exists() and not (out / (name + OPEN_SUFFIX)).exists() and _is_empty(journal):
+            done.append(_without_warc(journal))
     return done
 
 
@@ -66,6 +65,8 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
 
 def _repaired(out: Path, parts: Path, name: str) -> Repaired:
     warc, journal = out / (name + OPEN_SUFFIX), journal_path(parts, name)
+    if warc.exists() and (out / name).exists():
+        raise taken(warc, out / name)
     if not warc.exists() and (out / name).exists():
         rows = sum(map(_is_row, entries(journal))) if journal.exists() else 0
         return Repaired(name=name, freed=False, rows=rows, cut_bytes=0)
@@ -135,13 +136,14 @@ def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int, *, torn: bool
     return Repaired(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped, torn=torn)
 
 
+def _is_empty(journal: Path) -> bool:
+    return not any(map(_is_row, entries(journal)))
+
+
 def _without_warc(journal: Path) -> Repaired:
     name = journal.name.removesuffix(SUFFIX)
-    rows = sum(_is_row(entry) for entry in entries(journal))
-    if rows:
-        raise ArchiveError(
-            f"{name}: the file is missing, though its row journal lists {rows} capture{'s' * (rows > 1)}"
-        )
+    if not _is_empty(journal):
+        raise ArchiveError(f"{name}{OPEN_SUFFIX} is gone, though its row journal lists captures: put it back")
     journal.unlink()
     sync_directory(journal.parent)
     return Repaired(name=name, freed=True, rows=0, cut_bytes=0)

@@ -14,7 +14,7 @@ from isal import isal_zlib
 
 from muniment.archive import records
 from muniment.archive.drafts import LARGE, Draft, Wanted, compress, draft
-from muniment.archive.durable import GrowingFile, archive_error
+from muniment.archive.durable import GrowingFile, archive_error, seal
 from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
 from muniment.archive.members import Part, deflate_member, stream_deflated, stream_stored
 from muniment.archive.records import RECORD_END, WarcInfo
@@ -102,6 +102,10 @@ class Segment:
             compress(one)
         return made
 
+    def keep(self, row: Capture) -> None:
+        """Add a row that was lost, and had no record."""
+        self._note(row)
+
     def write_failure(
         self, url: str, failure: Failure, context: PageContext, exchange: Exchange | None = None
     ) -> Capture:
@@ -135,8 +139,7 @@ class Segment:
         self.end()
         final = self._warc.path.with_name(self.name)
         try:
-            self._warc.path.rename(final)
-            sync_directory(final.parent)
+            seal(self._warc.path, final)
         except OSError as error:
             raise archive_error(error, final) from error
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 from msgspec import Struct
 
-from muniment.archive.durable import archive_error, rename
+from muniment.archive.durable import archive_error, seal, taken
 from muniment.archive.inflate import DamageError, MemberReader
 from muniment.archive.journal import Entry, entries, journal_path
 from muniment.archive.segment import OPEN_SUFFIX
@@ -47,15 +47,18 @@ def open_names(out: Path) -> list[str]:
 def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
     """Give a file that nobody writes to its final name if it is whole; otherwise change nothing and say what is wrong.
 
-    A file that is sealed already is left as it is. May be killed at any instant and repeated. Blocks.
+    A file that is sealed already is left as it is. May be killed at any instant and repeated. Blocks. Raises
+    ArchiveError, among others when another file has the name.
     """
     path = out / (name + OPEN_SUFFIX)
-    if (out / name).exists() and not path.exists():
+    if (out / name).exists():
+        if path.exists():
+            raise taken(path, out / name)
         return None
     try:
         damage = walk(path, name, entries(journal_path(parts, name)))
         if damage is None:
-            rename(path, out / name)
+            seal(path, out / name)
     except OSError as error:
         raise archive_error(error, path) from error
     return damage

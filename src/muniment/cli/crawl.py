@@ -15,9 +15,10 @@ from muniment.app.request import Request, output_directory
 from muniment.app.signals import heard_from_the_start
 from muniment.cli.options import PLACE, log_option, read_settings, setting_options
 from muniment.control.chosen_sets import chosen_sets
-from muniment.control.starts import start_urls
-from muniment.model.url import is_web
-from muniment.settings import redact
+from muniment.control.starts import keep_account, start_urls
+from muniment.model.url import account_of, is_web, normalise
+from muniment.rules.challenges import Account
+from muniment.rules.process_words import told_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,8 @@ def crawl(urls: tuple[str, ...], retry_failed: bool, as_json: bool, quiet: bool,
     """
     settings = read_settings("crawl", given)
     starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
-    return _run(Request(settings, starts, command_line(), sets, retry_failed), as_json=as_json, quiet=quiet)
+    request = Request(settings, starts.urls, command_line(), sets, retry_failed, starts.accounts)
+    return _run(request, as_json=as_json, quiet=quiet)
 
 
 @click.command()
@@ -63,8 +65,12 @@ def fetch(seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: An
     SEED is a file of URLs, one a line (- is standard input), of JSON objects, a Parquet file with a column url, or a
     sitemap, also by its URL. The same command on the same directory resumes.
     """
+    accounts: dict[str, Account] = {}
+    if (url := normalise(seed)) is not None and (account := account_of(seed)) is not None:
+        keep_account(accounts, url, account)
+        seed = url
     settings = structs.replace(read_settings("fetch", given), seed=seed)
-    return _run(Request(settings, (), command_line(), (), retry_failed), as_json=as_json, quiet=quiet)
+    return _run(Request(settings, (), command_line(), (), retry_failed, accounts), as_json=as_json, quiet=quiet)
 
 
 def _run(request: Request, *, as_json: bool, quiet: bool) -> int:
@@ -106,4 +112,4 @@ def _chosen_display(*, quiet: bool) -> SilentDisplay:
 
 def command_line() -> str:
     """The command line of this process for the warcinfo record, secrets masked."""
-    return shlex.join(["muniment", *map(redact, sys.argv[1:])])
+    return shlex.join(["muniment", *told_command(sys.argv[1:])])

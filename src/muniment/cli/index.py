@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.archive.index import index_journal, join
+from muniment.archive.index import CAPTURES, index_journal, index_rows, indexed_names, join
+from muniment.archive.stock import REBUILT, take_stock
 from muniment.archive.walk import open_names, walk_and_seal
-from muniment.procs.launch import INDEX_NOW, WALK_NOW, die_with_parent
+from muniment.procs.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
 
 __all__ = ["index"]
 
@@ -23,24 +24,54 @@ _WALKERS = 2
 @click.command(hidden=True)
 @click.argument("out", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("name", required=False)
-def index(out: Path, name: str | None) -> int:
+@click.option(STOCK, is_flag=True)
+def index(out: Path, name: str | None, *, stock: bool) -> int:
     """Walk, seal and index one full WARC of a directory; without a name, all that are left, and join the index.
 
-    Says what is damaged as a line of JSON. The directory must be locked by the caller, who tells when to begin.
+    Says what is damaged as a line of JSON; with `--stock`, which files are known, and how many rows were rebuilt from
+    records. The directory must be locked by the caller, who tells when to begin.
     """
     die_with_parent()
     parts = out / "parts"
-    if name:
+    if stock:
+        _take_stock(out, parts)
+    elif name:
         os.nice(19)  # beside a crawl; for the last join, the user waits
         if not _walk(out, parts, [name]):
             index_journal(out, parts, name)
-        return 0
+    else:
+        _end(out, parts)
+    return 0
+
+
+def _end(out: Path, parts: Path) -> None:
     for line in sys.stdin.buffer:
         if line == WALK_NOW:
             _walk(out, parts, open_names(out))
         elif line == INDEX_NOW:
             join(out, parts)
-    return 0
+
+
+def _take_stock(out: Path, parts: Path) -> None:
+    captures = out / CAPTURES
+    stock = take_stock(out, indexed_names(captures) if captures.exists() else {})
+    for line in sys.stdin.buffer:
+        if line == WALK_NOW:
+            click.echo(msgspec.json.encode(stock))
+        elif line == INDEX_NOW:
+            if stock.unknown:
+                parts.mkdir(exist_ok=True)
+                with (parts / REBUILT).open("a") as file:
+                    file.write("".join(f"\n{name}\n" for name in stock.unknown))
+            click.echo(msgspec.json.encode({name: _rebuilt(out, parts, name) for name in stock.unknown}))
+
+
+def _rebuilt(out: Path, parts: Path, name: str) -> int:
+    from muniment.archive.rebuild import rows_of_records  # noqa: PLC0415  (only where rows were lost)
+
+    rows = rows_of_records(out / name, name)
+    index_rows(parts, name, rows)
+    return len(rows)
 
 
 def _walk(out: Path, parts: Path, names: list[str]) -> bool:

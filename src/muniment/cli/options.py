@@ -15,13 +15,14 @@ from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.rules.bounds import is_number, parse_number
-from muniment.rules.given_headers import parse_agent, parse_header
+from muniment.rules.given_headers import parse_agent, parse_contact, parse_header
 from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings import (
     Command,
     DelayRange,
     Option,
     Settings,
+    contact_given,
     defaults,
     options,
     parse_proxy,
@@ -31,6 +32,7 @@ __all__ = ["PLACE", "log_option", "out_option", "read_settings", "setting_option
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _TEXTS = {
+    "--contact": parse_contact,
     "--header": parse_header,
     "--input": parse_place,
     "--out": parse_place,
@@ -131,4 +133,14 @@ def read_settings(command: Command, given: dict[str, Any]) -> Settings:
         if value is None or value == ():
             continue
         values[name] = value
+    if "contact" not in values:
+        values["contact"] = _contact_of_environment()
     return structs.replace(defaults(command), **values)
+
+
+def _contact_of_environment() -> str:
+    given = contact_given()
+    try:
+        return parse_contact(given) if given else ""
+    except UsageError as error:
+        raise UsageError(f"MUNIMENT_CONTACT: {error}") from None

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from muniment.archive.check import Checked, Fault, check, is_own
 from muniment.control.place import POINTER
+from muniment.control.privacy import is_private, keep_private
 from muniment.model.place import TRACKER
-from muniment.procs.lock import EVENTS_FILE, THE_DIRECTORY, lock_directory
+from muniment.procs.lock import EVENTS_FILE, lock_directory
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
 
@@ -44,8 +45,10 @@ def repair_directory(out: Path) -> Verdict:
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
     from muniment.archive import mend  # noqa: PLC0415
 
-    lock = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else THE_DIRECTORY)
+    locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
     own = is_own(out)
+    if is_private(out):
+        keep_private()
     try:
         done = mend.set_aside_unreadable(out)
         checked = check(out)
@@ -53,16 +56,29 @@ def repair_directory(out: Path) -> Verdict:
             # what is damaged before a torn end is the end now
             done += mended
             checked = check(out)
+        half = own and mend.must_join(out)
         if own and (joined := mend.join_index(out)):
             done += joined
             checked = check(out)
         if own and (mended := mend.mend_rows(out, checked)):
             done += mended
             checked = check(out)
+        if half and _has_tracker(out):
+            _list_again(out)
         repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)
     finally:
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)
+
+
+def _list_again(out: Path) -> None:
+    """Make the rows of lines whose URL an earlier line has, now that the rows of these are there."""
+    from muniment.archive import mend  # noqa: PLC0415  (as above)
+    from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
+
+    tell_repeats(out)
+    mend.join_index(out)
 
 
 def _fetched_again(out: Path) -> tuple[Repair, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
+from muniment.archive.again import write_again
 from muniment.archive.check_faults import Fault
 from muniment.archive.check_ids import IdHeaps, IdJudge
+from muniment.archive.journal import PARTS
 from muniment.archive.read import rows
 from muniment.control.place import tracker_place
 from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
@@ -18,8 +21,9 @@ from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.engine import Database
 from muniment.tracker.lost import wait_again
 from muniment.tracker.outcomes import done_pages, page_urls
+from muniment.tracker.seeds import repeated_lines
 
-__all__ = ["fetch_again", "pages_without_row"]
+__all__ = ["fetch_again", "missing_pages", "pages_without_row", "tell_repeats"]
 
 _DONE = 1
 """The field of the heaps: a page that is done uses its URL as a name of a row."""
@@ -37,7 +41,7 @@ def pages_without_row(out: Path) -> tuple[list[Fault], str]:
             return [], ""
         with tracker_to_read(place) as db:
             job = jobs.find_job(db)
-            return (_faults(db, job.job_id, _missing(db, job.job_id, out)) if job else []), ""
+            return (_faults(db, job.job_id, missing_pages(db, job.job_id, out)) if job else []), ""
     except (ArchiveError, TrackerLostError, UsageError) as error:
         return [], str(error)
     except TrackerError as error:
@@ -56,7 +60,7 @@ def fetch_again(out: Path) -> int:
         # to open an empty file for writing would make it a tracker that knows nothing
         with tracker_to_read(place) as db:
             job = jobs.find_job(db)
-            missing = _missing(db, job.job_id, out) if job else []
+            missing = missing_pages(db, job.job_id, out) if job else []
         if job and missing:
             with tracker_at(place) as db:
                 wait_again(db, job.job_id, missing, jobs.settings_of(job).tries)
@@ -65,7 +69,18 @@ def fetch_again(out: Path) -> int:
         return 0
 
 
-def _missing(db: Database, job_id: int, out: Path) -> list[int]:
+def tell_repeats(out: Path) -> None:
+    """Have the next join make the rows of lines whose URL an earlier one has. The caller holds the directory's lock."""
+    with suppress(ArchiveError, TrackerError, UsageError):
+        place = tracker_place(out)
+        if not place.database and not place.file.exists():
+            return
+        with tracker_to_read(place) as db:
+            if (job := jobs.find_job(db)) is not None:
+                write_again(out / PARTS, repeated_lines(db, job.job_id))
+
+
+def missing_pages(db: Database, job_id: int, out: Path) -> list[int]:
     """The numbers of done pages of which no row has the URL."""
     with IdJudge() as judge:
         done = done_pages(db, job_id)

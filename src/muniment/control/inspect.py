@@ -11,6 +11,7 @@ from msgspec import Struct
 from muniment.control.dropped import dropped_links
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import ArchiveError
+from muniment.model.capture import LISTED_AGAIN
 from muniment.model.trouble import Trouble
 from muniment.rules.domains import troubles_of
 
@@ -101,7 +102,8 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
     captures = captures_under(paths)
     dropped = [links for path in paths if path.is_dir() for links in dropped_links(path).values()]
     with duckdb.connect() as db:
-        db.register("c", captures)
+        db.register("all_rows", captures)
+        db.execute(_EXCHANGES)
 
         def rows(sql: str, *values: object) -> tuple[tuple[object, ...], ...]:
             return tuple(db.execute(sql, values or None).fetchall())
@@ -124,6 +126,7 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
         )
 
 
+_EXCHANGES = f"CREATE TEMP VIEW c AS SELECT * FROM all_rows WHERE found_as <> '{LISTED_AGAIN}'"  # noqa: S608 (ours)
 _SUMS = {
     "rows": "count(*)",
     "complete": "count(*) FILTER (error = '')",

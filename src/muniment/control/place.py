@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 from muniment.archive.durable import archive_error
 from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
+from muniment.model.mask import redact
 from muniment.model.place import TrackerPlace
-from muniment.settings import redact
 
 __all__ = ["POINTER", "database_url", "keep_place", "tracker_place"]
 

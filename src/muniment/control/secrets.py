@@ -1,4 +1,4 @@
-"""Secrets in files: the cookies and accounts that a crawl begins with, and the cookies that it leaves."""
+"""Secrets in files: the headers, cookies and accounts that a crawl begins with, and the cookies that it leaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from muniment.errors import UsageError
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
 from muniment.rules.challenges import Account
+from muniment.rules.credentials import GivenHeader
+from muniment.rules.given_headers import given_header, read_headers
 from muniment.rules.netrc import Entry, read_entries
 from muniment.rules.netscape import FIRST_LINE, lines_of, read_cookies
+from muniment.settings import Settings, split_proxy
 
-__all__ = ["COOKIE_FILE", "Secrets", "read_secrets", "save_cookies"]
+__all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_secrets", "save_cookies"]
 
 COOKIE_FILE = "cookies.txt"
 """Where a run leaves its cookies, in the output directory."""
+_MOST_HEADERS = 1 << 16
+"""Bytes of a header file."""
 
 
 class Secrets(Struct, frozen=True):
@@ -29,11 +34,38 @@ class Secrets(Struct, frozen=True):
     cookies: list[Cookie]
     accounts: dict[str, Account]
     """By host."""
+    headers: tuple[GivenHeader, ...] = ()
+    """Those of the command line and those of files."""
 
 
-def read_secrets(cookie_file: str | None, auth_file: str | None) -> Secrets:
-    """Read both files, where given; raises UsageError that shows nothing of what is in them."""
-    return Secrets(_cookies(cookie_file) if cookie_file else [], _accounts(auth_file) if auth_file else {})
+def read_secrets(settings: Settings) -> Secrets:
+    """Read the files of the settings; raises UsageError that shows nothing of what is in them."""
+    return Secrets(
+        _cookies(settings.cookies) if settings.cookies else [],
+        _accounts(settings.auth_file) if settings.auth_file else {},
+        tuple(header for given in settings.header for header in _headers(given)),
+    )
+
+
+def holds_secrets(settings: Settings) -> bool:
+    """Whether cookies or a proxy's account were given, which go their own ways."""
+    return settings.cookies is not None or any("@" in split_proxy(text)[1] for text in settings.proxy)
+
+
+def _headers(given: str) -> list[GivenHeader]:
+    if not given.startswith("@"):
+        return [given_header(given)]
+    file = given.removeprefix("@")
+    try:
+        with Path(file).open("rb") as stream:
+            raw = stream.read(_MOST_HEADERS + 1)
+        text = raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not a text in UTF-8"
+        raise UsageError(f"the header file {file} cannot be read: {why}") from None
+    if len(raw) > _MOST_HEADERS:
+        raise UsageError(f"the header file {file} has more than {_MOST_HEADERS} bytes; no server takes as many headers")
+    return read_headers(text, file)
 
 
 def _cookies(file: str) -> list[Cookie]:

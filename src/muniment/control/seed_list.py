@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -72,7 +73,8 @@ def _opened(seed: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _copy(stream: BinaryIO, to: Path) -> None:
-    with to.open("wb") as file:
+    # what comes may hold accounts
+    with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
         while piece := stream.read(_PIECE):
             file.write(piece)
         file.flush()

@@ -11,6 +11,7 @@ from muniment.archive.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.dropped import dropped_links
 from muniment.errors import UsageError
+from muniment.model.capture import LISTED_AGAIN
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
@@ -30,7 +31,17 @@ from muniment.tracker.robots import RobotsBook
 
 __all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]
 
-_COLUMNS = ("url", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "error", "record_type")
+_COLUMNS = (
+    "url",
+    "found_as",
+    "status",
+    "fetched_at",
+    "warc_file",
+    "warc_offset",
+    "warc_length",
+    "error",
+    "record_type",
+)
 
 
 class Place(Struct, frozen=True):
@@ -168,8 +179,7 @@ def _places(out: Path, url: str) -> list[Place]:
         urls = batch.column("url")
         for index in [i for i, value in enumerate(urls.to_pylist()) if value == url]:
             row = batch.slice(index, 1).to_pylist()[0]
-            if row["warc_file"]:
-                row.pop("url")
+            if row["warc_file"] and row["found_as"] != LISTED_AGAIN:
                 found.append(msgspec.convert(row, Place))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -13,21 +14,23 @@ from muniment.archive.durable import archive_error
 from muniment.clock import iso_ms, now_ms
 from muniment.model.change import Changed
 from muniment.model.page import Finished
+from muniment.procs.lock import EVENTS_FILE, put_back
 
 __all__ = ["EventLog"]
 
 _encoder = msgspec.json.Encoder()
-_PATH = Path("crawl.jsonl")
+_log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """Appends events to the locked `crawl.jsonl`; a torn last line of a killed run is ended first.
+    """Appends events to the locked `crawl.jsonl` of a directory; a torn last line of a killed run is ended first.
 
-    Raises DiskFullError or ArchiveError when the file cannot be written; it then ends with a whole line.
+    When the file was moved away, a new one is begun. Raises DiskFullError or ArchiveError when the file cannot be
+    written; it then ends with a whole line.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor, self._broken = descriptor, False
+    def __init__(self, descriptor: int, out: Path) -> None:
+        self._descriptor, self._path, self._broken = descriptor, out / EVENTS_FILE, False
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             self._append(b"\n")
@@ -61,6 +64,8 @@ class EventLog:
     def write_many(self, events: list[dict[str, Any]]) -> None:
         """Several events in one write."""
         if events and not self._broken:
+            if put_back(self._path, self._descriptor):
+                _log.warning("%s was moved away: the run writes a new one", self._path)
             self._append(_encoder.encode_lines(events))
 
     def _append(self, lines: bytes) -> None:
@@ -74,7 +79,7 @@ class EventLog:
             self._broken = True
             with suppress(OSError):
                 os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - (len(lines) - len(rest)))
-            raise archive_error(error, _PATH) from error
+            raise archive_error(error, self._path) from error
 
 
 def _finished(ts: str, url: str, page: Finished) -> dict[str, Any]:

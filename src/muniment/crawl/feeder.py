@@ -52,6 +52,10 @@ class Feeder:
         """How far the list was read."""
         return self._book.read
 
+    def repeats(self) -> Iterator[tuple[bytes, str]]:
+        """What the lines say whose URL an earlier line has."""
+        return self._book.repeats()
+
     @property
     def fruitless(self) -> bool:
         """Whether the list has bad lines, and none for another shard: then nothing of it was meant for others."""

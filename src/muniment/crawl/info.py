@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment import __version__
 from muniment.archive.records import WarcInfo
 from muniment.crawl.messages import Setup
-from muniment.rules.agents import agent_text
+from muniment.rules.agents import agent_text, operator_text
 
 __all__ = ["warc_info"]
 
@@ -14,8 +14,8 @@ def warc_info(setup: Setup) -> WarcInfo:
     """The warcinfo record's content for a run."""
     return WarcInfo(
         software=f"muniment/{__version__}",
-        user_agent=agent_text(setup.settings.user_agent),
+        user_agent=agent_text(setup.settings.user_agent, setup.settings.contact),
         robots="obey" if setup.settings.robots else "ignore",
-        operator=setup.operator,
+        operator=operator_text(setup.operator, setup.settings.contact),
         command=setup.command_line,
     )

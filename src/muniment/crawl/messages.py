@@ -17,7 +17,7 @@ from muniment.errors import ProtocolError
 from muniment.model.capture import Earlier
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
-from muniment.rules.challenges import Account
+from muniment.rules.credentials import Credentials
 from muniment.rules.politeness import Sign
 from muniment.rules.robots import RobotsAnswer
 from muniment.settings import Settings
@@ -174,10 +174,10 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     workers: int
     inflight: int = 1
     """This worker's part of the limit of requests in flight, for now."""
-    own_hosts: tuple[str, ...] = ()
-    """The hosts of the start URLs: extra headers that hold a secret go to these alone."""
-    accounts: dict[str, Account] = {}
-    """By host, proxies too; kept from every log and record."""
+    credentials: Credentials = Credentials()
+    """Kept from every log, and from every record but those of the requests that carried them."""
+    private: bool = False
+    """Files are for their owner alone."""
     late_names: tuple[str, ...] = ()
     """The hosts of start URLs that did not resolve: what they resolve to first adds to `allowed_classes`."""
 

@@ -96,7 +96,7 @@ class Orchestrator:
             raise self._error
         if self._killed:
             return Outcome(3, "stopped at once")
-        return await self._salvage.finish(outcome)
+        return await self._salvage.finish(outcome, self._feeder.repeats() if self._feeder else ())
 
     async def _work(self) -> Outcome:
         if self._verdict() is None:

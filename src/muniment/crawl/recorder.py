@@ -60,8 +60,14 @@ class Recorder:
         report: Report,
         ended: Callable[[str], None],
         drained: Callable[[], Awaitable[None]] | None = None,
+        *,
+        every_body: bool = False,
     ) -> None:
-        """`drained` waits until what was reported is taken in, as far as that takes memory."""
+        """`drained` waits until what was reported is taken in, as far as that takes memory.
+
+        With `every_body`, one that this directory keeps already is stored again, too.
+        """
+        self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
         self._drained = drained
@@ -135,7 +141,7 @@ class Recorder:
         fetched = [page for page in batch if isinstance(page, Harvested)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
-        digests = [digest for digest in map(_digest_of, fetched) if digest]
+        digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
         earlier = await self._ask_known(digests) if digests else {}
         results: list[Finished] = []
         words = await self._record_asides()

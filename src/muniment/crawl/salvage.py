@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 
+from muniment.archive.again import Said
 from muniment.archive.walk import Damage
 from muniment.crawl.events import EventLog
 from muniment.crawl.progress import Outcome
@@ -37,10 +39,13 @@ class Salvage:
             pending += self._set_aside(damage)
         return dict(pending)
 
-    async def finish(self, outcome: Outcome) -> Outcome:
-        """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended."""
+    async def finish(self, outcome: Outcome, repeats: Iterable[Said] = ()) -> Outcome:
+        """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended.
+
+        `repeats` are the lines of a list whose URL an earlier line has.
+        """
         pages = await self._walk_rest()
-        await self._shelf.finish()
+        await self._shelf.finish(repeats)
         if not pages or outcome.exit_code:
             return outcome
         return Outcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")

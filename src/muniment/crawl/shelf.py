@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
-import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from muniment.archive.again import Said, write_again
 from muniment.archive.damaged import place_aside, set_aside
-from muniment.archive.journal import entries, journal_path
+from muniment.archive.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.records import WarcInfo
 from muniment.archive.repair import Repaired, repair, repair_file
 from muniment.archive.segment import Segment
+from muniment.archive.stock import REBUILT, Stock, being_rebuilt, take_stock
 from muniment.archive.walk import Damage
+from muniment.crawl.file_names import FileNames
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
+from muniment.procs.launch import STOCK
 
 __all__ = ["Indexing", "Shelf"]
 
 _damages = msgspec.json.Decoder(list[Damage])
+_stock = msgspec.json.Decoder(Stock)
+_rebuilt = msgspec.json.Decoder(dict[str, int])
+_MOST_NAMED = 5
 _log = logging.getLogger(__name__)
 
 
@@ -43,15 +48,14 @@ class Indexing(Protocol):
 
 
 class Shelf:
-    """Gives out file numbers without gaps; has full files walked and sealed, and keeps their index."""
+    """Gives out file names; has full files walked and sealed, and keeps their index."""
 
     def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[Indexing]]) -> None:
         """`index` begins with the full file of a name, or makes ready to join the whole index for an empty one."""
-        self._out, self._parts, self._prefix, self._info, self._index = out, out / "parts", prefix, info, index
+        self._out, self._parts, self._info, self._index = out, out / PARTS, info, index
+        self._names = FileNames(out, prefix)
         self._join: Indexing | None = None
         self._ending = False
-        self._free: list[int] = []
-        self._next = 0
         self._full: deque[str] = deque()
         self._walking: asyncio.Future[None] | None = None
         self._walker: Indexing | None = None
@@ -63,29 +67,54 @@ class Shelf:
         What is left of the files is walked with the first that this run fills, at the latest at its end.
         """
         repaired = repair(self._out, self._parts)
-        numbers = self._numbers()
-        self._next = max(numbers, default=-1) + 1
-        self._free = [number for number in range(self._next) if number not in numbers]
-        heapq.heapify(self._free)
         self._full.extend(one.name for one in repaired if not one.freed)
         return repaired
 
-    def _numbers(self) -> set[int]:
-        pattern = re.compile(re.escape(self._prefix) + r"-(\d{5,})\.warc\.gz(?:\.open)?")
-        return {int(match[1]) for path in self._out.iterdir() if (match := pattern.fullmatch(path.name))}
+    async def take_stock(self) -> list[str]:
+        """Learn which names are taken, tell what is gone, and rebuild the rows of files that have none.
 
-    def _name(self, number: int) -> str:
-        return f"{self._prefix}-{number:05d}.warc.gz"
+        The files whose rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
+        instant: the next run rebuilds what is left.
+        """
+        stock, counter = take_stock(self._out, {}), None
+        if stock.index or stock.unknown:
+            counter = await self._index(STOCK)
+            if not (said := await counter.walked()):
+                await counter.done()  # says why
+                raise ArchiveError(f"what {self._out} holds could not be read; give the same command again")
+            stock = _stock.decode(said)
+        for line in _lost(stock, self._out):
+            _log.warning("%s", line)
+        rebuilt = sum(_rebuilt.decode(await counter.done()).values()) if counter is not None else 0
+        if rebuilt:
+            _log.warning("%d rows of the index were rebuilt from the records", rebuilt)
+        self._names.begin({*stock.known, *stock.unknown} - {*self._full}, self._full, whole=not stock.unknown)
+        return [name for name in being_rebuilt(self._parts) if name in stock.known or name in stock.unknown]
+
+    def regained(self) -> None:
+        """Note that all that can be known of lost rows is there again."""
+        (self._parts / REBUILT).unlink(missing_ok=True)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no file of this archive is there or known."""
+        return not self._names.any_taken
+
+    def keep(self, rows: Iterable[Capture]) -> int:
+        """Write rows that were lost and have no record, with a file of their own; how many. Blocks."""
+        segment, count = None, 0
+        for row in rows:
+            segment = segment or Segment.open(self._out, self._parts, self.next_name(), self._info)
+            segment.keep(row)
+            count += 1
+        if segment is not None:
+            segment.end()
+            self._full.append(segment.name)
+        return count
 
     def next_name(self) -> str:
         """The lowest name that is free."""
-        if self._free:
-            return self._name(heapq.heappop(self._free))
-        self._next += 1
-        return self._name(self._next - 1)
-
-    def _give_back(self, name: str) -> None:
-        heapq.heappush(self._free, int(name.removeprefix(self._prefix + "-").removesuffix(".warc.gz")))
+        return self._names.take()
 
     def ended(self, name: str) -> None:
         """A worker has ended a file: walk and seal it and turn its row journal into an index part, beside the crawl."""
@@ -116,7 +145,7 @@ class Shelf:
     def mend(self, name: str) -> None:
         """Cut the file of a worker that was killed to what its journal vouches for; it is full then."""
         if repair_file(self._out, self._parts, name).freed:
-            self._give_back(name)
+            self._names.give_back(name)
         else:
             self.ended(name)
 
@@ -136,7 +165,7 @@ class Shelf:
     def set_aside(self, name: str) -> None:
         """Move a damaged file out of the archive; its number is free."""
         set_aside(self._out, self._parts, name)
-        self._give_back(name)
+        self._names.give_back(name)
 
     async def prepare(self) -> None:
         """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
@@ -161,19 +190,20 @@ class Shelf:
         self._damaged.clear()  # it is still open, so that it was found again
         return _damages.decode(said)
 
-    async def finish(self) -> None:
-        """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
+    async def finish(self, repeats: Iterable[Said] = ()) -> None:
+        """Close the gaps in the numbers and join the index; `walk_rest` has been called.
+
+        `repeats` are the lines of a list whose URL an earlier line has.
+        """
         assert self._join is not None
         self._fill_gaps()
+        write_again(self._parts, repeats)
         await self._join.done()
 
     def _fill_gaps(self) -> None:
         """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
-        last = max(self._numbers(), default=-1)
-        while self._free:
-            number = heapq.heappop(self._free)
-            if number < last:
-                Segment.open(self._out, self._parts, self._name(number), self._info).seal()
+        for name in list(self._names.gaps()):
+            Segment.open(self._out, self._parts, name, self._info).seal()
 
     @property
     def joined(self) -> bool:
@@ -182,5 +212,31 @@ class Shelf:
 
     def files(self) -> tuple[int, int]:
         """How many WARC files there are, and their bytes."""
-        sizes = [path.stat().st_size for path in self._out.glob(f"{self._prefix}-*.warc.gz")]
+        sizes = self._names.sizes()
         return len(sizes), sum(sizes)
+
+
+def _lost(stock: Stock, out: Path) -> list[str]:
+    """What is gone from a directory, what that means and what to do: a line for each kind."""
+    lines = []
+    if stock.gone:
+        lines.append(
+            f"{_named(stock.gone)} {_is(stock.gone)} gone from {out}, where the index has them: put back what was "
+            "moved away; no name is given out twice"
+        )
+    if stock.unknown:
+        what = f"the rows of {_named(stock.unknown)} are" if stock.index else f"{CAPTURES} is"
+        lines.append(
+            f"{what} gone from {out}: what records tell is rebuilt now; if it was moved away, stop this run and put it "
+            "back"
+        )
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

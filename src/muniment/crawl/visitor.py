@@ -17,6 +17,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.url import origin_of
 from muniment.rules.challenges import Account, Challenge, authorization, challenge_of
 from muniment.rules.cookies import domains_of, parse_set_cookie
+from muniment.rules.credentials import Reach
 from muniment.rules.jar import Jar
 
 __all__ = ["Visit", "Visitor"]
@@ -81,9 +82,9 @@ class _Opened:
 class Visitor:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
-    def __init__(self, client: Client, accounts: Mapping[str, Account], turns: Turns, ask: Ask = _none) -> None:
+    def __init__(self, client: Client, reach: Reach, turns: Turns, ask: Ask = _none) -> None:
         """`ask` gives the Cookie field of a URL whose cookies are not here."""
-        self._client, self._accounts, self._turns, self._ask = client, accounts, turns, ask
+        self._client, self._reach, self._turns, self._ask = client, reach, turns, ask
         self._jar = Jar(dropped=self._miss)
         self._missing: dict[str, None] = {}
         """Hosts and domains whose cookies are not here, or not all."""
@@ -124,7 +125,7 @@ class Visitor:
         `added` are headers that go along with every request. None when the host may not be asked at this moment.
         """
         cookies = await self._cookies_for(url, host) if self._jar or self._missing else ""
-        account = self._accounts.get(host) if self._accounts else None
+        account = self._reach.account(url, host) if self._reach.any_accounts else None
         if account is not None:
             return await self._visit_with(account, url, host, cookies, added)
         sent = (*added, *_cookie(cookies)) if added else _cookie(cookies)

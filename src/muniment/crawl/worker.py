@@ -36,6 +36,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, FinishBatch, Finished
 from muniment.model.url import host_of, origin_of, url_key
+from muniment.rules.credentials import Reach
 from muniment.rules.politeness import Sign
 from muniment.rules.robots import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.sessions import page_key
@@ -61,13 +62,13 @@ class Worker:
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
         self._questions = Questions(channel)
-        self._visitor = Visitor(client, setup.accounts, self._lanes, self._questions.cookies)
+        self._visitor = Visitor(client, Reach(setup.credentials), self._lanes, self._questions.cookies)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(say.FileEnded(name)), channel.drained,
+            lambda name: self._channel.send(say.FileEnded(name)), channel.drained, every_body=settings.store_unchanged,
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)

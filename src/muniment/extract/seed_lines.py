@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from muniment.model.mask import masked_url, redact
 from muniment.model.prior import Prior, sha1_hex
 from muniment.model.seed import SeedLine
-from muniment.model.url import did_you_mean, normalise_any
+from muniment.model.url import account_of, did_you_mean, normalise_any
 
 __all__ = ["Parsed", "json_line", "table_row", "text_line"]
 
@@ -37,7 +38,9 @@ def text_line(number: int, raw: bytes) -> Parsed:
     if not text or text.startswith("#"):
         return _NOTHING
     url = normalise_any(text)
-    return (None, _no_url(text)) if url is None else (SeedLine(number, url), "")
+    if url is None:
+        return None, _no_url(text)
+    return SeedLine(number, url) if "@" not in text else SeedLine(number, url, account=account_of(text)), ""
 
 
 def json_line(number: int, raw: bytes) -> Parsed:
@@ -102,15 +105,17 @@ def _line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Pars
     url = normalise_any(text.strip())
     if url is None:
         return None, _no_url(text)
+    account = account_of(text) if "@" in text else None
     if not known:
-        return SeedLine(number, url, meta_json), ""
+        return SeedLine(number, url, meta_json, account=account), ""
     given = known.get("digest", "")
     digest = sha1_hex(given) if given else ""
     prior = Prior(digest or "", known.get("etag", ""), known.get("last_modified", ""))
     wrong = f"its digest is no SHA-1: {given[:60]}" if digest is None else ""
-    return SeedLine(number, url, meta_json, _NO_PRIOR if prior == _NO_PRIOR else prior), wrong
+    return SeedLine(number, url, meta_json, _NO_PRIOR if prior == _NO_PRIOR else prior, account=account), wrong
 
 
 def _no_url(text: str) -> str:
-    told = text if len(text) <= 100 else text[:99] + "…"
-    return f"{told!r} is no URL{did_you_mean(told)}"
+    told = masked_url(text) if "@" in text else text
+    told = told if len(told) <= 100 else told[:99] + "…"
+    return f"{told!r} is no URL{redact(did_you_mean(told))}"

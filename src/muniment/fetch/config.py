@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from muniment.rules.credentials import Credentials
 from muniment.rules.proxies import ProxyRule
 
 __all__ = ["FetchConfig"]
@@ -31,9 +32,8 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     """Accept any certificate."""
     ca_file: str = ""
     """Trust the certificates of this PEM file instead of the system's."""
-    own_headers: tuple[tuple[str, str], ...] = ()
-    """Sent like `headers`, but to `own_hosts` only: they hold secrets."""
-    own_hosts: frozenset[str] = frozenset()
+    credentials: Credentials = Credentials()
+    """Its headers are sent like `headers`, each where it may go."""
     proxies: tuple[ProxyRule, ...] = ()
     """`http://`, `socks4://`, `socks5://` or `socks5h://`, with user and password where needed."""
     allowed_classes: frozenset[str] = frozenset()

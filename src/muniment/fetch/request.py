@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from muniment.fetch.config import FetchConfig
+from muniment.rules.credentials import Reach
 
 __all__ = ["Origin", "Requests", "UnsupportedSchemeError"]
 
@@ -30,7 +31,7 @@ class UnsupportedSchemeError(ValueError):
 class Origin:
     """Scheme, host and port, and the part of a request that is the same for all of its URLs."""
 
-    __slots__ = ("host", "host_header", "key", "lines", "port", "secure")
+    __slots__ = ("base", "host", "host_header", "key", "lines", "port", "secure")
 
     def __init__(self, scheme: str, host: str, port: int) -> None:
         self.secure = scheme == "https"
@@ -40,6 +41,8 @@ class Origin:
         self.key = (self.secure, port)
         """Tells the origins of one host apart."""
         self.host_header = host if port == _PORTS[scheme] else f"{host}:{port}"
+        self.base: list[tuple[str, str]] = []
+        """What is said to it always, `Host` apart."""
         self.lines = b""
 
 
@@ -47,10 +50,10 @@ class Requests:
     """Builds requests of one configuration; remembers the part that each origin's requests share."""
 
     def __init__(self, config: FetchConfig) -> None:
+        self._config, self._reach = config, Reach(config.credentials)
         self._base = _base_headers(config, config.headers)
-        self._own_base = _base_headers(config, config.headers + config.own_headers)
-        self._own_hosts = config.own_hosts
-        self._names = frozenset(name.lower() for name, _ in self._own_base) | {"host"}
+        given = {header.name.lower() for header in config.credentials.headers}
+        self._names = frozenset(name.lower() for name, _ in self._base) | given | {"host"}
         self._origins: dict[str, Origin] = {}
 
     def split(self, url: str) -> tuple[Origin, str]:
@@ -76,16 +79,17 @@ class Requests:
         given = {name.lower() for name, _ in extra}
         lines = origin.lines
         if given & self._names:
-            own = {name.lower() for name, _ in self._base_of(origin)}
+            own = {name.lower() for name, _ in origin.base}
             if "referer" in given & own:
                 extra = [pair for pair in extra if pair[0].lower() != "referer"]
                 given.discard("referer")
             host = [] if "host" in given else [("Host", origin.host_header)]
-            lines = _lines(host + [pair for pair in self._base_of(origin) if pair[0].lower() not in given])
+            lines = _lines(host + [pair for pair in origin.base if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
 
     def _base_of(self, origin: Origin) -> list[tuple[str, str]]:
-        return self._own_base if origin.host in self._own_hosts else self._base
+        added = self._reach.headers(f"{'https' if origin.secure else 'http'}://{origin.host_header}")
+        return _base_headers(self._config, self._config.headers + added) if added else self._base
 
     def _origin(self, prefix: str, start: int) -> Origin:
         scheme = prefix[: start - 3].lower() if start >= 3 else ""
@@ -96,7 +100,8 @@ class Requests:
         if not colon or "]" in port:
             host, port = authority, ""
         origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
-        origin.lines = _lines([("Host", origin.host_header), *self._base_of(origin)])
+        origin.base = self._base_of(origin)
+        origin.lines = _lines([("Host", origin.host_header), *origin.base])
         if len(self._origins) >= _MAX_ORIGINS:
             self._origins.clear()
         self._origins[prefix] = origin

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["Capture", "Earlier", "PageContext"]
+__all__ = ["LISTED_AGAIN", "Capture", "Earlier", "PageContext"]
+
+LISTED_AGAIN = "listed-again"
+"""What `found_as` says in the row of a list's line whose URL an earlier line has: the row has no record of its own."""
 
 
 class Capture(Struct, frozen=True, array_like=True):

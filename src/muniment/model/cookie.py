@@ -25,6 +25,8 @@ class Cookie(Struct, frozen=True, array_like=True):
     """Unix seconds; 0 lasts as long as the job. A time gone by is a deletion."""
     set_at: int
     """Unix µs at which it was said: of two, the later one counts, whoever learns of it first."""
+    http_host: str = ""
+    """The host that said it over http; empty for one that came over TLS or from a file."""
 
 
 def digest_of(header: str) -> bytes:

@@ -24,6 +24,8 @@ class SeedLine(Struct, frozen=True):
     prior: Prior = _NOTHING
     found_as: FoundAs = FoundAs.START
     """`SITEMAP` for a sitemap that names further lines, `SITEMAP_URL` for what one lists."""
+    account: tuple[str, str] | None = None
+    """The name and password that stood in the URL."""
 
     @property
     def plain(self) -> bool:

@@ -6,12 +6,14 @@ Normalisation is the WHATWG URL Standard's, by Ada; the fragment goes. All funct
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 import ada_url
 import xxhash
 
 __all__ = [
     "MOST_URL",
+    "account_of",
     "did_you_mean",
     "directory_of",
     "full_length",
@@ -44,6 +46,7 @@ _NORMAL = re.compile(
     r"(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*+)?"
 ).fullmatch
 """What is in normal form beyond doubt, as most URLs of a list are: no account, no dots for directories, no IDNA."""
+_ACCOUNT = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?]*@")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 # 443 is the port of https
 _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
@@ -68,7 +71,7 @@ def normalise_any(text: str) -> str | None:
         url: str = ada_url.normalize_url(text)
     except (ValueError, UnicodeError):
         return None
-    return _web(url) or url.partition("#")[0]
+    return _web(url) or _ACCOUNT.sub(r"\1", url.partition("#")[0])
 
 
 def did_you_mean(text: str) -> str:
@@ -105,6 +108,19 @@ def without_account(url: str) -> str:
     """The URL without a name and password, which are secrets and no part of a page's identity."""
     start, end = _authority(url)
     return url[:start] + url[url.rfind("@", start, end) + 1 :] if "@" in url[start:end] else url
+
+
+def account_of(text: str) -> tuple[str, str] | None:
+    """The name and the password in an absolute http or https URL as given; None without."""
+    if "@" not in text:
+        return None
+    try:
+        url = ada_url.URL(text)
+    except (ValueError, UnicodeError):
+        return None
+    if url.protocol not in ("http:", "https:") or not (url.username or url.password):
+        return None
+    return unquote(url.username), unquote(url.password)
 
 
 def shortened(url: str) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "CHANNEL_VARIABLE",
     "INDEX_NOW",
     "OUT_OF_MEMORY",
+    "STOCK",
     "WALK_NOW",
     "Indexer",
     "Launched",
@@ -46,6 +47,9 @@ INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
 WALK_NOW = b"walk\n"
 """Before it, to have it walk and seal what is full."""
+STOCK = "--stock"
+"""In place of a file's name: it takes stock when told to walk, and indexes what is unknown when told to index."""
+_LONGEST_LINE = 1 << 28
 _ENOUGH_DESCRIPTORS = 1 << 16
 _MACOS_DESCRIPTORS = 10_240
 """OPEN_MAX: what it lets a process have, whatever its hard limit says."""
@@ -150,7 +154,7 @@ class Indexer:
 
     def __init__(self, process: Child, entry: Entry, out: Path) -> None:
         self._process, self._entry, self._out = process, entry, out
-        self._said = asyncio.StreamReader()
+        self._said = asyncio.StreamReader(_LONGEST_LINE)
         self._pipe: asyncio.BaseTransport | None = None
 
     @classmethod

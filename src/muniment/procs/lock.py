@@ -1,7 +1,8 @@
-"""The lock on an output directory: one run at a time, orphans included.
+"""The lock on an output directory: one run at a time, orphans included (decision 0162).
 
-The lock is on the open file description of `crawl.jsonl`, which workers inherit: a directory stays locked while any
-process of the run lives (flock(2)).
+The locks are on the open file descriptions of the directory itself and of `crawl.jsonl`, which workers inherit: a
+directory stays locked while any process of the run lives (flock(2)). Not every filesystem can lock a directory, and
+earlier versions lock the file alone.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["EVENTS_FILE", "THE_DIRECTORY", "TRACKER_LOCK", "Lock", "lock_both", "lock_directory", "make_directory"]
+__all__ = ["EVENTS_FILE", "TRACKER_LOCK", "Lock", "lock_both", "lock_directory", "make_directory", "put_back"]
 
 EVENTS_FILE = "crawl.jsonl"
-THE_DIRECTORY = "."
-"""What is locked where no run can have been: a lock file would make the directory look like one of a run."""
 TRACKER_LOCK = "tracker.lock"
 """What is locked in a `--state` directory."""
+_ITSELF = "."
 
 
 class Lock(Struct, frozen=True):
@@ -54,50 +54,83 @@ def make_directory(path: Path) -> None:
         raise UsageError(f"the directory {path} cannot be written; choose another with -o or change its permissions")
 
 
-def lock_directory(
-    path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0, *, locked_elsewhere: bool = False
-) -> int:
-    """Lock a directory for this run and return the inheritable descriptor that holds the lock.
+def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0) -> list[int]:
+    """Lock a directory for this run and return the descriptors that hold the locks, that of `file` first.
 
-    Workers of a run that was just killed need a moment to die, hence the patience. Raises BusyError, and UsageError for
-    a filesystem without locks, unless the run is `locked_elsewhere`, too.
+    Without a `file` only the directory itself is locked, so that nothing is made in it. Workers of a run that was just
+    killed need a moment to die, hence the patience. Raises BusyError, and UsageError for a filesystem without locks.
     """
-    return _locked(path, file, patience_s, locked_elsewhere=locked_elsewhere).descriptor
+    return [lock.descriptor for lock in _locked(path, file, patience_s)]
 
 
-def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool = False) -> Lock:
-    lock = _opened(path, file)
+def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool = False) -> list[Lock]:
+    """The locks on a file of a directory and on the directory; it need not have locks when it is `locked_elsewhere`."""
     give_up = time.monotonic() + patience_s
+    while True:
+        locks: list[Lock] = []
+        try:
+            refusals = [_add(locks, path, name, give_up) for name in (_ITSELF, file) if name]
+            if all(map(_is_there, locks)):
+                _see(path, "" if locked_elsewhere else refusals[-1])
+                return locks[::-1]
+        except UsageError:
+            _let_go(locks)
+            raise
+        # made in a directory that a refused run took back; it is not ours to leave
+        for lock in locks:
+            lock.remove_if_new()
+        _let_go(locks)
+
+
+def _see(path: Path, refusal: str) -> None:
+    if refusal:
+        raise UsageError(
+            f"the filesystem of {path} cannot lock files ({refusal}): give --state DIR with a directory on a local disk"
+        )
+
+
+def _add(locks: list[Lock], path: Path, name: str, give_up: float) -> str:
+    """Add the lock on the directory or on a file of it, when it is free; what the filesystem says against a lock.
+
+    A file is added without a lock where there are none. Raises UsageError.
+    """
+    lock = _opened_directory(path) if name == _ITSELF else _opened(path, name)
+    if lock is None:
+        return "it cannot be opened"
+    locks.append(lock)
     while True:
         try:
             fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
-                if locked_elsewhere:
-                    return lock
-                os.close(lock.descriptor)
-                raise UsageError(
-                    f"the filesystem of {path} cannot lock files ({error.strerror}): give --state DIR with a directory "
-                    "on a local disk"
-                ) from None
+            if error.errno != errno.EWOULDBLOCK and (name == _ITSELF or error.errno != errno.EACCES):
+                if name == _ITSELF:
+                    _let_go([locks.pop()])
+                return error.strerror or str(error)
         else:
-            if _is_there(lock):
-                return lock
-            os.close(lock.descriptor)
-            lock = _opened(path, file)
-            continue
+            return ""
         if time.monotonic() > give_up:
-            os.close(lock.descriptor)
             raise BusyError(
-                f"{path} is in use by another run{_holder(path / file)}; stop it first or choose another directory"
+                f"{path} is in use by another run{_holder(path / (EVENTS_FILE if name == _ITSELF else name))}; "
+                "stop it first or choose another directory"
             )
         time.sleep(0.05)
 
 
+def _let_go(locks: list[Lock]) -> None:
+    for lock in locks:
+        os.close(lock.descriptor)
+
+
+def _opened_directory(path: Path) -> Lock | None:
+    """A directory itself; None where it cannot be read or is not there, which whoever makes a file in it will say."""
+    with suppress(OSError):
+        path.mkdir(parents=True, exist_ok=True)
+        return Lock(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), made=False)
+    return None
+
+
 def _opened(path: Path, file: str) -> Lock:
     try:
-        if file == THE_DIRECTORY:
-            return Lock(path / file, os.open(path / file, os.O_RDONLY | os.O_CLOEXEC), made=False)
         # one that was there may be gone: a run that was refused takes back what it made
         path.mkdir(parents=True, exist_ok=True)
         how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -117,20 +150,46 @@ def _is_there(lock: Lock) -> bool:
 
 
 def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[Lock]:
-    """Lock an output directory, and the directory of its tracker when that is another; the locks, `out`'s first.
+    """Lock an output directory, and the directory of its tracker when that is another; that of `crawl.jsonl` first.
 
     With a tracker elsewhere the filesystem of `out` need not have locks. Raises what `lock_directory` does.
     """
-    apart = state.resolve() != out.resolve()
-    locks = [_locked(out, EVENTS_FILE, patience_s, locked_elsewhere=apart)]
+    apart = not (out.exists() and state.exists() and out.samefile(state)) and state.resolve() != out.resolve()
+    locks = _locked(out, EVENTS_FILE, patience_s, locked_elsewhere=apart)
     try:
         if apart:
-            locks.append(_locked(state, TRACKER_LOCK, patience_s))
+            locks += _locked(state, TRACKER_LOCK, patience_s)
     except UsageError:
         locks[0].remove_if_new()
-        os.close(locks[0].descriptor)
+        _let_go(locks)
         raise
     return locks
+
+
+def put_back(path: Path, descriptor: int) -> bool:
+    """Have a locked file that was moved away at its place again, as a new one; whether that was so.
+
+    The descriptor then stands for the new file. One that cannot be made leaves all as it is.
+    """
+    try:
+        if os.path.samestat(path.stat(), os.fstat(descriptor)) or not path.is_file():
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    try:
+        fresh = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+    except OSError:
+        return False
+    try:
+        # for earlier versions; the directory is locked
+        with suppress(OSError):
+            fcntl.flock(fresh, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.dup2(fresh, descriptor, inheritable=False)
+    finally:
+        os.close(fresh)
+    return True
 
 
 class _Started(Struct):
@@ -140,7 +199,7 @@ class _Started(Struct):
 def _holder(events: Path) -> str:
     """` (process N)` from the last start event, for the message."""
     pid = 0
-    if events.is_dir():
+    if not events.is_file():
         return ""
     with events.open("rb") as lines:
         for line in lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.settings import DEFAULT_USER_AGENT
 
-__all__ = ["AGENTS", "agent_text", "robots_agent"]
+__all__ = ["AGENTS", "agent_text", "operator_text", "robots_agent"]
 
 _WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 AGENTS = {
@@ -23,9 +23,19 @@ AGENTS = {
 """Browsers only: a crawler of somebody else's is known by its addresses too, and its name would be a lie."""
 
 
-def agent_text(given: str) -> str:
-    """The User-Agent field for a name of the list, or for the text itself."""
-    return AGENTS.get(given.lower(), given)
+def agent_text(given: str, contact: str = "") -> str:
+    """The User-Agent field for a name of the list, or for the text itself, to which a contact is added."""
+    browser = AGENTS.get(given.lower())
+    if browser is not None:
+        return browser
+    return f"{given} (+{contact})" if contact and contact not in given else given
+
+
+def operator_text(name: str, contact: str) -> str:
+    """Who made an archive, and how to reach them."""
+    if not contact:
+        return name
+    return f"{name} <{contact}>" if name and "://" not in contact else f"{name} ({contact})" if name else contact
 
 
 def robots_agent(given: str) -> str:

@@ -44,6 +44,7 @@ def parse_set_cookie(field: str, url: str, now_us: int) -> Cookie | None:
         http_only="httponly" in said,
         expires_at=_expires(said, now_us // 1_000_000),
         set_at=now_us,
+        http_host="" if url.startswith("https:") else host,
     )
     return cookie if _honest(cookie, url) else None
 

@@ -1,4 +1,4 @@
-"""The jar: cookies by domain, and which of them a URL is sent (RFC 6265 §5.3, §5.4)."""
+"""The jar: cookies by domain, and which of them a URL is sent (RFC 6265 §5.3, §5.4; 6265bis §5.7)."""
 
 from __future__ import annotations
 
@@ -87,21 +87,35 @@ class Jar:
         self.bytes -= less
 
     def keep(self, cookie: Cookie) -> list[Cookie] | None:
-        """Take in a cookie; the ones that fell out for it, or None when it says nothing new."""
+        """Take in a cookie; the ones that fell out for it, or None when it says nothing new, or may not say it."""
+        if cookie.http_host and self._is_guarded(cookie):
+            return None
         self.open(cookie.domain)
         shelf = self._domains[cookie.domain]
         key = (cookie.name, cookie.path)
         before = shelf.get(key)
-        if before is not None and before.set_at >= cookie.set_at:
+        if before is not None and before.set_at >= cookie.set_at and not (cookie.secure and before.http_host):
             return None
         self._put(shelf, cookie)
         if len(shelf) <= _MOST_OF_A_DOMAIN:
             return []
         now = cookie.set_at // 1_000_000
-        # deletions and what is over go first, then the oldest
-        out = min(shelf.values(), key=lambda other: (not _over(other, now), other.set_at))
+        # deletions and what is over go first, then what is not Secure, then the oldest (6265bis §5.7)
+        out = min(shelf.values(), key=lambda other: (not _over(other, now), other.secure, other.set_at))
         self._take_out(shelf, out)
         return [out]
+
+    def _is_guarded(self, cookie: Cookie) -> bool:
+        """Whether a Secure cookie stands where one that was said over http would: such a one is left alone."""
+        now = cookie.set_at // 1_000_000
+        return any(
+            other.secure
+            and other.name == cookie.name
+            and _path_matches(cookie.path, other.path)
+            and not _over(other, now)
+            for domain in domains_of(cookie.http_host)
+            for other in self._domains.get(domain, {}).values()
+        )
 
     def of(self, host: str) -> list[Cookie]:
         """Every cookie of a host, deletions included."""

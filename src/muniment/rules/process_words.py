@@ -6,11 +6,10 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from muniment.settings import redact
+from muniment.model.mask import MASK, mask_of, redact
 
 __all__ = ["MASK", "plain_text", "script_of", "told_command", "told_environment"]
 
-MASK = "***"
 _SECRET = re.compile(
     r"auth(?!or)|cookie|(?:^|[_-])key|apikey|token|secret|session|passw|pwd$|credential|dsn", re.IGNORECASE
 )
@@ -30,8 +29,13 @@ def plain_text(text: str) -> str:
 def told_command(arguments: Iterable[str]) -> tuple[str, ...]:
     """The arguments of a process with passwords, tokens and secret headers masked."""
     told: list[str] = []
-    hidden = False
+    hidden, mask = False, None
     for argument in arguments:
+        if mask is not None:
+            told.append(plain_text(mask(argument)))
+            mask = None
+            continue
+        mask = mask_of(argument)
         if hidden and not argument.startswith("--"):
             told.append(MASK)
             hidden = False

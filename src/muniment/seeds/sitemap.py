@@ -17,7 +17,7 @@ from muniment.extract.sitemap import sitemap_links
 from muniment.extract.xml import decode_xml, root_of
 from muniment.model.link import FoundAs
 from muniment.model.seed import SeedLine, SeedPlace
-from muniment.model.url import normalise_any
+from muniment.model.url import account_of, normalise_any
 
 __all__ = ["entries"]
 
@@ -66,7 +66,7 @@ def _parsed(number: int, text: str, found_as: FoundAs) -> Parsed:
     url = normalise_any(text)
     if url is None:
         return text_line(number, text.encode())
-    return SeedLine(number, url, found_as=found_as), ""
+    return SeedLine(number, url, found_as=found_as, account=account_of(text)), ""
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

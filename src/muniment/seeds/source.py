@@ -9,6 +9,7 @@ import xxhash
 from msgspec import Struct
 
 from muniment.errors import UsageError
+from muniment.model.mask import redact
 from muniment.model.url import normalise
 
 __all__ = ["SeedFormat", "Source", "digest_of", "open_source"]
@@ -47,7 +48,7 @@ def open_source(given: str, kind: SeedFormat | None, path: Path) -> Source:
     try:
         digest = digest_of(path)
     except OSError as error:
-        raise UsageError(f"the list {given} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the list {redact(given)} cannot be read: {error.strerror}") from None
     return Source(given, kind or _by_name(given), digest, path)
 
 

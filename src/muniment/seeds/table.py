@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from muniment.errors import UsageError
 from muniment.extract.seed_lines import Parsed, table_row
 from muniment.model.seed import SeedPlace
 
-__all__ = ["rows"]
+__all__ = ["names_accounts", "rows"]
 
 _COLUMNS = (
     "url", "digest", "etag", "last_modified", "meta_json", "status", "error", "fetched_at", "started_at", "record_type",
 )  # fmt: skip
 _READ_AT_ONCE = 1_000
+_ROWS = 10_000
+_ACCOUNT = r"https?:[\\/]*[^\\/?#]*@"
 
 
 def rows(path: Path, start: SeedPlace) -> Iterator[tuple[SeedPlace, Parsed]]:
@@ -31,6 +34,17 @@ def rows(path: Path, start: SeedPlace) -> Iterator[tuple[SeedPlace, Parsed]]:
     except (pa.ArrowException, OSError) as error:
         text = str(error).partition("\n")[0]
         raise UsageError(f"the list {path} cannot be read as Parquet: {text}") from None
+
+
+def names_accounts(path: Path) -> bool:
+    """Whether a URL of the table may have an account in it; raises UsageError as `rows` does."""
+    try:
+        with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+            _columns(path, file.schema_arrow)
+            urls = (batch.column(0).cast(pa.large_string()) for batch in file.iter_batches(_ROWS, columns=["url"]))
+            return any(pc.any(pc.match_substring_regex(some, _ACCOUNT, ignore_case=True)).as_py() for some in urls)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"the list {path} cannot be read as Parquet: {str(error).partition(chr(10))[0]}") from None
 
 
 def _columns(path: Path, schema: pa.Schema) -> list[str]:

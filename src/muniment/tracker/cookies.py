@@ -74,10 +74,12 @@ class CookieBook:
             if not self._any:
                 self._db.make_private()
                 self._any = True
-            self._load(cookie.domain)
+            # a Secure one of any of these may guard it, and may have been dropped from memory
+            for domain in {cookie.domain, *(domains_of(cookie.http_host) if cookie.http_host else ())}:
+                self._load(domain)
             fallen = self._jar.keep(cookie)
             if fallen is not None:
-                self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie))])
+                self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie)[: len(_COLUMNS)])])
                 self._db.many(_DROP, [(self._job_id, out.domain, out.name, out.path) for out in fallen])
 
     def of(self, hosts: Iterable[str]) -> dict[str, list[Cookie]]:

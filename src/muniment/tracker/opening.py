@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from muniment.model.job import Origin
+from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
 from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.scope import Scope
 from muniment.rules.verdicts import Ruleset
-from muniment.settings import Settings, redact
+from muniment.settings import Settings
 from muniment.tracker import jobs, retries
 from muniment.tracker.admission import Admission
 from muniment.tracker.engine import Database, one_transaction
@@ -122,8 +123,8 @@ def _keep_given(
 
 
 def _without_secrets(settings: Settings) -> Settings:
-    proxy = tuple(map(redact, settings.proxy))
-    return structs.replace(settings, proxy=proxy, header=tuple(redact(header) for header in settings.header))
+    proxy = tuple(map(masked_proxy, settings.proxy))
+    return structs.replace(settings, proxy=proxy, header=tuple(map(masked_header, settings.header)))
 
 
 @one_transaction

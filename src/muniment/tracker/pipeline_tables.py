@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
 from sqlalchemy.schema import DDL
 
+from muniment.tracker.seed_tables import seed_repeats
 from muniment.tracker.tables import (
     attempts,
     fresh_payloads,
@@ -113,6 +114,18 @@ _keep(writers, "fillfactor = 20")
 
 # For each new row PostgreSQL would look at the job's, and lock it: that costs more than the row, and whoever changes
 # the job's state waits for all of them.
-for _growing in (pages, page_keys, relations, repairs, attempts, results, payloads, fresh_payloads, seeds, hosts):
+for _growing in (
+    pages,
+    page_keys,
+    relations,
+    repairs,
+    attempts,
+    results,
+    payloads,
+    fresh_payloads,
+    seeds,
+    seed_repeats,
+    hosts,
+):
     for _key in _growing.foreign_key_constraints:
         _key.ddl_if(dialect="sqlite")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from muniment import disk
 from muniment.archive.check import check
 from muniment.archive.records import WarcInfo
 from muniment.archive.segment import Segment
@@ -84,6 +85,7 @@ def kill_at(monkeypatch):
 
     names = ("fsync", "fdatasync", "replace", "rename", "unlink", "rmdir", "ftruncate")
     real = {name: getattr(os, name) for name in names if hasattr(os, name)}
+    real["rename_exclusively"] = disk._rename_exclusively
 
     def run(step, n: int) -> bool:
         """Whether the step came to its end before the n-th call."""
@@ -100,7 +102,11 @@ def kill_at(monkeypatch):
             return call
 
         with monkeypatch.context() as patch:
+            # the call that is none of Python's
+            patch.setattr(disk, "_rename_exclusively", counted("rename_exclusively"))
             for name in real:
+                if name == "rename_exclusively":
+                    continue
                 patch.setattr(os, name, counted(name))
             try:
                 step()

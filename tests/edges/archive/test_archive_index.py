@@ -1,16 +1,25 @@
 """The index: journals to parts to one file, killed at every step, read in every state."""
 
 import os
+import secrets
 import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
+from muniment.archive import again
+from muniment.archive.again import write_again
+from muniment.archive.check import check
 from muniment.archive.index import _ALIKE, SCHEMA, index_journal, join
 from muniment.archive.read import rows
+from muniment.archive.repair import repair
 from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.capture import LISTED_AGAIN
 from muniment.model.failure import Failure
+from muniment.model.url import url_key
+from muniment.testing.disks import small_disk
 from muniment.testing.exchanges import exchange, page_context
 
 
@@ -159,3 +168,116 @@ def test_a_full_disk_keeps_the_journals(directory, monkeypatch):
     assert urls(directory) == wanted(0)
     join(directory.out, directory.parts)
     assert urls(directory) == wanted(0)
+
+
+# -- lines that are listed again
+
+
+def listed_again(directory):
+    table = pq.read_table(directory.out / "captures.parquet").to_pylist()
+    again = [row for row in table if row["found_as"] == LISTED_AGAIN]
+    assert len({row["record_id"] for row in table if row["found_as"] != LISTED_AGAIN}) == len(table) - len(again)
+    return sorted((row["url"], row["meta_json"], row["record_id"]) for row in again)
+
+
+def said(*urls):
+    return [(url_key(url), f"{number}") for number, url in enumerate(urls)]
+
+
+URLS = [f"http://a.example/{number}" for number in range(9)]
+
+
+@pytest.mark.parametrize("stretch", [1, 3, 100])
+def test_lines_that_are_listed_again_have_the_last_row_of_their_url(directory, monkeypatch, stretch):
+    monkeypatch.setattr(again, "_A_STRETCH", stretch)
+    made = {}
+    for number, attempt in enumerate((1, 2)):
+        segment = directory.segment(number)
+        for url in URLS:
+            made[url] = segment.write(exchange(url), replace(page_context(), attempt=attempt)).record_id
+        segment.seal()
+    write_again(directory.parts, said(*URLS[2:5], "http://nobody.example/", *URLS[4:6]))
+    join(directory.out, directory.parts)
+    wanted = [(URLS[at], f"{line}", made[URLS[at]]) for at, line in [(2, 0), (3, 1), (4, 2), (4, 4), (5, 5)]]
+    assert listed_again(directory) == wanted
+    assert not directory.parts.exists()
+    # told once more, with more: each has one row
+    write_again(directory.parts, said(*URLS[2:5], "http://nobody.example/", *URLS[4:6], URLS[0]))
+    join(directory.out, directory.parts)
+    assert listed_again(directory) == sorted([*wanted, (URLS[0], "6", made[URLS[0]])])
+    # not told: they stay
+    segment = directory.segment(2)
+    segment.write(exchange("http://b.example/"), page_context())
+    segment.seal()
+    join(directory.out, directory.parts)
+    assert len(listed_again(directory)) == 6
+    assert check(directory.out).faults == ()
+
+
+def test_a_join_with_lines_that_are_listed_again_is_killed_at_every_step(directory, kill_at):
+    n, ended = 0, False
+    while not ended:
+        n += 1
+        for path in sorted(directory.out.rglob("*"), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        segment = directory.segment()
+        ids = [segment.write(exchange(url), page_context()).record_id for url in URLS]
+        segment.seal()
+
+        def step():
+            write_again(directory.parts, said(URLS[1], URLS[1]))
+            join(directory.out, directory.parts)
+
+        ended = kill_at(step, n)
+        repair(directory.out, directory.parts)
+        write_again(directory.parts, said(URLS[1], URLS[1]))
+        join(directory.out, directory.parts)
+        assert listed_again(directory) == [(URLS[1], "0", ids[1]), (URLS[1], "1", ids[1])]
+        assert directory.files() == ["captures.parquet", directory.name()]
+    assert n > 8
+
+
+def test_what_a_line_says_is_not_taken_from_robots_txt(directory):
+    segment = directory.segment()
+    page = segment.write(exchange("http://a.example/robots.txt"), page_context())
+    segment.write(exchange("http://a.example/robots.txt"), replace(page_context(), found_as="robots"))
+    segment.seal()
+    write_again(directory.parts, said("http://a.example/robots.txt"))
+    join(directory.out, directory.parts)
+    assert listed_again(directory) == [(page.url, "0", page.record_id)]
+
+
+def test_no_line_is_told(directory):
+    write_again(directory.parts, [])
+    assert not directory.parts.exists()
+
+
+@pytest.mark.linux  # a small tmpfs
+def test_a_disk_that_runs_full_over_lines_that_are_listed_again(directory, tmp_path):
+    """Wherever it strikes: what there was is there, and the next join makes all of them."""
+    with small_disk(tmp_path / "disk", 4) as disk:
+        directory = type(directory)(disk / "out")
+        directory.out.mkdir()
+        segment = directory.segment()
+        for url in URLS:
+            segment.write(exchange(url), page_context())
+        segment.seal()
+        lines = [(url_key(URLS[number % 9]), secrets.token_hex(40)) for number in range(4000)]
+        failed = []
+        for free in range(2_000_000, 0, -100_000):
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(max(0, shutil.disk_usage(disk).free - free)))
+            try:
+                write_again(directory.parts, lines)
+                join(directory.out, directory.parts)
+            except DiskFullError:
+                failed.append(free)
+            ballast.unlink()
+        assert 2 < len(failed) < 20
+        repair(directory.out, directory.parts)
+        write_again(directory.parts, lines)
+        join(directory.out, directory.parts)
+        assert [said for _, said, _ in listed_again(directory)] == [
+            said for _, said in sorted((URLS[number % 9], said) for number, (_, said) in enumerate(lines))
+        ]
+        assert directory.files() == ["captures.parquet", directory.name()]

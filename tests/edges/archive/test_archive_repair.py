@@ -2,9 +2,11 @@
 
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 from muniment.archive.check import check
+from muniment.archive.index import join
 from muniment.archive.journal import entries, header_frame
 from muniment.archive.repair import repair, repair_file
 from muniment.archive.walk import walk_and_seal
@@ -115,8 +117,12 @@ def test_a_damaged_journal_head_does_not_cost_the_file(directory):
 def test_rows_of_a_missing_file_are_not_forgotten(directory):
     crashed(directory)
     directory.open_warc().unlink()
-    with pytest.raises(ArchiveError, match="lists 3 captures"):
-        repair(directory.out, directory.parts)
+    assert repair(directory.out, directory.parts) == []
+    with pytest.raises(ArchiveError, match="put it back"):
+        repair_file(directory.out, directory.parts, directory.name())
+    join(directory.out, directory.parts)
+    assert pq.read_table(directory.out / "captures.parquet")["warc_file"].to_pylist() == [directory.name()] * 3
+    assert [fault.text for fault in check(directory.out).faults] == ["the index has rows for a missing file"]
 
 
 def test_one_worker_is_repaired_beside_the_others(directory):

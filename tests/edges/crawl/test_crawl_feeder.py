@@ -35,7 +35,7 @@ def feeder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feeder]:
     with closing(opened(TrackerPlace(tmp_path))) as db, (tmp_path / "crawl.jsonl").open("ab") as log:
         job = open_job(db, "job", settings, Starts(list_digest=source.digest), 1_000)
         assert job.seeds is not None
-        yield Feeder(source, job.seeds, settings, EventLog(log.fileno()))
+        yield Feeder(source, job.seeds, settings, EventLog(log.fileno(), tmp_path))
 
 
 def fed(feeder: Feeder, *, idle: bool) -> tuple[int, int]:

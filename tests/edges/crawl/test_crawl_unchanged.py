@@ -31,6 +31,7 @@ from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
 from muniment.model.prior import Prior
 from muniment.rules.challenges import Account
+from muniment.rules.credentials import Credentials, Reach
 from muniment.settings import DelayRange
 from muniment.testing.pages import claim
 from muniment.testing.raw_server import Close, RawServer, Send
@@ -56,7 +57,7 @@ class Archive:
     async def _take(self, pages, manner, accounts):
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
-        visitor = Visitor(client, accounts, Lanes(1, DelayRange(0, 0)))
+        visitor = Visitor(client, Reach(Credentials(accounts=accounts)), Lanes(1, DelayRange(0, 0)))
         recorder = Recorder(
             self.out, WarcInfo(software="test"), 1 << 30, self._file, self._known, lambda *_: None, lambda _: None
         )

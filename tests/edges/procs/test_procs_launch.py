@@ -52,11 +52,12 @@ def gone(pid: int, seconds: float = 10) -> bool:
 
 @contextmanager
 def launched(directory):
-    lock = lock_directory(directory)
+    locks = lock_directory(directory)
     try:
-        made = launch_worker(lock)
+        made = launch_worker(*locks)
     finally:
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)
     try:
         yield made
     finally:
@@ -163,10 +164,10 @@ def test_how_a_process_ended_is_told_by_the_name_of_its_signal():
 
 @pytest.mark.parametrize("told", ["done", "walked"])
 def test_an_index_process_that_is_killed_before_it_is_told_anything_is_an_error_of_ours(tmp_path, told):
-    lock = lock_directory(tmp_path)
+    locks = lock_directory(tmp_path)
 
     async def killed() -> None:
-        made = await Indexer.start([lock], tmp_path)
+        made = await Indexer.start(locks, tmp_path)
         # by its number: between fork and exec it has no command line of its own to be found by
         os.kill(made._process.pid, signal.SIGKILL)
         await asyncio.sleep(0.2)  # the loop learns that the pipes are closed
@@ -178,4 +179,5 @@ def test_an_index_process_that_is_killed_before_it_is_told_anything_is_an_error_
         with pytest.raises(ArchiveError, match=r"killed by signal 9.*give the same command again"):
             uvloop.run(killed())
     finally:
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)

@@ -37,7 +37,7 @@ class Desk:
         self.schedule.add_worker(0)
         self.said = []
         tell = lambda worker, message: self.said.append((worker, message))  # noqa: E731
-        self.desk = HostsDesk(self.hosts, self.schedule, EventLog(self.descriptor), tell, "muniment/1")
+        self.desk = HostsDesk(self.hosts, self.schedule, EventLog(self.descriptor, place.directory), tell, "muniment/1")
         for host, pages in self.tracker.frontier.pending().items():
             self.schedule.add_pending(host, self.hosts.name(host), pages)
         self.desk.begin(now_ms(), resumed=resumed)

@@ -10,7 +10,7 @@ from muniment.model.page import Claim
 from muniment.model.place import TrackerPlace
 from muniment.model.prior import Prior
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
-from muniment.model.url import host_of, is_web
+from muniment.model.url import host_of, is_web, url_key
 from muniment.settings import Settings
 from muniment.testing.pages import finish_batch, finished
 from muniment.tracker import jobs, retries
@@ -200,3 +200,43 @@ def test_the_cache_forgets_and_the_tracker_does_not(tracker):
     assert tracker.admit(*urls[::2]) == 0
     assert tracker.book.read.duplicates == 1250
     assert all(is_web(url) and host_of(url) == "a.example" for url in tracker.urls())
+
+
+def again(tracker):
+    return list(tracker.book.repeats())
+
+
+def test_what_a_line_says_whose_url_an_earlier_line_has_is_kept_beside(tracker):
+    tracker.admit(SeedLine(1, A, "a1"), SeedLine(2, A, "a2"), B, SeedLine(4, B, "b4"), A)
+    claims = tracker.claims()
+    assert (claims[A].meta_json, claims[B].meta_json) == ("a1", "")
+    tracker.admit(SeedLine(6, B, "b6"), SeedLine(7, A, "", Prior("d")), SeedLine(8, C, "c8"))
+    tracker.reopen()
+    assert again(tracker) == [(url_key(A), "a2"), (url_key(B), "b4"), (url_key(B), "b6")]
+    assert tracker.claims()[C].meta_json == "c8"
+
+
+def test_what_a_later_line_knows_is_compared_with_all_the_same(tracker):
+    tracker.admit(A, SeedLine(2, A, "a2", Prior("d", "e", "l", 7)))
+    claim = tracker.claims()[A]
+    assert (claim.prior, claim.meta_json) == (Prior("d", "e", "l", 7), "")
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_hop_that_is_being_fetched_stays_so_and_the_line_is_listed_again(tracker, done):
+    tracker.admit(SeedLine(1, A, "a1"))
+    tracker.finish(tracker.claims()[A], B, status=301)
+    claim = tracker.claims()[B]
+    if done:
+        tracker.finish(claim)
+    tracker.admit(SeedLine(2, B, "b2"), SeedLine(3, B, "b3"))
+    assert again(tracker) == [(url_key(B), "b2"), (url_key(B), "b3")]
+    assert tracker.book.read.duplicates == 1
+
+
+def test_the_second_line_of_a_hop_is_listed_again(tracker):
+    tracker.admit(SeedLine(1, A, "a1"))
+    tracker.finish(tracker.claims()[A], B, status=301)
+    tracker.admit(SeedLine(2, B, "b2"), SeedLine(3, B, "b3"))
+    assert tracker.claims()[B].meta_json == "b2"
+    assert again(tracker) == [(url_key(B), "b3")]

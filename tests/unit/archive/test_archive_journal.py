@@ -70,7 +70,7 @@ def test_a_sound_frame_that_is_no_entry_ends_the_prefix(journal):
 def test_another_version_is_refused_with_a_reason(journal):
     from muniment.archive import journal as module
 
-    frame = module._framed(msgspec.msgpack.encode([99, NAME]))
+    frame = module.frame(msgspec.msgpack.encode([99, NAME]))
     journal.write_bytes(frame)
     with pytest.raises(ArchiveError, match="format 99"):
         list(entries(journal))

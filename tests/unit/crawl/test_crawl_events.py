@@ -21,7 +21,7 @@ def log(tmp_path):
         path = tmp_path / "crawl.jsonl"
         path.write_bytes(left)
         opened.append(os.open(path, os.O_RDWR | os.O_APPEND))
-        return EventLog(opened[-1]), path
+        return EventLog(opened[-1], tmp_path), path
 
     yield make
     for descriptor in opened:
@@ -69,10 +69,20 @@ def test_a_log_that_cannot_be_written_is_told_once(tmp_path):
     path.touch()
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        events = EventLog(descriptor)
+        events = EventLog(descriptor, tmp_path)
         with pytest.raises(MunimentError) as caught:
             events.write("start")
         assert "\n" not in str(caught.value)
         events.write("finish")
     finally:
         os.close(descriptor)
+
+
+def test_a_log_that_was_moved_away_is_begun_anew(log, tmp_path, caplog):
+    events, path = log(b'{"event":"start"}\n')
+    for moved in ("first", "second"):
+        path.rename(tmp_path / moved)
+        events.write("capture")
+        assert [json.loads(line)["event"] for line in path.read_bytes().splitlines()] == ["capture"]
+    assert (tmp_path / "first").read_bytes() == b'{"event":"start"}\n'
+    assert [record.message for record in caplog.records] == [f"{path} was moved away: the run writes a new one"] * 2

@@ -20,7 +20,7 @@ def made(asked: list[str]) -> Visitor:
         return "from=there"
 
     nothing: Any = None
-    return Visitor(nothing, {}, nothing, ask)
+    return Visitor(nothing, nothing, nothing, ask)
 
 
 def field(visitor: Visitor, host: str) -> str:

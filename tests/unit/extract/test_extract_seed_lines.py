@@ -26,7 +26,7 @@ def encoded(**fields: object) -> bytes:
     [
         (b"https://a.example\n", URL),
         (b"  HTTPS://A.example:443/#part \r\n", URL),
-        (b"http://user:word@a.example/x y", "http://a.example/x%20y"),
+        (b"http://a.example/x y@z", "http://a.example/x%20y@z"),
         ("https://münchen.example/ü".encode(), "https://xn--mnchen-3ya.example/%C3%BC"),
         (b"ftp://a.example/x#y", "ftp://a.example/x"),
         (b"mailto:a@a.example", "mailto:a@a.example"),
@@ -39,6 +39,18 @@ def test_a_line_is_a_url_of_any_scheme(raw, url):
 @pytest.mark.parametrize("raw", [b"", b"\n", b"   \t\r\n", b"# a comment", b"  #https://a.example/"])
 def test_empty_lines_and_comments_say_nothing(raw):
     assert text_line(1, raw) == (None, "")
+
+
+@pytest.mark.parametrize("read", [text_line, lambda number, raw: json_line(number, encoded(url=raw.decode()))])
+def test_an_account_in_a_url_is_told_apart(read):
+    line = SeedLine(7, "http://a.example/x%20y", account=("us er", "w:o"))
+    assert read(7, b"http://us%20er:w%3Ao@a.example/x y") == (line, "")
+    assert read(7, b"ftp://user:word@a.example/x@y") == (SeedLine(7, "ftp://a.example/x@y"), "")
+
+
+def test_what_is_no_url_does_not_tell_its_password():
+    assert "word" not in text_line(7, b"http://user:wo/word@a.example/")[1]
+    assert "word" not in text_line(7, b"user:word@a.example/")[1]
 
 
 def test_a_byte_order_mark_begins_a_file_only():

@@ -121,6 +121,41 @@ def test_the_later_one_counts_and_deletions_are_remembered():
     assert made.header(URL, NOW_S) == ""
 
 
+HTTP = "http://www.site.example/a/b"
+
+
+@pytest.mark.parametrize(
+    ("safe", "plain", "left"),
+    [("a=good; Secure", "a=evil", "a=good"), ("a=good; Secure", "a=; Max-Age=0", "a=good"),
+     ("a=good; Secure; Path=/", "a=evil", "a=good"), ("a=good; Secure; Domain=site.example", "a=evil", "a=good"),
+     ("a=good; Secure", "a=evil; Domain=site.example", "a=good"), ("a=good", "a=evil", "a=evil"),
+     ("a=good; Secure", "b=other", "a=good; b=other"), ("a=good; Secure; Path=/a", "a=x; Path=/", "a=good; a=x"),
+     ("a=; Secure; Max-Age=0", "a=new", "a=new")],
+)  # fmt: skip
+def test_what_comes_over_http_replaces_no_secure_cookie(safe, plain, left):
+    made = Jar()
+    made.keep(said(safe))
+    made.keep(said(plain, HTTP, NOW + 1))
+    assert made.header(URL, NOW_S) == left
+    made.keep(said("a=last", at=NOW + 2))
+    assert "a=last" in made.header(URL, NOW_S)
+
+
+def test_nor_when_the_secure_one_is_heard_of_later():
+    made = Jar()
+    assert made.keep(said("a=evil", HTTP, NOW + 1)) == []
+    assert made.keep(said("a=good; Secure")) == []
+    assert made.header(URL, NOW_S) == "a=good"
+
+
+def test_nor_by_being_one_of_many():
+    made = Jar()
+    made.keep(said("a=good; Secure"))
+    for number in range(200):
+        made.keep(said(f"n{number}=1", HTTP, NOW + 1 + number))
+    assert "a=good" in made.header(URL, NOW_S)
+
+
 def test_a_jar_is_bounded_in_bytes():
     gone = []
     made = Jar(5_000, gone.append)

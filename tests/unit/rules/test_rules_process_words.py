@@ -15,6 +15,13 @@ from muniment.rules.process_words import MASK, plain_text, script_of, told_comma
     ("given", "told"),
     [
         (["--header", "Cookie: a=b"], ["--header", f"Cookie: {MASK}"]),
+        (["--header", "X-Plain: hush"], ["--header", f"X-Plain: {MASK}"]),
+        (["--header", "*=X-Plain: hush", "x"], ["--header", f"*=X-Plain: {MASK}", "x"]),
+        (["--headers", "X: hush"], ["--headers", f"X: {MASK}"]),
+        (["set", "header=X: hush"], ["set", f"header=X: {MASK}"]),
+        (["--header", "--hush"], ["--header", MASK]),
+        (["--header", "@file"], ["--header", "@file"]),
+        (["--proxy", "*.a=http://me:my hush@p:1/"], ["--proxy", f"*.a=http://{MASK}@p:1/"]),
         (["--proxy", "http://me:hush@p:1/"], ["--proxy", f"http://{MASK}@p:1/"]),
         (["--password=hush"], [f"--password={MASK}"]),
         (["--password", "hush", "x"], ["--password", MASK, "x"]),

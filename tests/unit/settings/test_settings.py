@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.settings import Settings, options, redact
+from muniment.model.mask import redact
+from muniment.settings import Settings, options
 
 SECRET = "hush"
 
@@ -28,6 +29,17 @@ SECRET = "hush"
         "X-Auth-Token: hush",
         "--header=Authorization: Bearer hush",
         "--header=Cookie: a=hush",
+        "--header=X-Plain: hush",
+        "--header=*=X-Plain: hush",
+        "--header=hush",
+        "a.example=X-Auth-Token: hush",
+        "https:user:hush@a.example/",
+        "user:hush@a.example/",
+        "user:my/hush@a.example/",
+        "https://user:my hush@a.example/",
+        "https://user:my/hush@a.example/",
+        "*.onion=http://user:hush@proxy.example:1",
+        "--proxy=*.onion=http://user:my hush@proxy.example:1",
         "Authorization: Bearer\n hush",
     ],
 )
@@ -39,7 +51,8 @@ def test_secrets_are_masked(argument):
     "argument",
     [
         "https://a.example/x@y?m=u:p@z", "-o", "example", "Accept-Language: de", "User-Agent: cookie", "a@b.example",
-        "--header=Accept: text/html", "https://a.example/#u:p@b", "/cookie: x",
+        "h:80/@x", "mailto:a@b.example", "git@h:x/y", "https://h:80/@x", "https://[::1]/a@b",
+        "https://a.example/#u:p@b", "/cookie: x",
     ],
 )  # fmt: skip
 def test_all_else_is_left_as_it_is(argument):
