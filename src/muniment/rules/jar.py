@@ -64,13 +64,12 @@ class Jar:
     def _grow(self, domain: str, weight: int) -> None:
         """More of a domain, which goes last: of one whose cookies are in use, some would be missed."""
         self.bytes += weight
-        if self.bytes <= self._most:
-            return
-        for other in [other for other in self._domains if other != domain]:
+        if self.bytes > self._most:
+            self._domains[domain] = self._domains.pop(domain)
+        while self.bytes > self._most and len(self._domains) > 1:
+            other = next(iter(self._domains))
             self.bytes -= self._domains.pop(other).weight
             self._dropped(other)
-            if self.bytes <= self._most:
-                return
 
     def _put(self, shelf: _Shelf, cookie: Cookie) -> None:
         key = cookie.name, cookie.path

@@ -40,7 +40,7 @@ _DROP = Prepared(
 )  # fmt: skip
 
 
-_MOST_BYTES = 8 << 20
+_MOST_BYTES = 16 << 20
 """Of the part in use: the rest is read when it is asked for."""
 _MOST_SENT, _MOST_OF_A_HOST = 2 << 20, 64 << 10
 """Bytes of the cookies that go to a worker with its pages; and of one host's."""
