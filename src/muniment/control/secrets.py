@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,7 +17,7 @@ from muniment.rules.challenges import Account
 from muniment.rules.credentials import GivenHeader
 from muniment.rules.given_headers import given_header, read_headers
 from muniment.rules.netrc import Entry, read_entries
-from muniment.rules.netscape import read_cookies, write_cookies
+from muniment.rules.netscape import FIRST_LINE, lines_of, read_cookies
 from muniment.seeds.plain import plain_text
 from muniment.settings import Settings, split_proxy
 
@@ -97,15 +99,19 @@ def _host(entry: Entry, file: str) -> str:
     return host_of(url)
 
 
-def save_cookies(path: Path, cookies: list[Cookie]) -> None:
-    """Write a cookie file that nobody but its owner can read; without cookies there is none."""
-    if not cookies:
+def save_cookies(path: Path, cookies: Iterable[list[Cookie]]) -> None:
+    """Write a cookie file that nobody but its owner can read, part after part; without cookies there is none."""
+    parts = iter(cookies)
+    first = next((part for part in parts if part), None)
+    if first is None:
         return
     aside = path.with_name(f".{path.name}.new")
     try:
         aside.unlink(missing_ok=True)
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(write_cookies(cookies).encode("latin-1", "replace"))
+            file.write(FIRST_LINE.encode())
+            for part in chain((first,), parts):
+                file.write(lines_of(part).encode("latin-1", "replace"))
         aside.replace(path)
     except OSError as error:
         raise archive_error(error, path) from error

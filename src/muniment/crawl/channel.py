@@ -11,6 +11,9 @@ from muniment.crawl.messages import Frames, FromOrchestrator, FromWorker, encode
 
 __all__ = ["Channel"]
 
+_MOST_WAITING = 1 << 20
+"""Bytes that wait to be read by the other side, above which `drained` waits."""
+
 
 class Channel(asyncio.Protocol):
     """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone."""
@@ -20,6 +23,8 @@ class Channel(asyncio.Protocol):
         self._frames: Frames[Any] = Frames(kind)
         self._received, self._lost = received, lost
         self._transport: asyncio.Transport | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
 
     async def open(self, sock: socket.socket) -> None:
         """Begin on a connected socket; what the other side has said already is received before this returns."""
@@ -29,6 +34,19 @@ class Channel(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (asyncio.Protocol)."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(_MOST_WAITING)
+
+    def pause_writing(self) -> None:
+        """The other side is slow to read (asyncio.Protocol)."""
+        self._drained.clear()
+
+    def resume_writing(self) -> None:
+        """It has read most of it (asyncio.Protocol)."""
+        self._drained.set()
+
+    async def drained(self) -> None:
+        """Wait while megabytes that were sent wait to be read."""
+        await self._drained.wait()
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes (asyncio.Protocol)."""
@@ -38,6 +56,7 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the owner (asyncio.Protocol)."""
         self._transport = None
+        self._drained.set()
         self._lost()
 
     def send(self, message: FromWorker | FromOrchestrator) -> None:

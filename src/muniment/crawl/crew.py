@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from muniment.clock import monotonic
@@ -41,6 +42,9 @@ class Member:
         self.channel: Channel | None = None
         self.held: dict[int, tuple[Claim, int]] = {}
         """Pages handed out: page id → the claim and its host number."""
+        self._hosts: Counter[str] = Counter()
+        self._domains: Counter[str] = Counter()
+        """How many of the pages are of a host, and how many of these hosts may be sent a domain's cookies."""
         self.wants = 0
         """Pages it asked for and did not get yet."""
         self.open_file = ""
@@ -54,6 +58,32 @@ class Member:
         self._cpu_s = 0.0
         self._judged = (monotonic(), 0.0)
         self.busy = False
+
+    def take(self, claims: Iterable[Claim], host_ids: Mapping[str, int]) -> None:
+        """Pages are handed out to it."""
+        for claim in claims:
+            host = claim.host
+            self.held[claim.page_id] = claim, host_ids[host]
+            self._hosts[host] += 1
+            if self._hosts[host] == 1:
+                self._domains.update(domains_of(host))
+
+    def drop(self, page_id: int) -> tuple[Claim, int]:
+        """It holds a page no more; what it held."""
+        claim, host_id = self.held.pop(page_id)
+        host = claim.host
+        self._hosts[host] -= 1
+        if not self._hosts[host]:
+            del self._hosts[host]
+            for domain in domains_of(host):
+                self._domains[domain] -= 1
+                if not self._domains[domain]:
+                    del self._domains[domain]
+        return claim, host_id
+
+    def sends(self, cookie: Cookie) -> bool:
+        """Whether it holds a page of a host that a cookie may be sent to."""
+        return cookie.domain in (self._hosts if cookie.host_only else self._domains)
 
     def worked(self, cpu_s: float) -> None:
         """Take in the worker's CPU seconds so far."""
@@ -164,8 +194,7 @@ class Crew:
     def tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
         """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
         for member in self.members.values():
-            hosts = {claim.host for claim, _ in member.held.values()} if member is not teller else set()
-            theirs = [cookie for cookie in cookies if any(cookie.domain in domains_of(host) for host in hosts)]
+            theirs = [cookie for cookie in cookies if member.sends(cookie)] if member is not teller else []
             if theirs:
                 member.send(CookiesSet(theirs))
 

@@ -1,20 +1,20 @@
 """The hosts' desk: how every host is to be treated now, over all workers.
 
 Signs come from the workers as soon as an exchange has ended, good answers with the finishes. What follows
-(`rules.politeness`) goes into the tracker, to the schedule, to the workers that hold pages of the host and into
-`crawl.jsonl`. A host that has answered in this job is waited for as long as the run lasts.
+(`rules.politeness`) goes into the tracker, the schedule and `crawl.jsonl`, and to the workers that hold its pages.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import messages as say
 from muniment.crawl.events import EventLog
+from muniment.crawl.heard import Heard
 from muniment.crawl.network import Network
 from muniment.crawl.schedule import Schedule
 from muniment.model.failure import NO_ROUTE, of_this_machine
@@ -37,7 +37,7 @@ from muniment.rules.politeness import (
     is_waited_for,
     judge,
 )
-from muniment.rules.robots import RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots import RobotsAnswer, crawl_delay_ms, product_token, settled
 from muniment.tracker.hosts import Hosts, HostWaits
 
 __all__ = ["HostsDesk"]
@@ -72,6 +72,8 @@ class HostsDesk:
         self._origin = _NONE
         """The origin of the last answer of this batch, with its slash."""
         self._network = Network(events)
+        self._heard = Heard()
+        schedule.turned = self._turned
         self.dead: dict[str, str] = {}
         """Origin, or name without addresses → why it is dead."""
 
@@ -90,19 +92,47 @@ class HostsDesk:
         """A host gets pages: one that this run has not heard of begins with one connection, after its wait."""
         if host_id in self._manners:
             return
-        waits = self._hosts.waits_of(host_id)
-        # one that could not be reached may be back, and whoever starts a run wants to know
-        until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
-        manners = Manners(heard=False, until=until, reason=waits.reason, strikes=waits.strikes)
-        self._manners[host_id] = manners
+        manners = self._manners[host_id] = self._first_manners(host_id)
+        until = manners.until
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
-        self._schedule.set_gap(host_id, waits.crawl_delay_ms)
+        self._schedule.set_gap(host_id, self._hosts.waits_of(host_id).crawl_delay_ms)
         due = max(until, self._since + self._schedule.gap(host_id) if self._since else 0)
         if due:
             self._schedule.hold(host_id, due)
         if until > steady_ms():
             self._waited.add(host_id)
             self._pause(host_id, manners)
+
+    def _first_manners(self, host_id: int) -> Manners:
+        """How a host is to be treated by what the tracker keeps of it, and whether it has answered in this run."""
+        waits = self._hosts.waits_of(host_id)
+        # one that could not be reached may be back, and whoever starts a run wants to know
+        until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
+        manners = Manners(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
+        return CALM if manners == CALM else manners
+
+    def permits_held(self, worker: int, held: Mapping[str, int]) -> None:
+        """A worker keeps at most so many connections to hosts now; those that have nothing to do are forgotten."""
+        now = steady_ms()
+        for name, permits in held.items():
+            host_id = self._schedule.known(name)
+            self._schedule.permits_held(worker, name, permits)
+            if not permits and host_id is not None:
+                self._forget(host_id, now)
+
+    def _forget(self, host_id: int, now: int) -> None:
+        """Keep nothing of a host that would be found out again as it is."""
+        manners = self._manners.get(host_id, _UNHEARD)
+        as_new = structs.replace(self._first_manners(host_id), until=0)
+        waits = host_id in self._paused or manners.until > now
+        if not waits and structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
+            self._manners.pop(host_id, None)
+            self._waited.discard(host_id)
+
+    def _turned(self, host_id: int, busy: bool) -> None:
+        self._heard.turned(host_id, busy=busy)
+        if not busy:
+            self._network.has_no_pages(host_id)
 
     def most(self, wanted: int, now: int) -> int:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
@@ -184,7 +214,7 @@ class HostsDesk:
         if after is not before:
             self._failures.pop(origin_of(url), None)
             self._failures.pop(host_of(url), None)
-            self._network.silent.pop(host_id, None)
+            self._network.drop(host_id)
             self._change(host_id, before, after, now)
             self._schedule.rejoin(host_id)
 
@@ -198,7 +228,7 @@ class HostsDesk:
             self._note_answer(host_id, f"{origin}/")
             return
         self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
-        delay_ms = RobotsRules(answer, self._token).crawl_delay_ms
+        delay_ms = crawl_delay_ms(answer, self._token)
         waits = self._hosts.waits_of(host_id)
         if delay_ms <= waits.crawl_delay_ms:
             return
@@ -246,24 +276,21 @@ class HostsDesk:
     def gaps(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
         ids = ((name, self._schedule.known(name)) for name in names)
-        gaps = {name: self._schedule.wanted_gap(host_id) for name, host_id in ids if host_id is not None}
-        return {name: gap for name, gap in gaps.items() if gap}
+        return {one: gap for one, host_id in ids if host_id is not None and (gap := self._schedule.wanted_gap(host_id))}
 
     def _watch_network(self, host_id: int, before: Manners, sign: Sign, now: int) -> None:
         """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
         if sign.kind == "offline":
             lost = self._network.way_out_fails(host_id, now, sign.text)
         elif is_unreached(sign.text):
-            lost = self._network.fails(host_id, now, heard=before.heard, busy=self._busy_and_heard)
+            known = before.heard and self._schedule.is_busy(host_id)
+            lost = self._network.fails(host_id, now, known=known, at_work=self._heard.at_work)
         else:
             lost = False
             if sign.kind not in ("slow", "unreachable", "closed"):
                 self._network_is_there()
         if lost:
             self._release(self._network.silent)
-
-    def _busy_and_heard(self) -> Iterator[int]:
-        return (host for host in self._schedule.busy_hosts() if self._manners.get(host, _UNHEARD).heard)
 
     def _network_is_there(self) -> None:
         silent = list(self._network.silent)
@@ -328,7 +355,7 @@ class HostsDesk:
             del self.dead[next(iter(self.dead))]
         reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
         self.dead[sign.origin] = reason
-        self._network.silent.pop(host_id, None)
+        self._network.drop(host_id)
         self._events.write("pause", host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}")
         for worker in self._schedule.workers:
             self._tell(worker, say.HostDead(sign.origin, reason))
@@ -338,6 +365,8 @@ class HostsDesk:
         if after == before:
             return
         self._manners[host_id] = CALM if after == CALM else after
+        if after.heard and not before.heard:
+            self._heard.add(host_id, busy=self._schedule.is_busy(host_id))
         self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
         self._pace(host_id, before, after)
         if not after.strikes and after.until <= now:
@@ -364,8 +393,7 @@ class HostsDesk:
 
     def _pause(self, host_id: int, manners: Manners) -> None:
         self._paused[host_id] = manners.reason
-        until = manners.until
-        self._events.write("pause", host=self._hosts.name(host_id), reason=manners.reason, until=iso_ms(until))
+        self._events.write("pause", host=self._hosts.name(host_id), reason=manners.reason, until=iso_ms(manners.until))
 
     def _permit(self, lowered: dict[int, dict[str, int]]) -> None:
         for worker, permits in lowered.items():

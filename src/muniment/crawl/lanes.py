@@ -19,6 +19,8 @@ from muniment.settings import DelayRange
 __all__ = ["Lanes"]
 
 _WINDOW = 3
+_MOST_LANDED = 500
+"""Pages of all hosts that are fetched and not yet acknowledged: each host's window is small, but there are many."""
 _AHEAD = 5
 """Pages held per request in flight: three in the window, two waiting behind them."""
 _nice = attrgetter("nice")
@@ -87,6 +89,12 @@ class Lanes:
         self._inflight, self._delay = inflight, delay
         self.running = 0
         self.queued = 0
+        self._unacked = 0
+
+    @property
+    def _room(self) -> int:
+        """How many pages may be started now, over all hosts."""
+        return 0 if self._unacked - self.running >= _MOST_LANDED else self._inflight - self.running
 
     def set_inflight(self, inflight: int) -> None:
         """Run so many at a time over all hosts from now on."""
@@ -132,7 +140,7 @@ class Lanes:
 
     def startable(self) -> list[str]:
         """Hosts that could start a fetch now, one entry for each that they could start."""
-        room = self._inflight - self.running
+        room = self._room
         hosts: list[str] = []
         without: list[str] = []
         for name in self._ready:
@@ -160,8 +168,9 @@ class Lanes:
         lanes = self._hosts[host]
         if not lanes.room:
             return None
-        if self.running >= self._inflight:
+        if self._room <= 0:
             return None
+        self._unacked += 1
         lanes.running += 1
         lanes.unacked += 1
         self.running += 1
@@ -242,6 +251,7 @@ class Lanes:
 
     def acknowledged(self, host: str) -> None:
         """The tracker knows what became of a page."""
+        self._unacked -= 1
         self._hosts[host].unacked -= 1
         self._ready[host] = None
 

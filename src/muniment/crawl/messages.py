@@ -25,10 +25,12 @@ from muniment.settings import Settings
 __all__ = [
     "Alive",
     "Amended",
+    "AskCookies",
     "AskFile",
     "AskKnown",
     "AskRobots",
     "Bye",
+    "CookieField",
     "CookiesSet",
     "FileEnded",
     "FileName",
@@ -86,6 +88,12 @@ class AskKnown(Struct, frozen=True, array_like=True, tag=True):
 
 class AskFile(Struct, frozen=True, array_like=True, tag=True):
     """The worker needs a name for its next WARC file."""
+
+
+class AskCookies(Struct, frozen=True, array_like=True, tag=True):
+    """A question: what a URL is sent, whose host has more cookies than the worker was given, or keeps."""
+
+    url: str
 
 
 class AskRobots(Struct, frozen=True, array_like=True, tag=True):
@@ -183,6 +191,8 @@ class PagesOut(Struct, frozen=True, array_like=True, tag=True):
     """By host: those of the hosts that have some, all of them."""
     gaps: dict[str, int] = {}
     """Milliseconds between the requests to a host, where its robots.txt or its throttling asks for some."""
+    more_cookies: list[str] = []
+    """Hosts that have too many for a message: what a URL of theirs is sent, the worker asks."""
 
 
 class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
@@ -230,6 +240,12 @@ class Known(Struct, frozen=True, array_like=True, tag=True):
     earlier: dict[bytes, Earlier]
 
 
+class CookieField(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskCookies; answers come in the order of asking."""
+
+    field: str
+
+
 class RobotsKnown(Struct, frozen=True, array_like=True, tag=True):
     """Answer to AskRobots; without an answer and without `fetch`, the host may not be asked now."""
 
@@ -267,6 +283,7 @@ FromWorker = (
     | WantPages
     | AskKnown
     | AskFile
+    | AskCookies
     | AskRobots
     | RobotsTold
     | HostSays
@@ -289,6 +306,7 @@ FromOrchestrator = (
     | HostDead
     | NameFound
     | Known
+    | CookieField
     | RobotsKnown
     | FileName
     | FinishAck

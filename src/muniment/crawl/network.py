@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from itertools import islice
 
 from muniment.crawl.events import EventLog
 
@@ -28,6 +28,8 @@ class Network:
         """What makes it seem lost."""
         self.silent: dict[int, int] = {}
         """Hosts that had answered and now fail in a way that a lost network would explain, and since when."""
+        self._known: dict[int, int] = {}
+        """Those of them that have pages; the first one for the longest time."""
         self._answers: dict[int, int] = {}
         """The hosts that answered lately, and when they did last."""
         self._look_at = 0
@@ -48,24 +50,41 @@ class Network:
         was_lost, self.lost = self.lost, False
         if was_lost:
             self.silent.clear()
+            self._known.clear()
             self._events.write("resume", reason="network")
         return was_lost
 
-    def fails(self, host_id: int, now: int, *, heard: bool, busy: Callable[[], Iterable[int]]) -> bool:
+    def fails(self, host_id: int, now: int, *, known: bool, at_work: int) -> bool:
         """A host cannot be reached; whether the network is lost from now on.
 
-        `heard`: it had answered in this run; `busy` gives the hosts that had and that have pages.
+        `known`: it had answered in this run and has pages; `at_work` is how many such hosts there are.
         """
-        if heard:
-            self.silent[host_id] = now
-        if self.lost or len(self.silent) < _MANY or self._others_answer(now):
+        if known:
+            for silent in (self.silent, self._known):
+                silent.pop(host_id, None)
+                silent[host_id] = now
+            self._forget_oldest(now)
+        if self.lost or at_work < _MANY or len(self._known) < at_work or self._others_answer(now):
             return False
-        hosts = 0
-        for other in busy():
-            if now - self.silent.get(other, 0) >= _AT_ONCE_MS:
-                return False
-            hosts += 1
-        return hosts >= _MANY and self._lose(hosts, "no host can be reached")
+        # the first of them has been silent for the longest time
+        if now - next(iter(self._known.values())) >= _AT_ONCE_MS:
+            return False
+        return self._lose(at_work, "no host can be reached")
+
+    def has_no_pages(self, host_id: int) -> None:
+        """Whether a host can be reached does not matter any more."""
+        self._known.pop(host_id, None)
+
+    def drop(self, host_id: int) -> None:
+        """A host is dead, or answers again."""
+        self.silent.pop(host_id, None)
+        self._known.pop(host_id, None)
+
+    def _forget_oldest(self, now: int) -> None:
+        """Two at a time: no more come in at once."""
+        for host_id, at in list(islice(self.silent.items(), 2)):
+            if host_id not in self._known and now - at >= _AT_ONCE_MS:
+                del self.silent[host_id]
 
     def way_out_fails(self, host_id: int, now: int, why: str) -> bool:
         """Our own way to a host fails, a proxy or the route; whether the network is lost from now on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,7 @@ class Orchestrator:
         self._crew.kill()
 
     def _end(self, outcome: Outcome) -> None:
-        if self._outcome is None:
-            self._outcome = outcome
+        self._outcome = self._outcome or outcome
         self._wake.set()
 
     def _verdict(self) -> Outcome | None:
@@ -136,10 +136,8 @@ class Orchestrator:
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), _TICK_S)
-        except TimeoutError:
-            pass
         self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
@@ -199,6 +197,8 @@ class Orchestrator:
                 self._finish(member, message)
             case say.AskKnown(digests):
                 member.send(say.Known(self._frontier.payloads.known(digests)))
+            case say.AskCookies(url):
+                member.send(say.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
             case say.AskRobots(origin):
                 self._robots.asked(member.number, origin)
             case say.RobotsTold(origin, answer):
@@ -219,8 +219,7 @@ class Orchestrator:
                 member.file_ended(name)
                 self._shelf.ended(name)
             case say.PermitsHeld(held):
-                for host, permits in held.items():
-                    self._schedule.permits_held(member.number, host, permits)
+                self._hosts.permits_held(member.number, held)
                 self._serve()
             case say.GiveBack(claims):
                 self._release(member, claims)
@@ -320,11 +319,11 @@ class Orchestrator:
     def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
         """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
         out, back = self._suspects.sift(self._hosts.judged(claims, ids), idle=not member.held)
-        member.held.update((claim.page_id, (claim, ids[claim.host])) for claim in claims)
+        member.take(claims, ids)
         if out:
             member.wants = 0
-            gaps = self._hosts.gaps(permits)
-            member.send(say.PagesOut(out, permits, self._frontier.cookies.of(permits), gaps))
+            cookies, more = self._frontier.cookies.some_of(permits)
+            member.send(say.PagesOut(out, permits, cookies, self._hosts.gaps(permits), more))
         self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
 
     def _finish(self, member: Member, message: say.Finish) -> None:
@@ -343,7 +342,7 @@ class Orchestrator:
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for page in report.accepted:
-            claim, host_id = member.held.pop(page.page_id)
+            claim, host_id = member.drop(page.page_id)
             self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
             if claim.depth < 0:
@@ -374,7 +373,7 @@ class Orchestrator:
         self._frontier.release(held)
         back: Counter[int] = Counter()
         for page, _ in held:
-            _, host_id = member.held.pop(page)
+            _, host_id = member.drop(page)
             self._schedule.landed(member.number, host_id)
             back[host_id] += 1
         self._add_pending(dict(back), {})

@@ -19,6 +19,7 @@ class Questions:
         self._channel = channel
         self._known: deque[asyncio.Future[dict[bytes, Earlier]]] = deque()
         self._files: deque[asyncio.Future[str]] = deque()
+        self._cookies: deque[asyncio.Future[str]] = deque()
         self._robots: dict[str, asyncio.Future[say.RobotsKnown]] = {}
 
     async def known(self, digests: list[bytes]) -> dict[bytes, Earlier]:
@@ -35,6 +36,13 @@ class Questions:
         self._channel.send(say.AskFile())
         return await answer
 
+    async def cookies(self, url: str) -> str:
+        """The Cookie field for a URL."""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._cookies.append(answer)
+        self._channel.send(say.AskCookies(url))
+        return await answer
+
     async def robots(self, origin: str) -> say.RobotsKnown:
         """What is known of an origin's robots.txt."""
         answer: asyncio.Future[say.RobotsKnown] = asyncio.get_running_loop().create_future()
@@ -42,11 +50,13 @@ class Questions:
         self._channel.send(say.AskRobots(origin))
         return await answer
 
-    def answered(self, message: say.Known | say.RobotsKnown | say.FileName) -> None:
+    def answered(self, message: say.Known | say.CookieField | say.RobotsKnown | say.FileName) -> None:
         """Take in an answer."""
         match message:
             case say.Known(earlier):
                 self._known.popleft().set_result(earlier)
+            case say.CookieField(field):
+                self._cookies.popleft().set_result(field)
             case say.RobotsKnown(origin):
                 self._robots.pop(origin).set_result(message)
             case say.FileName(name):

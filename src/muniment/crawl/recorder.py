@@ -59,13 +59,18 @@ class Recorder:
         ask_known: AskKnown,
         report: Report,
         ended: Callable[[str], None],
+        drained: Callable[[], Awaitable[None]] | None = None,
         *,
         every_body: bool = False,
     ) -> None:
-        """With `every_body`, one that this directory keeps already is stored again, too."""
+        """`drained` waits until what was reported is taken in, as far as that takes memory.
+
+        With `every_body`, one that this directory keeps already is stored again, too.
+        """
         self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
+        self._drained = drained
         self._ready: list[Page] = []
         self._asides: list[Exchange] = []
         self._words: list[Callable[[], None]] = []
@@ -149,6 +154,8 @@ class Recorder:
             say()
         if batch:
             self._report(batch, results)
+            if self._drained is not None:
+                await self._drained()
         self._tell()
         for page in fetched:
             for exchange in (*page.before, page.exchange):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from sys import getsizeof
 
 from muniment.clock import now_ms
 from muniment.crawl.messages import RobotsKnown
@@ -15,10 +17,12 @@ from muniment.model.url import origin_of, resolve
 from muniment.rules.agents import robots_agent
 from muniment.rules.redirects import REDIRECTS
 from muniment.rules.robots import MOST_BYTES, STALE_MS, RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots_groups import LONG
 
 __all__ = ["Learnt", "Robots"]
 
-_MOST_ORIGINS = 10_000
+_MOST_ORIGINS, _MOST_BYTES = 10_000, 64 << 20
+"""What is remembered; the orchestrator has the rest."""
 _MOST_REDIRECTS = 5
 
 
@@ -34,25 +38,29 @@ Learnt = RobotsRules | RobotsAnswer | None
 class Robots:
     """Says whether a URL may be fetched; `fetch` waits for the host's turn and keeps the exchange."""
 
-    def __init__(self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell) -> None:
+    def __init__(self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell, most_bytes: int = _MOST_BYTES) -> None:
         self._fetch_one, self._agent = fetch, product_token(robots_agent(user_agent))
         self._ask, self._tell = ask, tell
-        self._rules: dict[str, RobotsRules] = {}
-        self._sitemaps: dict[str, tuple[str, ...]] = {}
+        self._rules: OrderedDict[str, RobotsRules] = OrderedDict()
+        """The one that was asked for longest ago first."""
+        self._most_bytes = most_bytes
+        self.bytes = 0
+        """About how much memory they take."""
         self._asking: dict[str, asyncio.Task[Learnt]] = {}
+        self._parsing = asyncio.Lock()
 
     def known(self, url: str) -> RobotsRules | None:
-        """The rules of the URL's origin; None when they are not known yet."""
-        return self._rules.get(origin_of(url))
-
-    def sitemaps(self, url: str) -> tuple[str, ...]:
-        """The sitemaps that the robots.txt of the URL's origin names, as written."""
-        return self._sitemaps.get(origin_of(url), ())
+        """The rules of the URL's origin; None when they are not known here, or no more."""
+        origin = origin_of(url)
+        rules = self._rules.get(origin)
+        if rules is not None:
+            self._rules.move_to_end(origin)
+        return rules
 
     def forget_old(self, now: int) -> None:
         """Drop the rules that no longer hold at `now` (Unix ms), so that they are asked for again."""
         for origin in [origin for origin, rules in self._rules.items() if now > rules.good_until]:
-            del self._rules[origin]
+            self._forget(origin)
 
     async def learn(self, url: str) -> Learnt:
         """The rules of the URL's origin, or the answer that gives none; None when its host may not be asked now.
@@ -76,19 +84,32 @@ class Robots:
                 answer = known.answer
         if answer is None or not settled(answer):
             return answer
-        return self._keep(origin, answer)
+        if len(answer.text) <= LONG:
+            return self._keep(origin, answer)
+        async with self._parsing:
+            rules = self._keep(origin, answer)
+            # those who wait for these judge by them before others take as much memory
+            await asyncio.sleep(0)
+            return rules
 
     def _keep(self, origin: str, answer: RobotsAnswer) -> RobotsRules:
         rules = RobotsRules(answer, self._agent)
         # older ones hold on because no new ones are to be had: ask again before long
         rules.good_until = max(rules.good_until, now_ms() + STALE_MS)
-        if len(self._rules) >= _MOST_ORIGINS:
-            self._rules.clear()
-            self._sitemaps.clear()
+        if answer.status == 200:
+            rules.sitemaps = robots_sitemaps(answer.text)
+            rules.weight += sum(map(getsizeof, rules.sitemaps))
+        self._forget(origin)
         self._rules[origin] = rules
-        if answer.status == 200 and (named := robots_sitemaps(answer.text)):
-            self._sitemaps[origin] = named
+        self.bytes += rules.weight
+        while self.bytes > self._most_bytes or len(self._rules) > _MOST_ORIGINS:
+            self._forget(next(iter(self._rules)))
         return rules
+
+    def _forget(self, origin: str) -> None:
+        rules = self._rules.pop(origin, None)
+        if rules is not None:
+            self.bytes -= rules.weight
 
     async def _fetch(self, origin: str) -> RobotsAnswer | None:
         exchange = first = await self._fetch_one(origin + "/robots.txt", origin)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from muniment.crawl.backlog import Backlog
+from muniment.crawl.plans import HostPlan, Plans
 
 __all__ = ["Schedule"]
 
@@ -33,32 +34,6 @@ _LOOK_MS = 500
 """How often it is looked whether hosts still have to wait for the requisites of others, when none of these ends."""
 _MOST_LOOKS = 200
 """Hosts that are offered again by one such look."""
-
-
-class _HostPlan:
-    __slots__ = (
-        "alarm", "gap_ms", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
-        "pending", "slow_ms", "told", "wake_at",
-    )  # fmt: skip
-
-    def __init__(self, host_id: int, name: str) -> None:
-        self.host_id, self.name = host_id, name
-        # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
-        # asks for, that its throttling asks for; and when nothing is asked of it
-        self.limit: int | None = None
-        self.gap_ms = self.slow_ms = self.hold_until = 0
-        self.pending = 0
-        self.wake_at = 0
-        # when it is offered again without anything else happening; 0 for never
-        self.alarm = 0
-        # until when others go first, for which it has an alarm of its own; 0 when they do not
-        self.later_until = 0
-        self.owner: int | None = None
-        # The most connections that a worker may have open, and what it was told last: the first falls to the second
-        # only when the worker says that it keeps it.
-        self.granted: dict[int, int] = {}
-        self.told: dict[int, int] = {}
-        self.held: dict[int, int] = {}
 
 
 class _Line:
@@ -100,8 +75,7 @@ class Schedule:
         Without `spread` hosts do not take turns: the one found first gives what it has first.
         """
         self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
-        self._plans: dict[int, _HostPlan] = {}
-        self._by_name: dict[str, _HostPlan] = {}
+        self._plans = Plans()
         self._lines: dict[int, _Line] = {}
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
@@ -112,43 +86,44 @@ class Schedule:
         self._looked_at = 0
         self.pending = self.hosts = 0
         """Pages that wait, and the hosts that they are of."""
+        self.turned: Callable[[int, bool], None] = lambda _host, _busy: None
+        """Called with a host that has pages from now on, or has none any more."""
 
     def add_pending(self, host_id: int, name: str, pages: int, due_at: int = 0) -> None:
         """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
-        plan = self._plan(host_id, name)
+        plan = self._plans.make(host_id, name)
         if not plan.pending or due_at < plan.wake_at:
             plan.wake_at = due_at
         self._count(plan, pages)
+        self._note(plan)
         self._offer(plan)
 
-    def _count(self, plan: _HostPlan, pages: int) -> None:
+    def _note(self, plan: HostPlan) -> None:
+        if self._plans.note(plan):
+            self.turned(plan.host_id, plan.busy)
+
+    def _count(self, plan: HostPlan, pages: int) -> None:
         before = bool(plan.pending)
         plan.pending += pages
         self.pending += pages
         self.hosts += bool(plan.pending) - before
 
-    def _offer(self, plan: _HostPlan) -> None:
+    def _offer(self, plan: HostPlan) -> None:
         """Something has changed that may let workers have pages of a host."""
         if plan.pending:
             for worker in self._workers:
                 self._line_up(worker, plan)
 
-    def _line_up(self, worker: int, plan: _HostPlan) -> None:
+    def _line_up(self, worker: int, plan: HostPlan) -> None:
         self._turn += 1
         if plan.later_until:
             self._lines[worker].add_later(plan.host_id)
         else:
             self._lines[worker].add(self._turn if self._spread else plan.host_id, plan.host_id)
 
-    def _plan(self, host_id: int, name: str) -> _HostPlan:
-        plan = self._plans.get(host_id)
-        if plan is None:
-            plan = self._plans[host_id] = self._by_name[name] = _HostPlan(host_id, name)
-        return plan
-
     def known(self, name: str) -> int | None:
         """The number of a host that has, or had, pages."""
-        plan = self._by_name.get(name)
+        plan = self._plans.named(name)
         return None if plan is None else plan.host_id
 
     @property
@@ -158,7 +133,18 @@ class Schedule:
 
     def busy_hosts(self) -> Iterator[int]:
         """The hosts with pages that wait or are out."""
-        return (plan.host_id for plan in self._plans.values() if plan.pending or any(plan.held.values()))
+        return iter(self._plans.busy)
+
+    def is_busy(self, host_id: int) -> bool:
+        """Whether pages of a host wait or are out."""
+        return host_id in self._plans.busy
+
+    def forget(self, host_id: int, now: int) -> bool:
+        """Keep nothing of a host that has no pages, connections or waits; whether nothing is kept."""
+        bare = self._plans[host_id].is_bare(now)
+        if bare:
+            self._plans.forget(host_id)
+        return bare
 
     def hold(self, host_id: int, until: int, *, later_until: int = 0) -> list[int]:
         """Hand out nothing of a host before `until`; returns the workers that are to be told.
@@ -222,10 +208,10 @@ class Schedule:
         """Milliseconds between the requests to a host."""
         return self._gap(self._plans[host_id])
 
-    def _gap(self, plan: _HostPlan) -> int:
+    def _gap(self, plan: HostPlan) -> int:
         return max(plan.gap_ms, plan.slow_ms, self._gap_ms)
 
-    def _most(self, plan: _HostPlan) -> int:
+    def _most(self, plan: HostPlan) -> int:
         return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
 
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
@@ -246,7 +232,7 @@ class Schedule:
             self._offer(plan)
         return lowered
 
-    def _lower_one(self, plan: _HostPlan, lowered: dict[int, dict[str, int]]) -> None:
+    def _lower_one(self, plan: HostPlan, lowered: dict[int, dict[str, int]]) -> None:
         for other, told in plan.told.items():
             # with pages in hand it keeps a connection, or they would wait for ever
             share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
@@ -266,6 +252,7 @@ class Schedule:
                 kept.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+            self._note(plan)
             self._offer(plan)
 
     def pick(self, worker: int, most: int, now: int, in_hand: int = 0) -> list[tuple[int, int]]:
@@ -306,7 +293,7 @@ class Schedule:
             del self._behind[host_id]
             self._offer(self._plans[host_id])
 
-    def _room(self, plan: _HostPlan, worker: int, now: int) -> int:
+    def _room(self, plan: HostPlan, worker: int, now: int) -> int:
         due = max(plan.wake_at, plan.hold_until)
         if due > now:
             if not 0 < plan.alarm <= due:
@@ -325,25 +312,25 @@ class Schedule:
                 self._behind[plan.host_id] = None
         return room
 
-    def _before_requisites(self, plan: _HostPlan, beside: Iterable[int], now: int) -> int:
+    def _before_requisites(self, plan: HostPlan, beside: Iterable[int], now: int) -> int:
         """Pages of a host that may go before requisites of other hosts; its own may always go."""
         left = max((self._left(self._plans[one], plan, now) for one in beside), default=0)
         most = max(self.per_host * _AHEAD - left, self.backlog.left(plan.host_id))
         return most - sum(plan.held.values())
 
-    def _left(self, beside: _HostPlan, plan: _HostPlan, now: int) -> int:
+    def _left(self, beside: HostPlan, plan: HostPlan, now: int) -> int:
         """Requisites of a host that pages of another wait for: not those of one that waits itself, or is slow."""
         if max(beside.wake_at, beside.hold_until) > now or beside.later_until:
             return 0
         left = min(self.backlog.left(beside.host_id), beside.pending + sum(beside.held.values()))
         return left if left and self.backlog.is_quick(beside.host_id, now, self._gap(plan)) else 0
 
-    def _grantable(self, plan: _HostPlan, worker: int) -> int:
+    def _grantable(self, plan: HostPlan, worker: int) -> int:
         free = self._most(plan) - sum(granted for other, granted in plan.granted.items() if other != worker)
         # after a limit was lowered, others may have more open than there are to be
         return max(0, min(self._share(plan, worker), free))
 
-    def _share(self, plan: _HostPlan, worker: int) -> int:
+    def _share(self, plan: HostPlan, worker: int) -> int:
         workers = len(self._workers)
         most = self._most(plan)
         if self._gap(plan) or most < workers:
@@ -373,6 +360,7 @@ class Schedule:
         """A page that a worker held is finished or given back."""
         plan = self._plans[host_id]
         plan.held[worker] = plan.held.get(worker, 1) - 1
+        self._note(plan)
         if plan.pending and worker in self._lines:
             self._line_up(worker, plan)
 
@@ -382,7 +370,7 @@ class Schedule:
         An answer that crossed newer claims on the wire (nothing kept though pages are under way, or another number
         than it was told last) says nothing: what it was told last counts.
         """
-        plan = self._by_name.get(name)
+        plan = self._plans.named(name)
         if plan is None:
             return
         if permits == 0 and not plan.held.get(worker):

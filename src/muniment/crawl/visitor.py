@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from muniment.model.cookie import Cookie, digest_of
 from muniment.model.exchange import Exchange
 from muniment.model.url import origin_of
 from muniment.rules.challenges import Account, Challenge, authorization, challenge_of
-from muniment.rules.cookies import parse_set_cookie
+from muniment.rules.cookies import domains_of, parse_set_cookie
 from muniment.rules.credentials import Reach
 from muniment.rules.jar import Jar
 
@@ -26,7 +26,16 @@ _MOST_COOKIES = 100
 """Set-Cookie fields of one answer that are read."""
 _MOST_ORIGINS = 1000
 
+_MOST_SENT = 1 << 20
+_MOST_MISSING = 20_000
+"""More hosts than pages in a worker's hands are of."""
+
 Headers = tuple[tuple[str, str], ...]
+Ask = Callable[[str], Awaitable[str]]
+
+
+async def _none(_url: str) -> str:
+    return ""
 
 
 class Visit(Struct, frozen=True):
@@ -73,9 +82,12 @@ class _Opened:
 class Visitor:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
-    def __init__(self, client: Client, reach: Reach, turns: Turns) -> None:
-        self._client, self._reach, self._turns = client, reach, turns
-        self._jar = Jar()
+    def __init__(self, client: Client, reach: Reach, turns: Turns, ask: Ask = _none) -> None:
+        """`ask` gives the Cookie field of a URL whose cookies are not here."""
+        self._client, self._reach, self._turns, self._ask = client, reach, turns, ask
+        self._jar = Jar(dropped=self._miss)
+        self._missing: dict[str, None] = {}
+        """Hosts and domains whose cookies are not here, or not all."""
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
@@ -112,7 +124,7 @@ class Visitor:
 
         `added` are headers that go along with every request. None when the host may not be asked at this moment.
         """
-        cookies = self._jar.header(url, now_us() // 1_000_000) if self._jar else ""
+        cookies = await self._cookies_for(url, host) if self._jar or self._missing else ""
         account = self._reach.account(url, host) if self._reach.any_accounts else None
         if account is not None:
             return await self._visit_with(account, url, host, cookies, added)
@@ -138,7 +150,7 @@ class Visitor:
             if len(self._opened) >= _MOST_ORIGINS:
                 self._opened.clear()
             opened = self._opened[origin] = _Opened(challenge)
-            cookies = self._jar.header(url, now_us() // 1_000_000)
+            cookies = await self._cookies_for(url, host)
             sent = (*added, *_cookie(cookies), *_authorized(opened, account, url))
             last = await self._ask_again(url, host, sent)
             self._learn(last)
@@ -168,10 +180,37 @@ class Visitor:
         for cookie in cookies:
             self._jar.keep(cookie)
 
-    def take_news(self) -> list[Cookie]:
-        """The cookies that answers set since the last call."""
+    def given(self, cookies: Mapping[str, list[Cookie]], more: Iterable[str]) -> None:
+        """Take in all cookies of each of some hosts; those in `more` have too many, and are asked for."""
+        for host, said in cookies.items():
+            self._missing.pop(host, None)
+            self.learn(said)
+        for host in more:
+            self._miss(host)
+
+    def _miss(self, domain: str) -> None:
+        self._missing[domain] = None
+        if len(self._missing) > _MOST_MISSING:
+            # so many came after it that no page of it is in hand: the next one brings its cookies along
+            del self._missing[next(iter(self._missing))]
+
+    async def _cookies_for(self, url: str, host: str) -> str:
+        if self._missing and not self._missing.keys().isdisjoint(domains_of(host)):
+            return await self._ask(url)
+        return self._jar.header(url, now_us() // 1_000_000)
+
+    def take_news(self) -> list[list[Cookie]]:
+        """The cookies that answers set since the last call, in parts that go into one message each."""
         news, self._news = self._news, []
-        return news
+        parts: list[list[Cookie]] = [[]]
+        size = 0
+        for cookie in news:
+            if size > _MOST_SENT:
+                parts.append([])
+                size = 0
+            parts[-1].append(cookie)
+            size += len(cookie.value)
+        return parts
 
     def _learn(self, exchange: Exchange) -> None:
         fields = [value for name, value in exchange.headers if name == "set-cookie"]

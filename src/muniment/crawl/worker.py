@@ -61,14 +61,14 @@ class Worker:
         self._settings, self._manner = settings, Manner.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = Lanes(setup.inflight, settings.delay)
-        self._visitor = Visitor(client, Reach(setup.credentials), self._lanes)
+        self._questions = Questions(channel)
+        self._visitor = Visitor(client, Reach(setup.credentials), self._lanes, self._questions.cookies)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
-        self._questions = Questions(channel)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(say.FileEnded(name)), every_body=settings.store_unchanged,
+            lambda name: self._channel.send(say.FileEnded(name)), channel.drained, every_body=settings.store_unchanged,
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)
@@ -135,12 +135,15 @@ class Worker:
         dead = self._dead and (self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host))
         if reason := claim.barred or dead:
             return turned_away(claim, reason, self._outlinks, self._manner)
+        named = None
         if self._robots is not None:
             rules = self._robots.known(claim.url) or await self._learn_rules(claim, self._robots)
             if not isinstance(rules, RobotsRules):
                 return self._without_rules(claim, rules)
             if not rules.allows(claim.url):
                 return turned_away(claim, DISALLOWED, self._outlinks, self._manner)
+            named = rules.sitemaps
+            del rules  # megabytes of them may be dropped meanwhile
         visit = await self._visitor.visit(claim.url, claim.host, self._manner.headers(claim))
         if visit is None:
             return None
@@ -151,12 +154,11 @@ class Worker:
         self._wire_bytes += len(exchange.head) + exchange.body.length
         if (sign := page_sign(exchange)) is not None:
             self._say(claim.host, sign)
-        beside = self._beside(claim) if claim.depth == 0 and self._sitemaps and exchange.status else ()
+        beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(harvest(claim, exchange, self._outlinks, self._manner, beside), visit)
 
-    def _beside(self, claim: Claim) -> Sequence[tuple[str, FoundAs]]:
-        """The sitemaps of a start page's site."""
-        named = None if self._robots is None else self._robots.sitemaps(claim.url)
+    def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:
+        """The sitemaps of a start page's site, given those that its robots.txt names."""
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
     async def _learn_rules(self, claim: Claim, robots: Robots) -> Learnt:
@@ -254,10 +256,9 @@ class Worker:
         if self.ended:
             return
         match message:
-            case say.PagesOut(claims, permits, cookies, gaps):
+            case say.PagesOut(claims, permits, cookies, gaps, more_cookies):
                 self._asked = False
-                for said in cookies.values():
-                    self._visitor.learn(said)
+                self._visitor.given(cookies, more_cookies)
                 self._set_permits(permits)
                 for host, gap in gaps.items():
                     self._lanes.set_gap(host, gap / 1000)
@@ -287,7 +288,7 @@ class Worker:
                 self._dead[origin] = reason
             case say.NameFound(name, classes):
                 self._client.allow(name, classes)
-            case say.Known() | say.RobotsKnown() | say.FileName():
+            case say.Known() | say.CookieField() | say.RobotsKnown() | say.FileName():
                 self._questions.answered(message)
             case say.FinishAck():
                 for host in self._unacknowledged.popleft():
@@ -352,10 +353,15 @@ class Worker:
 
     def _report(self, pages: list[Page], results: list[Finished]) -> None:
         news = [told for page in pages for told in page.found.news]
-        batch = FinishBatch(results, news, self._visitor.take_news())
+        *before, last = self._visitor.take_news()
+        for cookies in before:
+            self._finish(FinishBatch([], [], cookies), [])
+        self._finish(FinishBatch(results, news, last), [page.claim.host for page in pages])
+
+    def _finish(self, batch: FinishBatch, hosts: list[str]) -> None:
         self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
-        self._unacknowledged.append([page.claim.host for page in pages])
+        self._unacknowledged.append(hosts)
 
     def _return_permits(self) -> None:
         """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""

@@ -11,11 +11,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
+from muniment.fetch.held_head import HeldHead
+from muniment.fetch.memory_use import SMALL, MemoryUse
 from muniment.rules.chunked import Piece, decode
 
 __all__ = [
     "EMPTY_BODY",
-    "MEMORY_BUDGET",
+    "PROCESS_USE",
     "SMALL_BODY",
     "SPOOL_AT",
     "BodyBuilder",
@@ -26,10 +28,8 @@ __all__ = [
 
 SPOOL_AT = 1 << 20
 """Bytes above which a body goes to a file."""
-SMALL_BODY = 64 << 10
+SMALL_BODY = SMALL
 """Bytes above which it does when memory is scarce."""
-MEMORY_BUDGET = 64 << 20
-"""Bytes of all bodies in memory above which memory is scarce."""
 
 _READ = 1 << 18
 # Pieces below this are gathered, so that a server that dribbles does not make a list of millions of bytes objects.
@@ -39,17 +39,13 @@ _MOST_PIECES = 1 << 20
 """Chunks from which a payload is put together: a server may send one for each byte, and each takes its microseconds."""
 
 
-class MemoryUse:
-    """Counts the bytes of the bodies that are in memory, against a budget."""
+PROCESS_USE = MemoryUse()
+"""What all bodies and header blocks of this process take."""
 
-    __slots__ = ("budget", "used")
-
-    def __init__(self, budget: int = MEMORY_BUDGET) -> None:
-        self.budget = budget
-        self.used = 0
-
-
-_PROCESS_USE = MemoryUse()
+LARGE_HEAD = 16 << 10
+"""Bytes above which a complete header block counts as long as its body."""
+_HEAD_TIMES, _FIELD = 4, 200
+"""A complete header block is in memory as it came, as fields, and in what is made of them."""
 
 
 def _sha1(pieces: Iterable[Piece]) -> bytes:
@@ -76,18 +72,43 @@ def _first(pieces: Iterable[Piece], limit: int) -> bytes:
     return whole.getvalue()
 
 
+class _HeadWeight:
+    """What a large header block takes beside its body."""
+
+    __slots__ = ("_size", "_use")
+
+    def __init__(self, size: int, use: MemoryUse) -> None:
+        self._size, self._use = size, use
+        use.add_head(self._size)
+
+    def drop(self) -> None:
+        if self._size:
+            self._use.add_head(-self._size)
+            self._size = 0
+
+
 class MemoryBody:
     """A body in memory, once: in the pieces in which it came."""
 
-    __slots__ = ("_chunked", "_pieces", "_sha1", "_use", "block_sha1", "length", "payload_length")
+    __slots__ = ("_chunked", "_head", "_pieces", "_sha1", "_use", "block_sha1", "length", "payload_length")
     in_memory = True
 
-    def __init__(self, pieces: list[Piece], length: int, payload_length: int, *, chunked: bool, use: MemoryUse) -> None:
+    def __init__(
+        self,
+        pieces: list[Piece],
+        length: int,
+        payload_length: int,
+        *,
+        chunked: bool,
+        use: MemoryUse,
+        head: _HeadWeight | None = None,
+    ) -> None:
         self._pieces = pieces
         self._chunked = chunked
         self._sha1: bytes | None = None
         self.block_sha1 = b""
         self._use: MemoryUse | None = use
+        self._head = head
         self.length = length
         self.payload_length = payload_length
 
@@ -115,6 +136,8 @@ class MemoryBody:
         if self._use:
             self._use.used -= self.length
             self._use = None
+            if self._head is not None:
+                self._head.drop()
 
     def __del__(self) -> None:
         self.close()
@@ -123,13 +146,21 @@ class MemoryBody:
 class SpooledBody:
     """A body in an unnamed temporary file, which is gone with the process."""
 
-    __slots__ = ("_chunked", "_file", "block_sha1", "length", "payload_length", "payload_sha1")
+    __slots__ = ("_chunked", "_file", "_head", "block_sha1", "length", "payload_length", "payload_sha1")
     in_memory = False
 
     def __init__(
-        self, file: IO[bytes], length: int, payload_length: int, payload_sha1: bytes, *, chunked: bool
+        self,
+        file: IO[bytes],
+        length: int,
+        payload_length: int,
+        payload_sha1: bytes,
+        *,
+        chunked: bool,
+        head: _HeadWeight | None = None,
     ) -> None:
         self._file = file
+        self._head = head
         self._chunked = chunked
         self.length = length
         self.payload_length = payload_length
@@ -158,6 +189,8 @@ class SpooledBody:
     def close(self) -> None:
         """Give the file's room back."""
         self._file.close()
+        if self._head is not None:
+            self._head.drop()
 
     def __del__(self) -> None:
         self.close()
@@ -169,14 +202,24 @@ class BodyBuilder:
     # Defaults of the class: a builder is made for each response, and most never set these.
     _chunked = False
     _gathered: bytearray | None = None
+    _head: _HeadWeight | None = None
     _spool: _Spool | None = None
     length = 0
     payload_length = 0
 
-    def __init__(self, spool_dir: Path, use: MemoryUse = _PROCESS_USE) -> None:
+    def __init__(self, spool_dir: Path, use: MemoryUse = PROCESS_USE) -> None:
         self._spool_dir = spool_dir
         self._use = use
         self._pieces: list[Piece] = []
+
+    def hold_head(self) -> HeldHead:
+        """A place for a header block that is not complete yet."""
+        return HeldHead(self._spool_dir, self._use)
+
+    def keep_head(self, length: int, fields: int) -> None:
+        """A header block is complete: when it is large, it counts as long as its body."""
+        if length > LARGE_HEAD:
+            self._head = _HeadWeight(length * _HEAD_TIMES + fields * _FIELD, self._use)
 
     def begin_chunked(self) -> None:
         """The payload differs from the wire bytes."""
@@ -198,7 +241,7 @@ class BodyBuilder:
             self._pieces.append(wire)
         elif size:
             self._gather(wire)
-        if self.length > SMALL_BODY and (self.length > SPOOL_AT or self._use.used > self._use.budget):
+        if self.length > SMALL_BODY and (self.length > SPOOL_AT or self._use.scarce):
             self._to_file()
 
     def finish(self) -> MemoryBody | SpooledBody:
@@ -206,13 +249,18 @@ class BodyBuilder:
         if not self._spool:
             if self._gathered:
                 self._settle()
-            return MemoryBody(self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use)
+            return MemoryBody(
+                self._pieces, self.length, self.payload_length, chunked=self._chunked, use=self._use, head=self._head
+            )
         file = self._spool.file
         file.flush()
-        return SpooledBody(file, self.length, self.payload_length, self._spool.digest.digest(), chunked=self._chunked)
+        digest = self._spool.digest.digest()
+        return SpooledBody(file, self.length, self.payload_length, digest, chunked=self._chunked, head=self._head)
 
     def discard(self) -> None:
         """Throw away what was kept, in place of `finish`."""
+        if self._head is not None:
+            self._head.drop()
         if self._spool:
             self._spool.close()
         else:
@@ -263,5 +311,5 @@ class _Spool:
             self.file.close()
 
 
-EMPTY_BODY = MemoryBody([], 0, 0, chunked=False, use=_PROCESS_USE)
+EMPTY_BODY = MemoryBody([], 0, 0, chunked=False, use=PROCESS_USE)
 """The body of an exchange that has none; one for all."""

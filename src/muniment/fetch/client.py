@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muniment.clock import monotonic, now_us
-from muniment.fetch.bodies import EMPTY_BODY, BodyBuilder
+from muniment.fetch.bodies import EMPTY_BODY, PROCESS_USE, BodyBuilder
 from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.faults import disk_failure
 from muniment.fetch.pool import Pool
-from muniment.fetch.request import Requests, UnsupportedSchemeError
+from muniment.fetch.request import Origin, Requests, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
@@ -76,6 +76,17 @@ class Client:
         except UnsupportedSchemeError as error:
             return _failed(url, Failure("scheme", str(error)), started)
         request = self._requests.build(origin, target, extra_headers)
+        if not PROCESS_USE.crowded:
+            return await self._ask(url, origin, request, start, started)
+        await PROCESS_USE.turn()
+        try:
+            return await self._ask(url, origin, request, start, started)
+        finally:
+            PROCESS_USE.end_turn()
+
+    async def _ask(
+        self, url: str, origin: Origin, request: bytes, start: Callable[[], bool], started: tuple[int, float]
+    ) -> Exchange | None:
         connection = self._pool.take(origin) or await self._pool.acquire(origin)
         while not isinstance(connection, Failure):
             if not start():

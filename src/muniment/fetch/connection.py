@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from muniment.clock import monotonic
+from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.request import Origin
 from muniment.fetch.tls import session_names
 from muniment.fetch.wire import End, ResponseReader
@@ -50,6 +51,7 @@ class Connection(asyncio.Protocol):
         "disk_error",
         "ip",
         "origin",
+        "paused",
         "sent_at",
         "served",
         "tls",
@@ -77,6 +79,8 @@ class Connection(asyncio.Protocol):
         self.answered_at = 0.0
         """When the first byte of the present response came; 0 before."""
         self.disk_error: OSError | None = None
+        self.paused = False
+        """What comes is not read for now, because of this process's own memory: its silence says nothing."""
 
     @property
     def opened(self) -> bool:
@@ -147,8 +151,23 @@ class Connection(asyncio.Protocol):
             done = True
         if done:
             self._finish(reader)
-        elif reader.head is not None and reader.head.status in THROTTLED:
+        elif reader.head is None:
+            if reader.holds_much and PROCESS_USE.full:
+                self._pause()
+        elif reader.head.status in THROTTLED:
             self._told()
+
+    def _pause(self) -> None:
+        if not self.paused and self._transport is not None:
+            self.paused = True
+            self._transport.pause_reading()
+            PROCESS_USE.when_room(self._resume)
+
+    def _resume(self) -> None:
+        self.paused = False
+        self.active_at = monotonic()
+        if self._transport is not None and not self.dirty:
+            self._transport.resume_reading()
 
     def eof_received(self) -> None:
         """The peer sent FIN; the transport closes itself after this."""

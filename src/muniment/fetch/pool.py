@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muniment.clock import monotonic
+from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.connection import Connection
 from muniment.fetch.request import Origin
 from muniment.model.failure import Failure
@@ -16,6 +17,9 @@ __all__ = ["SWEEP", "Opener", "Pool"]
 
 SWEEP = 0.25
 """Seconds between two looks at the silence and the age of all exchanges; no request has a timer of its own."""
+
+_MOST_IDLE = 500
+"""Connections over all hosts that are kept for the next request: each takes some 10 KB of memory."""
 
 
 class Opener(Protocol):
@@ -255,18 +259,22 @@ class Pool:
             if connection.busy:
                 if now - connection.sent_at > self.longest:
                     connection.overrun(self.longest)
+                elif connection.paused:
+                    continue
                 elif quiet_for > self.silence or connection.drips(now, self.silence):
                     connection.expire()
             elif quiet_for > self._idle:
                 connection.abort()
         self._spare()
+        PROCESS_USE.resume_some()
         if self._connections:
             self._sweep_later()
 
     def _spare(self) -> None:
-        """Close the kept connections that were idle longest while there are more of all than there should be."""
-        surplus = len(self._connections) - self._most
+        """Close the kept connections that were idle longest while there are more of all, or of them, than should be."""
+        idle = [one for one in self._connections if not one.busy]
+        surplus = max(len(self._connections) - self._most, len(idle) - _MOST_IDLE)
         if surplus > 0:
-            idle = sorted((one for one in self._connections if not one.busy), key=lambda one: one.active_at)
+            idle.sort(key=lambda one: one.active_at)
             for connection in idle[:surplus]:
                 connection.abort()

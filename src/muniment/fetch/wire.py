@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from muniment.fetch.held_head import HeldHead
 from muniment.model.failure import Failure, FailureCode
 from muniment.rules.chunked import ChunkWalker, Piece
 from muniment.rules.heads import Head, parse_head, status_of
@@ -26,6 +27,7 @@ End = Literal["cut", "reset", "time"]
 
 _SMALL_HEAD = 4096
 """Bytes before a body that it may hold in memory with itself."""
+_LARGE_HEAD = 16 << 10
 _START = b"HTTP/"
 _EMPTY_LINE = re.compile(rb"\n\r?\n").search
 _NOT_HTTP = "the answer does not begin with an HTTP status line"
@@ -35,6 +37,12 @@ class Sink(Protocol):
     """Takes a body's bytes as they come."""
 
     length: int
+
+    def hold_head(self) -> HeldHead:
+        """A place for a header block that is not complete yet."""
+
+    def keep_head(self, length: int, fields: int) -> None:
+        """The final header block is complete, and has so many bytes, and fields."""
 
     def begin_chunked(self) -> None:
         """The body has the chunked transfer coding: the payload is given apart from the wire bytes."""
@@ -48,7 +56,7 @@ class ResponseReader:
 
     # Defaults of the class, because most responses never need to set them: a reader is made for each.
     _chunks: ChunkWalker | None = None
-    _held: bytearray | None = None
+    _held: HeldHead | None = None
     _interim = 0
     _left = 0
     _line_seen = False
@@ -78,6 +86,11 @@ class ResponseReader:
     def body_length(self) -> int:
         """Bytes of the body so far, as on the wire."""
         return self._sink.length
+
+    @property
+    def holds_much(self) -> bool:
+        """Whether a header block is under way that is large already."""
+        return self._held is not None and self._held.length > _LARGE_HEAD
 
     def feed(self, data: bytes) -> bool:
         """Read more bytes; True once the message has ended, after which nothing more may be fed."""
@@ -128,7 +141,7 @@ class ResponseReader:
 
     def fail(self, code: FailureCode, text: str) -> None:
         """There is no response: nothing of it is recorded."""
-        self._held = None
+        self._let_go()
         self.failure = Failure(code, text)
         self.done = True
 
@@ -151,26 +164,48 @@ class ResponseReader:
         begin = start = seen = 0
         buffer: bytes | bytearray = data
         if held is not None:
-            seen = len(held)
+            seen = held.length
+            if not held.in_memory and self._goes_on(held, data):
+                return b""
             start = max(seen - 3, 0)
-            held += data
-            buffer = held
+            buffer = held.add(data)
         while True:
             end = _head_end(buffer, start)
             if end < 0 or end - begin > MAX_HEAD:
                 # what follows is copied once, however many interim responses it follows
                 rest = buffer[begin:] if begin else buffer
                 self._check_start(rest, seen, end - begin)
-                if rest is not held:
-                    self._held = bytearray(rest)
+                if not self.done:
+                    self._hold(rest, held if not begin else None)
                 return b""
             if self._take_head(bytes(buffer[begin:end])):
-                self._held = None
-                return memoryview(data)[end:] if buffer is data and end <= _SMALL_HEAD else bytes(buffer[end:])
+                after = memoryview(data)[end:] if buffer is data and end <= _SMALL_HEAD else bytes(buffer[end:])
+                self._let_go()
+                return after
             if self.done:
                 return b""
             begin = start = end
             seen = 0
+
+    def _goes_on(self, held: HeldHead, data: bytes) -> bool:
+        """Keep more of a block that lies in a file, unless it ends here or is too large."""
+        if _EMPTY_LINE(held.end_with(data)) or held.length + len(data) > MAX_HEAD:
+            return False
+        held.append(data)
+        return True
+
+    def _hold(self, rest: bytes | bytearray, held: HeldHead | None) -> None:
+        """Keep an incomplete block; `held` has it already, unless another one came before it."""
+        if held is None:
+            self._let_go()
+            self._held = held = self._sink.hold_head()
+            held.add(rest)
+        held.settle()
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.drop()
 
     def _check_start(self, buffer: bytes | bytearray, seen: int, end: int) -> None:
         """Fail as soon as an incomplete block is sure not to be HTTP, or to be too large."""
@@ -199,6 +234,8 @@ class ResponseReader:
                 self.fail("too-large", f"interim responses over {MAX_INTERIM} bytes")
             return False
         self.head = head
+        if len(raw) > _SMALL_HEAD:
+            self._sink.keep_head(len(raw), len(head.headers))
         if head.kind == "length":
             self._left = left = head.lengths[-1]
             self.done = not left

@@ -8,10 +8,10 @@ from muniment.errors import UsageError
 from muniment.model.cookie import Cookie
 from muniment.rules.domains import is_public_suffix
 
-__all__ = ["read_cookies", "write_cookies"]
+__all__ = ["FIRST_LINE", "lines_of", "read_cookies", "write_cookies"]
 
 _HTTP_ONLY = "#HttpOnly_"
-_FIRST_LINE = "# Netscape HTTP Cookie File"
+FIRST_LINE = "# Netscape HTTP Cookie File\n"
 _YES_NO = {"TRUE": True, "FALSE": False}
 
 
@@ -53,9 +53,14 @@ def write_cookies(cookies: Iterable[Cookie]) -> str:
 
     The format cannot hold a tab in a name or a path: such a cookie is left out. One in a value reads back as it was.
     """
+    return FIRST_LINE + lines_of(cookies)
+
+
+def lines_of(cookies: Iterable[Cookie]) -> str:
+    """The same without the first line, for a file that is written in parts."""
     held = (cookie for cookie in cookies if "\t" not in cookie.name + cookie.path)
     ordered = sorted(held, key=lambda cookie: (cookie.domain, cookie.path, cookie.name))
-    return "".join(f"{line}\n" for line in (_FIRST_LINE, *map(_line, ordered)))
+    return "".join(f"{_line(cookie)}\n" for cookie in ordered)
 
 
 def _line(cookie: Cookie) -> str:

@@ -8,6 +8,8 @@ from msgspec import Struct
 from protego import Protego
 
 from muniment.model.failure import Failure
+from muniment.rules.robots_groups import narrowed
+from muniment.rules.robots_words import is_agent_line, is_rule
 
 __all__ = [
     "DISALLOWED",
@@ -17,8 +19,7 @@ __all__ = [
     "RobotsAnswer",
     "RobotsRules",
     "addressed",
-    "is_agent_line",
-    "is_rule",
+    "crawl_delay_ms",
     "product_token",
     "regrouped",
     "settled",
@@ -32,9 +33,6 @@ VALID_MS = 24 * 3600 * 1000
 """How long an answer holds (§2.4)."""
 STALE_MS = 300_000
 """How long an older answer holds on when the origin gives no new one (§2.4), before it is asked again."""
-_AGENT = re.compile(r"\s*user[ -]?agent(?=[\s:]|$)", re.IGNORECASE).match
-_RULE = re.compile(r"\s*(?:allow|diss?all?ow|diasllow|disallaw)(?=[\s:]|$)", re.IGNORECASE).match
-"""As generous as the parser."""
 _IDLE = re.compile(r"\s*(?:#|$)").match
 _LONGEST_DELAY_S = 300
 """A longer Crawl-delay is cut to this."""
@@ -68,16 +66,6 @@ def addressed(text: str, agent: str) -> str:
     return re.sub(line, r"\1\2", text, flags=re.IGNORECASE | re.MULTILINE)
 
 
-def is_agent_line(line: str) -> bool:
-    """Whether a line says for whom what follows is."""
-    return _AGENT(line) is not None
-
-
-def is_rule(line: str) -> bool:
-    """Whether a line allows or disallows something; only such a line ends the names of a group (§2.2.1)."""
-    return _RULE(line) is not None
-
-
 def regrouped(text: str) -> str:
     """The text, in which whatever else stands between two User-agent lines of a group comes after them (§2.2.4).
 
@@ -102,8 +90,15 @@ def regrouped(text: str) -> str:
     return "\n".join(lines + others) if moved else text
 
 
+_LEAST_WEIGHT = 400
+_OF_A_RULE, _OF_A_WILDCARD, _OF_A_CHARACTER = 700, 90, 3
+"""Bytes that the parser keeps for each, at most."""
+
+
 class RobotsRules:
     """The rules of one origin for one agent."""
+
+    __slots__ = ("_agent", "_delay", "_parsed", "good_until", "sitemaps", "weight")
 
     def __init__(self, answer: RobotsAnswer, agent: str) -> None:
         # 4xx: there are no rules (§2.3.1.3); most files that do exist forbid nothing, however they would misspell it
@@ -111,16 +106,27 @@ class RobotsRules:
         has_rules = 200 <= answer.status < 300 and any(word in text for word in ("dis", "dias", "crawl"))
         self._parsed: Protego | None = None
         self._delay: float | None = None
+        self.sitemaps: tuple[str, ...] = ()
+        """Those that the file names, for who wants them kept with it."""
+        self.weight = _LEAST_WEIGHT
+        """About how many bytes of memory they take."""
         if has_rules:
             given = addressed(answer.text, agent)
             whole = regrouped(given)
-            self._parsed = Protego.parse(whole)
+            ours = narrowed(whole, agent)
+            self._parsed = Protego.parse(ours)
             # a delay right under the own name comes before that of the rest of its group
-            own = None if whole is given else Protego.parse(given).crawl_delay(agent)
+            own = None if whole is given else Protego.parse(narrowed(given, agent)).crawl_delay(agent)
             self._delay = self._parsed.crawl_delay(agent) if own is None else own
+            self.weight += _weight(ours)
         self._agent = agent
         self.good_until = answer.fetched_at + VALID_MS
         """When they are to be asked for again, Unix ms."""
+
+    def __del__(self) -> None:
+        # its parts refer to each other: megabytes would stay until the next full collection
+        if getattr(self, "_parsed", None) is not None:
+            vars(self._parsed).clear()
 
     @property
     def crawl_delay_ms(self) -> int:
@@ -131,3 +137,15 @@ class RobotsRules:
     def allows(self, url: str) -> bool:
         """Whether a URL of the origin may be fetched."""
         return self._parsed is None or bool(self._parsed.can_fetch(url, self._agent))
+
+
+def _weight(text: str) -> int:
+    # a rule with a dollar, or of an index.html, is kept in two ways
+    rules = len(text.splitlines()) + text.count("$") + text.count("index.html")
+    wildcards = text.count("*") * (2 if "$" in text else 1)
+    return rules * _OF_A_RULE + wildcards * _OF_A_WILDCARD + len(text) * _OF_A_CHARACTER
+
+
+def crawl_delay_ms(answer: RobotsAnswer, agent: str) -> int:
+    """Milliseconds between requests that an answer asks for; 0 for none. Most answers are not even parsed."""
+    return RobotsRules(answer, agent).crawl_delay_ms if "crawl" in answer.text.lower() else 0

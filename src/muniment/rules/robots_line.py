@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from protego import Protego
 
-from muniment.rules.robots import addressed, is_rule, regrouped
+from muniment.rules.robots import addressed, regrouped
+from muniment.rules.robots_words import is_rule
 
 __all__ = ["RefusingLine", "refusing_line"]
 

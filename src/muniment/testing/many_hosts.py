@@ -23,7 +23,13 @@ _FILLER = "It was a dark and stormy night; the rain fell in torrents. " * 30
 _PAGES = f"""\
 keepalive_timeout 5s;
 location = /robots.txt {{ return 404; }}
-location / {{ default_type text/html; return 200 "<title>$server_addr$uri</title><p>{_FILLER}"; }}
+location / {{
+    default_type text/html;
+    add_header Set-Cookie "visit=$request_id; Path=/";
+    add_header Set-Cookie "seen=1; Path=/; Max-Age=86400";
+    add_header Set-Cookie "lang=en; Path=/; HttpOnly";
+    return 200 "<title>$server_addr$uri</title><p>{_FILLER}";
+}}
 """
 _HALF = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4000\r\n\r\n<p>half"
 
@@ -31,8 +37,8 @@ _HALF = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4000\r\n
 class ManyHosts:
     """Serves all addresses of 127/8 while its `with` block lasts.
 
-    Live hosts answer at once. Of the stalling ones every other one sends half an answer, the others nothing. On the
-    port of the dead ones nothing listens.
+    Live hosts answer at once, with three cookies. Of the stalling ones every other one sends half an answer, the others
+    nothing. On the port of the dead ones nothing listens.
     """
 
     def __init__(self, home: Path) -> None:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 from sqlalchemy import bindparam, select
 
 from muniment.model.cookie import Cookie
+from muniment.model.url import host_of
 from muniment.rules.cookies import domains_of
 from muniment.rules.jar import Jar, alive
-from muniment.tracker.engine import Database, Prepared, Row
+from muniment.tracker.engine import Database, Lookup, Prepared, Row
 from muniment.tracker.tables import cookies
 
 __all__ = ["CookieBook"]
 
 _COLUMNS = ("domain", "name", "path", "value", "host_only", "secure", "http_only", "expires_at", "set_at")
 _ROWS = select(*(cookies.c[name] for name in _COLUMNS)).where(cookies.c.job_id == bindparam("job"))
-_ALL = Prepared(_ROWS, "job")
 _ANY = Prepared(_ROWS.limit(bindparam("most")), "job", "most")
+_DOMAINS = Prepared(select(cookies.c.domain).where(cookies.c.job_id == bindparam("job")).distinct(), "job")
+_OF_MANY = Lookup(select(*(cookies.c[name] for name in _COLUMNS)), cookies.c.job_id, cookies.c.domain)
 _OF = Prepared(_ROWS.where(cookies.c.domain == bindparam("d")).order_by(cookies.c.set_at), "job", "d")
 _PUT = Prepared(
     cookies.insert()
@@ -38,6 +40,14 @@ _DROP = Prepared(
 )  # fmt: skip
 
 
+_MOST_BYTES = 16 << 20
+"""Of the part in use: the rest is read when it is asked for."""
+_MOST_SENT, _MOST_OF_A_HOST = 2 << 20, 64 << 10
+"""Bytes of the cookies that go to a worker with its pages; and of one host's."""
+_AT_ONCE = 20
+"""Domains that are read together at the end, each of which may have most of a megabyte."""
+
+
 class CookieBook:
     """The jar of one job: all of it in the table, the part in use in memory."""
 
@@ -51,7 +61,7 @@ class CookieBook:
         self._begin()
 
     def _begin(self) -> None:
-        self._jar = Jar()
+        self._jar = Jar(_MOST_BYTES)
         self._any = bool(self._db.rows(_ANY, (self._job_id, 1)))
 
     def __bool__(self) -> bool:
@@ -64,7 +74,9 @@ class CookieBook:
             if not self._any:
                 self._db.make_private()
                 self._any = True
-            self._load(cookie.domain)
+            # a Secure one of any of these may guard it, and may have been dropped from memory
+            for domain in {cookie.domain, *(domains_of(cookie.http_host) if cookie.http_host else ())}:
+                self._load(domain)
             fallen = self._jar.keep(cookie)
             if fallen is not None:
                 self._db.many(_PUT, [(self._job_id, *structs.astuple(cookie)[: len(_COLUMNS)])])
@@ -82,13 +94,32 @@ class CookieBook:
                 found[host] = mine
         return found
 
-    def header(self, url: str, host: str, now: int) -> str:
-        """What a URL of a host would be sent at `now` (Unix s)."""
-        return self._jar.header(url, now) if self.of([host]) else ""
+    def some_of(self, hosts: Iterable[str]) -> tuple[dict[str, list[Cookie]], list[str]]:
+        """The same as far as it goes into one message, and the hosts that have more, which are to be asked for."""
+        if not self._any:
+            return {}, []
+        found: dict[str, list[Cookie]] = {}
+        more, left = [], _MOST_SENT
+        for host in hosts:
+            mine = self.of([host]).get(host, [])
+            size = sum(len(cookie.value) + len(cookie.path) for cookie in mine)
+            if size > min(left, _MOST_OF_A_HOST):
+                more.append(host)
+            elif mine:
+                found[host] = mine
+                left -= size
+        return found, more
 
-    def everything(self, now: int) -> list[Cookie]:
-        """All that is alive at `now` (Unix s)."""
-        return alive(map(_cookie, self._db.rows(_ALL, (self._job_id,))), now)
+    def header(self, url: str, now: int) -> str:
+        """What a normalised URL would be sent at `now` (Unix s)."""
+        return self._jar.header(url, now) if self.of([host_of(url)]) else ""
+
+    def everything(self, now: int) -> Iterator[list[Cookie]]:
+        """All that is alive at `now` (Unix s), by domain, some domains at a time."""
+        domains = sorted(row[0] for row in self._db.rows(_DOMAINS, (self._job_id,)))
+        for at in range(0, len(domains), _AT_ONCE):
+            rows = self._db.lookup(_OF_MANY, self._job_id, domains[at : at + _AT_ONCE])
+            yield alive(map(_cookie, rows), now)
 
     def _load(self, domain: str) -> None:
         if not self._jar.knows(domain):

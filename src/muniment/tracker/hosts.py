@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, literal_column, select
 from muniment.model.url import origin_of
 from muniment.rules.scope import site_paths
 from muniment.tracker.engine import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.host_table import Host, HostTable
 from muniment.tracker.numbers import Numbers
 from muniment.tracker.tables import hosts, jobs
 
@@ -79,24 +80,12 @@ class HostWaits(Struct, frozen=True):
 _NONE = HostWaits()
 
 
-class Host(Struct, frozen=True):
-    """A host of a job."""
-
-    host_id: int
-    name: str
-    site_paths: str
-    """Path prefixes that belong to the site, one a line; empty for none."""
-    answered: str = ""
-    """Which of its origins answered in this job, as `http https:8443`; empty for none."""
-
-
 class Hosts:
     """All hosts of one job, in memory and in the table; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
-        self._by_name: dict[str, Host] = {}
-        self._names: dict[int, str] = {}
+        self._table = HostTable()
         self._numbers = Numbers(db, job_id, "hosts")
         self._noted: dict[int, HostWaits] = {}
         """To be written with the next finish."""
@@ -111,20 +100,16 @@ class Hosts:
         db.when_undone(self._load)
 
     def _load(self) -> None:
-        rows = self._db.rows(_ALL, (self._job_id,))
-        self._by_name = {row[1]: _host(row) for row in rows}
-        # those who were given the names keep them
-        self._names.clear()
-        self._names.update((host.host_id, host.name) for host in self._by_name.values())
-        self._numbers.begin(max(self._names, default=0))
+        self._table = HostTable()
+        self._meet_again(self._db.rows(_ALL, (self._job_id,)))
+        self._numbers.begin(self._table.highest)
         self.waits.clear()
         self.waits.update((row[0], HostWaits(*row[1:])) for row in self._db.rows(_WAITING, (self._job_id,)))
         for host_id, waits in {**self._written, **self._noted}.items():
             self.note_waits(host_id, waits)
         self._heard = {**self._heard_written, **self._heard}
         for host_id, answered in self._heard.items():
-            name = self._names[host_id]
-            self._by_name[name] = structs.replace(self._by_name[name], answered=answered)
+            self._table.answer(host_id, answered)
 
     def waits_of(self, host_id: int) -> HostWaits:
         """What a host wants of us."""
@@ -163,39 +148,42 @@ class Hosts:
 
     def has_answered(self, host_id: int, url: str) -> bool:
         """Whether the origin of a URL of a host has answered in this job."""
-        host = self._by_name[self.name(host_id)]
+        name, answered = self.name(host_id), self._table.answered(host_id)
         # what is neither http nor https has a host without a name, which never answers
-        return bool(host.answered) and _origin_within(host.name, url) in host.answered.split()
+        return bool(answered) and _origin_within(name, url) in answered.split()
 
     def answers(self, host_id: int) -> bool:
         """Whether any origin of a host has answered in this job."""
-        return bool(self._by_name[self.name(host_id)].answered)
+        self.name(host_id)
+        return bool(self._table.answered(host_id))
 
     def note_answered(self, host_id: int, url: str) -> None:
         """Keep that the origin of a URL has answered, with the pages that finish next."""
-        host = self._by_name[self.name(host_id)]
-        origin = _origin_within(host.name, url)
-        if origin not in host.answered.split():
+        name, answered = self.name(host_id), self._table.answered(host_id)
+        origin = _origin_within(name, url)
+        if origin not in answered.split():
             # one text for all hosts that are alike
-            answered = self._heard[host.host_id] = sys.intern(f"{host.answered} {origin}".lstrip())
-            self._by_name[host.name] = structs.replace(host, answered=answered)
+            both = self._heard[host_id] = sys.intern(f"{answered} {origin}".lstrip())
+            self._table.answer(host_id, both)
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""
-        if host_id not in self._names:
+        name = self._table.name(host_id)
+        if name is None:
             # another process made it
             self._meet_again(self._db.lookup(_BY_NUMBER, self._job_id, [host_id]))
-        return self._names[host_id]
-
-    def names(self) -> dict[int, str]:
-        """All names by number; do not change it."""
-        return self._names
+            name = self._table.name(host_id)
+            assert name is not None
+        return name
 
     def get(self, name: str) -> Host:
         """The host of that name; a new one is made."""
-        if name not in self._by_name:
+        host = self._table.get(name)
+        if host is None:
             self.meet([name])
-        return self._by_name[name]
+            host = self._table.get(name)
+            assert host is not None
+        return host
 
     def expect(self, count: int) -> None:
         """Prepare for a transaction that may bring so many new hosts; to be called before it."""
@@ -203,7 +191,9 @@ class Hosts:
 
     def meet(self, names: Iterable[str]) -> None:
         """Have a number for each of the hosts: those that are new are made, within the caller's transaction."""
-        new = sorted(set(names) - self._by_name.keys())
+        new = sorted(name for name in set(names) if name not in self._table)
+        if not new:
+            return
         rows = [(self._job_id, self._numbers.take(), name, "") for name in new]
         if self._db.changed(_ADD, rows) == len(rows):
             self._meet_again([(*row[1:], "") for row in rows])
@@ -218,16 +208,14 @@ class Hosts:
 
     def _meet_again(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            host = self._by_name[row[1]] = _host(row)
-            self._names[host.host_id] = host.name
+            self._table.put(_host(row))
 
     def look_again(self) -> None:
         """Read again which hosts belong to the site, which another process has changed."""
         self._meet_again(self._db.rows(_ALL, (self._job_id,)))
         for host_id, noted in {**self._heard_written, **self._heard}.items():
-            host = self._by_name[self._names[host_id]]
-            both = sys.intern(" ".join(dict.fromkeys([*host.answered.split(), *noted.split()])))
-            self._by_name[host.name] = structs.replace(host, answered=both)
+            answered = self._table.answered(host_id)
+            self._table.answer(host_id, sys.intern(" ".join(dict.fromkeys([*answered.split(), *noted.split()]))))
 
     def add_site_path(self, name: str, prefix: str) -> bool:
         """Make a path prefix of a host part of the site; False when it was already."""
@@ -236,7 +224,7 @@ class Hosts:
         if prefix in known or "/" in known:
             return False
         paths = site_paths([*known, prefix])
-        self._by_name[name] = structs.replace(host, site_paths=paths)
+        self._table.put(structs.replace(host, site_paths=paths))
         self._db.many(_SITE, [(paths, self._job_id, host.host_id)])
         self._db.many(_GROWN, [(self._job_id,)])
         return True

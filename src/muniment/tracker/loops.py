@@ -116,7 +116,7 @@ class Loops:
         return pending
 
     def _has_another_turn(self, target: _Target, page_id: int, now: int) -> bool:
-        cookies = digest_of(self._book.header(target.url, self._hosts.name(target.host_id), now))
+        cookies = digest_of(self._book.header(target.url, now))
         # one redirect more than asked: the walk, which costs the most, is for those that would go again
         if not fetch_again(target.turn, 1, cookies, self._max_redirects):
             return False

@@ -288,3 +288,24 @@ def test_permits_go_back_when_the_tracker_knows_of_every_page():
     assert made.returnable(A)
     made.permit(A, 0)
     assert not made.returnable(A), "there is none any more"
+
+
+def test_over_all_hosts_too_there_is_an_end_to_what_waits_for_the_tracker():
+    """Each of many hosts has room for one page more; a worker's memory has not."""
+    made = Lanes(100, DelayRange(0, 0))
+    names = [f"h{number}.example" for number in range(1_000)]
+    made.add([claim(f"https://{name}/", number) for number, name in enumerate(names)])
+    for name in names:
+        made.permit(name, 1)
+    landed = []
+    while started := made.startable():
+        for name in started:
+            assert made.take(name)
+            made.landed(name)
+            landed.append(name)
+    assert len(landed) == 500
+    assert made.take(names[-1]) is None
+    assert not made.full, "more requests in flight would not help"
+    for name in landed[:30]:
+        made.acknowledged(name)
+    assert len(made.startable()) == 100

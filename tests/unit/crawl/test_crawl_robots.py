@@ -58,7 +58,7 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         assert isinstance(first, RobotsRules)
         assert first is second
         assert (robots.known(PAGE), first.allows(PAGE), first.crawl_delay_ms) == (first, False, 2000)
-        assert robots.sitemaps(PAGE) == ("https://a.example/s.xml",)
+        assert first.sitemaps == ("https://a.example/s.xml",)
         robots.forget_old(now_ms() + VALID_MS - 60_000)
         assert robots.known(PAGE) is first
         robots.forget_old(now_ms() + VALID_MS + 60_000)
@@ -113,3 +113,24 @@ def test_without_older_rules_there_are_none(fetch) -> None:
 
     desk = Orchestrator(RobotsKnown("https://a.example", None, fetch=True))
     run(work())
+
+
+def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
+    """What was dropped forbids as before: nothing is allowed because it was forgotten."""
+    pages = [f"https://h{number}.example/private/x" for number in range(4)]
+
+    async def work() -> None:
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell, most_bytes=2_500_000)
+        for _ in range(2):
+            for page in pages:
+                rules = robots.known(page) or await robots.learn(page)
+                assert isinstance(rules, RobotsRules) and not rules.allows(page)
+                assert robots.bytes <= 2_500_000
+                used_often = robots.known(pages[0]) or await robots.learn(pages[0])
+                assert isinstance(used_often, RobotsRules)
+
+    text = RULES + "".join(f"Disallow: /{number:06d}\n" for number in range(1_000))
+    desk = Orchestrator(RobotsKnown("https://a.example", RobotsAnswer(200, text, now_ms())))
+    run(work())
+    assert desk.asked.count("https://h0.example") == 1, "the one that is used most stays"
+    assert desk.asked.count("https://h1.example") == 2

@@ -156,11 +156,38 @@ def test_nor_by_being_one_of_many():
     assert "a=good" in made.header(URL, NOW_S)
 
 
-def test_a_jar_is_bounded():
-    made = Jar(most_domains=2)
+def test_a_jar_is_bounded_in_bytes():
+    gone = []
+    made = Jar(5_000, gone.append)
     for host in ("a", "b", "c"):
-        made.keep(said("n=1", f"https://{host}.example/"))
-    assert [made.header(f"https://{host}.example/", NOW_S) for host in "abc"] == ["", "n=1", "n=1"]
+        made.keep(said("n=" + "v" * 1_000, f"https://{host}.example/"))
+        assert made.header("https://a.example/", NOW_S)
+    assert gone == ["b.example"], "the one that nobody asked for longest"
+    assert [bool(made.header(f"https://{host}.example/", NOW_S)) for host in "abc"] == [True, False, True]
+    made.keep(said("n=short", "https://a.example/", NOW + 1))
+    assert made.bytes < 4_000
+    whole = Jar()
+    for number in range(1_000):
+        whole.keep(said(f"n{number}=1", f"https://h{number % 5}.example/", NOW + number))
+    kept = sum(len(whole.of(f"h{number}.example")) for number in range(5))
+    assert 700 * kept < whole.bytes < 800 * kept
+
+
+def test_a_field_has_the_longest_paths_first_and_as_many_as_servers_take():
+    made = Jar()
+    for number in range(40):
+        path = "/" if number < 20 else "/a"
+        made.keep(said(f"n{number}={'v' * 1_000}; Path={path}", at=NOW + number))
+    made.keep(said("short=1; Path=/", at=NOW + 50))
+    field = made.header(URL, NOW_S)
+    assert 14_000 < len(field) <= 16_000
+    assert field.startswith("n20=v")
+    assert field.endswith("; short=1"), "it still fits"
+    assert [pair.partition("=")[0] for pair in field.split("; ")][:-1] == [f"n{number}" for number in range(20, 35)]
+
+
+def test_no_more_of_a_domain_than_browsers_keep():
+    made = Jar()
     fallen = [out for number in range(200) for out in made.keep(said(f"n{number}=1", at=NOW + number))]
     assert [out.name for out in fallen] == [f"n{number}" for number in range(20)]
 

@@ -1,0 +1,83 @@
+"""Plans: what the schedule keeps of each host that has pages, or connections. One that has neither is forgotten."""
+
+from __future__ import annotations
+
+__all__ = ["HostPlan", "Plans"]
+
+
+class HostPlan:
+    """Pages and permits of one host."""
+
+    __slots__ = (
+        "alarm", "gap_ms", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
+        "pending", "slow_ms", "told", "wake_at",
+    )  # fmt: skip
+
+    def __init__(self, host_id: int, name: str) -> None:
+        self.host_id, self.name = host_id, name
+        # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
+        # asks for, that its throttling asks for; and when nothing is asked of it
+        self.limit: int | None = None
+        self.gap_ms = self.slow_ms = self.hold_until = 0
+        self.pending = 0
+        self.wake_at = 0
+        # when it is offered again without anything else happening; 0 for never
+        self.alarm = 0
+        # until when others go first, for which it has an alarm of its own; 0 when they do not
+        self.later_until = 0
+        self.owner: int | None = None
+        # The most connections that a worker may have open, and what it was told last: the first falls to the second
+        # only when the worker says that it keeps it.
+        self.granted: dict[int, int] = {}
+        self.told: dict[int, int] = {}
+        self.held: dict[int, int] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether pages of it wait or are out."""
+        return self.pending > 0 or any(self.held.values())
+
+    def is_bare(self, now: int) -> bool:
+        """Whether a new plan would say the same: it has no pages, no connections and no waits."""
+        if self.pending or self.granted or self.told or self.later_until or self.slow_ms or self.alarm:
+            return False
+        return max(self.wake_at, self.hold_until) <= now and not any(self.held.values())
+
+
+class Plans(dict[int, HostPlan]):
+    """By the numbers of hosts; one that is not here has nothing, and what is asked of it is answered so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_name: dict[str, HostPlan] = {}
+        self.busy: dict[int, None] = {}
+        """The hosts with pages that wait or are out."""
+
+    def __missing__(self, host_id: int) -> HostPlan:
+        return HostPlan(host_id, "")
+
+    def make(self, host_id: int, name: str) -> HostPlan:
+        """The plan of a host, a new one if there is none."""
+        plan = self.get(host_id)
+        if plan is None:
+            plan = self[host_id] = self._by_name[name] = HostPlan(host_id, name)
+        return plan
+
+    def named(self, name: str) -> HostPlan | None:
+        """The plan of the host of that name, if there is one."""
+        return self._by_name.get(name)
+
+    def note(self, plan: HostPlan) -> bool:
+        """Keep in mind whether a host is busy; whether that has changed."""
+        was, plan_is = plan.host_id in self.busy, plan.busy
+        if plan_is:
+            self.busy[plan.host_id] = None
+        else:
+            self.busy.pop(plan.host_id, None)
+        return was != plan_is
+
+    def forget(self, host_id: int) -> None:
+        """Drop the plan of a host that has nothing to do."""
+        plan = self.pop(host_id, None)
+        if plan is not None:
+            self._by_name.pop(plan.name, None)
