@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import uvloop
 
-from muniment.archive.digests import sha1_labels, sha1_of
-from muniment.archive.members import deflate_member, deflate_quickly, store_member
-from muniment.archive.records import RECORD_END, Event, WarcInfo, request_record, response_header, warcinfo_record
+from muniment.archive.warc.digests import sha1_labels, sha1_of
+from muniment.archive.warc.members import deflate_member, deflate_quickly, store_member
+from muniment.archive.warc.records import RECORD_END, Event, WarcInfo, request_record, response_header, warcinfo_record
 from muniment.clock import iso_us, new_record_urn, now_us
 
 _BUFFERED = 64

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from crawl import SERVER
 from make_corpus import make_corpus
+from tests.support.nginx import Nginx
 
-from muniment.archive.members import deflate_member
-from muniment.archive.multibuffer import Multibuffer, load
-from muniment.testing.nginx import Nginx
+from muniment.archive.warc.members import deflate_member
+from muniment.archive.warc.multibuffer import Multibuffer, load
 
 _PIECE = 1 << 18
 _AT_ONCE = 64

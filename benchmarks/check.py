@@ -23,11 +23,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from make_corpus import page
+from tests.support.exchanges import MemoryBody, chunk, exchange, page_context
 
-from muniment.archive.index import join
-from muniment.archive.records import WarcInfo
+from muniment.archive.index.parquet import join
 from muniment.archive.segment import Segment
-from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
+from muniment.archive.warc.records import WarcInfo
 
 LINKS = 70
 WORDS = 3_000

@@ -25,8 +25,7 @@ from pathlib import Path
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from make_site import Plan, make_site
 from measure import Measured, measure
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 PORT = 18480
 # nginx keeps a file descriptor for each file it remembers: fewer than a usual limit, or it answers 500 beyond it.

@@ -27,8 +27,7 @@ from make_corpus import make_corpus
 from measure import Measured, measure
 from own_memory import own_memory
 from peers import PEERS, Load, Peer, UnavailableError, before, prepared
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from pathlib import Path
 
 import duckdb
 from measure import measure
-
-from muniment.testing.many_hosts import DEAD, LIVE, ManyHosts
+from tests.support.many_hosts import DEAD, LIVE, ManyHosts
 
 OPTIONS = ("--quiet", "--per-host", "8", "--inflight", "2000", "--connect-timeout", "5", "--workers", "2")
 AS_CRAWL = ("--page-only", "--no-robots", "--no-sitemaps")

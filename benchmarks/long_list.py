@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 
 from measure import Watch
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 _RETURN = 'location /x/ { default_type text/html; return 200 "<p>a page"; }'
 _LONGEST_WAIT_S = 60.0

@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 import psutil
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 _RETURN = 'location /x/ { default_type text/html; return 200 "<p>a page"; }'
 

@@ -27,8 +27,7 @@ from pathlib import Path
 
 import psutil
 from fastwarc.warc import ArchiveIterator, WarcRecordType
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 EVERY_S = 1.0
 ROWS = 12

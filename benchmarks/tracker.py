@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, text
+from tests.support.pages import finish_batch, finished
+from tests.support.postgres import Postgres
 
 from muniment.clock import now_ms
 from muniment.model.link import FoundAs
@@ -33,17 +35,15 @@ from muniment.model.pipeline import Greeting, Pipeline
 from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
 from muniment.settings import Settings
-from muniment.testing.pages import finish_batch, finished
-from muniment.testing.postgres import Postgres
-from muniment.tracker import claims as claims_module
 from muniment.tracker.connect import opened
-from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.engine import Database
-from muniment.tracker.frontier import Frontier
-from muniment.tracker.opening import Starts, load_frontier, open_job, submit_job
-from muniment.tracker.pipelines import add_pipeline
-from muniment.tracker.tables import jobs
-from muniment.tracker.tables import pages as pages_table
+from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.pipelines import add_pipeline
+from muniment.tracker.open import Starts, load_frontier, open_job, submit_job
+from muniment.tracker.queue import claims as claims_module
+from muniment.tracker.queue.frontier import Frontier
+from muniment.tracker.schema.tables import jobs
+from muniment.tracker.schema.tables import pages as pages_table
 
 BATCH, LINKS, KNOWN = 100, 70, 0.95
 HOSTS = 40

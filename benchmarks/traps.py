@@ -1,6 +1,6 @@
 """What the built-in ignore sets save on a documentation tree whose every page leads into traps.
 
-The tree is Debian's python3-doc; the traps are `muniment.testing.trap_site`'s, which never end, so the crawl without
+The tree is Debian's python3-doc; the traps are `tests.support.trap_site`'s, which never end, so the crawl without
 sets is cut by `--max-pages`. Prints a Markdown table.
 
 Usage: python benchmarks/traps.py [--max-pages N]
@@ -17,8 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import duckdb
-
-from muniment.testing.trap_site import TrapSite
+from tests.support.trap_site import TrapSite
 
 DOCS = Path("/usr/share/doc/python3.11/html")
 RUNS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from muniment.archive.journal import Entry, entries, entry_frame, header_frame, journalled_length
+from muniment.archive.index.journal import Entry, entries, entry_frame, header_frame, journalled_length
 from muniment.errors import ArchiveError
 
 _ROWS = [Entry(length, None) for length in (120, 4000, 70_000)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.odd_responses import ODD_RESPONSES
+from tests.support.raw_server import Send
+
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
 from muniment.fetch.wire import ResponseReader
-from muniment.testing.odd_responses import ODD_RESPONSES
-from muniment.testing.raw_server import Send
 
 _SPLITS = bytes([3, 1, 7, 40])
 """Before the response: how many bytes the pieces have, by turns."""

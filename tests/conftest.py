@@ -22,11 +22,11 @@ from typing import Any
 import hypothesis
 import psutil
 import pytest
+from tests.support.nginx import Nginx, free_port
+from tests.support.postgres import Postgres
 from xdist.scheduler import LoadScopeScheduling
 
 import forked
-from muniment.testing.nginx import Nginx, free_port
-from muniment.testing.postgres import Postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 SESSION_MARK = "MUNIMENT_TEST_SESSION"

@@ -13,18 +13,18 @@ from pathlib import Path
 import psutil
 
 from muniment.model.process import Process, Seen
-from muniment.procs.identity import here
+from muniment.procs.platform.identity import here
 from muniment.procs.stop import kill_strays, members
-from muniment.tracker.process_line import open_processes
-from muniment.tracker.process_store import ProcessStore
+from muniment.tracker.processes.sqlite import open_processes
+from muniment.tracker.processes.store import ProcessStore
 
 LAUNCHER = """
 import json, signal, sys, time
 from pathlib import Path
-from muniment.procs.book import Book
-from muniment.procs.run import launch
+from muniment.procs.registry import Book
+from muniment.procs.children.run import launch
 from muniment.procs.sweep import tend
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
 book = Book(open_processes(home), home, "supervisord", "launcher")
 run = launch(book, json.loads(sys.argv[2]), background=True)

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from crawled import complaint, run_muniment, wait_until
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import free_port
+from tests.support.redirect_sites import BasicWall, DigestWall
 from warc_reading import captures, records
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import free_port
-from muniment.testing.redirect_sites import BasicWall, DigestWall
 
 PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1, "--per-host", 1, "--quiet")
 SITE = {"/": "<a href=/a>a</a>", "/a": "<a href=/b>b</a>", "/b": "b"}

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from muniment.testing.nginx import free_port
+from tests.support.nginx import free_port
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

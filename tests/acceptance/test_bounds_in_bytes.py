@@ -13,9 +13,8 @@ from typing import Any
 import psutil
 import pytest
 from test_hostile import MOST_RESIDENT, resident
+from tests.support.any_host import AnyHost, ok
 from warc_reading import captures
-
-from muniment.testing.any_host import AnyHost, ok
 
 pytestmark = pytest.mark.alone  # memory
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 from crawled import EAGER, complaint, wait_until
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
 
 APPLIED_WITHIN_S = 2.0
 GOOD = [f"/p{number}.html" for number in range(40)]

@@ -17,9 +17,8 @@ import psutil
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.support.gated_site import GatedSite
 from warc_reading import captures
-
-from muniment.testing.gated_site import GatedSite
 
 PAGES = [f"/p{number}.html" for number in range(6)]
 DOC = Path(__file__).resolve().parents[2] / "docs" / "check.md"

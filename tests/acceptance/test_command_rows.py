@@ -16,11 +16,11 @@ from typing import Any
 import click
 import psutil
 import pytest
+from tests.support.gated_site import GatedSite
 
 from muniment import cli
 from muniment.cli.invocation import Group
-from muniment.testing.gated_site import GatedSite
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 from process_harness import soon
 
 MEMBER = gzip.compress(b"WARC/1.1\r\nContent-Length: 6000000\r\n\r\n" + bytes(6_000_000) + b"\r\n\r\n", 1)

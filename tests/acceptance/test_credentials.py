@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from crawled import complaint, run_muniment, wait_until
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.raw_server import Certificate, RawServer, Send, make_certificate
+from tests.support.redirect_sites import BasicWall
 from warc_reading import captures, records
 
 from muniment import __version__
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.raw_server import Certificate, RawServer, Send, make_certificate
-from muniment.testing.redirect_sites import BasicWall
 
 LISTS = ("--tries", 1, "--rounds", 0, "--workers", 1, "--quiet")
 PACE = ("--no-robots", "--no-sitemaps", *LISTS)

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.gated_site import GatedSite
 
 from muniment.extract.found import MOST_LINKS
-from muniment.testing.gated_site import GatedSite
 
 QUIET = ("--no-robots", "--no-sitemaps", "--ignore", "/n[0-9]", "--workers", 1)
 

@@ -20,7 +20,7 @@ import pytest
 from crawled import wait_until
 from warc_reading import captures
 
-from muniment.archive.journal import entries
+from muniment.archive.index.journal import entries
 from processes import children
 
 PAGES = 12

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.support.nginx import Nginx, closed_port
 from warc_reading import captures
-
-from muniment.testing.nginx import Nginx, closed_port
 
 SITES, DOWN, PAGES = 200, 20, 4
 PATIENCE_S = 55

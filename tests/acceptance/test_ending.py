@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 from crawled import complaint, wait_until
+from tests.support.gated_site import GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures, records
-
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import closed_port
 
 PAGES = [f"/p{number}.html" for number in range(30)]
 INDEX = "".join(f'<a href="{path}">{path}</a>' for path in PAGES)

@@ -22,9 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crawled import complaint
+from tests.support.nginx import Nginx
 from warc_reading import captures
-
-from muniment.testing.nginx import Nginx
 
 MOVES = """
     location = /moved { return 301 /there; }

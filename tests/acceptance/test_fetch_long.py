@@ -13,8 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from crawled import wait_until
-
-from muniment.testing.nginx import Nginx
+from tests.support.nginx import Nginx
 
 LINES = 200_000
 ENOUGH = 20_000

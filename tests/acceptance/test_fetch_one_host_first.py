@@ -6,12 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.gated_site import GatedSite
+
 from forked import Forked
-from muniment.testing.gated_site import GatedSite
 
 AHEAD = 2_000
 NARROW = f"""
-from muniment.crawl import feeder
+from muniment.crawl.orchestrator import seed_feed as feeder
 feeder._PLENTY, feeder._MOST_AHEAD = {AHEAD // 2}, {AHEAD}
 from muniment.cli import main
 main()

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment
+from tests.support.raw_server import Close, RawServer, Reset, Script, Send, Stall
 from warc_reading import captures
-
-from muniment.testing.raw_server import Close, RawServer, Reset, Script, Send, Stall
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n"
 PAGE = Send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from crawled import run_muniment
-
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import closed_port
+from tests.support.gated_site import GatedSite
+from tests.support.nginx import closed_port
 
 
 def test_check_misses_the_index(muniment: Callable[..., Any], tmp_path: Path) -> None:

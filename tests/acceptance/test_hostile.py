@@ -18,10 +18,9 @@ from typing import Any
 import psutil
 import pytest
 from crawled import run_muniment
+from tests.support.hostile_responses import FORGED, HOSTILE, MOST_BODY, Hostile, bomb, hostile_scripts, html
+from tests.support.raw_server import Certificate, Close, Flood, RawServer, Send, make_certificate
 from warc_reading import captures
-
-from muniment.testing.hostile_responses import FORGED, HOSTILE, MOST_BODY, Hostile, bomb, hostile_scripts, html
-from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Send, make_certificate
 
 pytestmark = pytest.mark.alone  # short time-outs, and memory
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.many_hosts import DEAD, LIVE, STALLING, ManyHosts
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.many_hosts import DEAD, LIVE, STALLING, ManyHosts
 
 HOSTS, BAD = 450, 25
 OPTIONS = (

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crawled import complaint, run_muniment, wait_until
-
-from muniment.testing.gated_site import Answer, GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 PAGES = {"/": "<a href=/a>a</a> <a href=/b>b</a>", "/a": "<p>a", "/b": "<p>b"}
 QUIET = ("--no-robots", "--no-sitemaps", "--quiet")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.gated_site import GatedSite
 
-from muniment.testing.gated_site import GatedSite
 from process_harness import soon
 
 URL = "http://127.0.0.1:9/"

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from crawled import run_muniment
+from tests.support.gated_site import Answer, GatedSite
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
 
 PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1, "--quiet")
 HEX = "0123456789abcdef0123456789abcdef"

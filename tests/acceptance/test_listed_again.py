@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crawled import wait_until
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
 
 AT = ("warc_file", "warc_offset", "warc_length", "record_id")
 

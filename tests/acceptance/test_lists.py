@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 from crawled import complaint
+from tests.support.gated_site import GatedSite
 from warc_reading import captures
-
-from muniment.testing.gated_site import GatedSite
 
 FORMS: dict[str, Callable[[str], bytes]] = {
     "gzip": lambda text: gzip.compress(text.encode()),
@@ -92,7 +91,7 @@ def test_patterns_and_cookies_in_utf_16(muniment: Callable[..., Any], tmp_path: 
 
 
 def _page() -> Any:
-    from muniment.testing.gated_site import Answer
+    from tests.support.gated_site import Answer
 
     return Answer("<a href=/ignored>x</a><a href=/other>x</a>")
 

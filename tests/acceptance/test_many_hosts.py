@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.support.gated_site import GatedSite
+from tests.support.nginx import Nginx, closed_port
 from warc_reading import captures
-
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import Nginx, closed_port
 
 GOOD, SLOW, DEAD, PAGES = 40, 20, 20, 20
 LINKS = "".join(f"<a href='p{number}.html'>here</a>" for number in range(PAGES))

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment
+from tests.support.gated_site import GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures
-
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import closed_port
 
 QUIET = ("-o", "out", "--quiet", "--rounds", 0)
 

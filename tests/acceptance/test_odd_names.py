@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.gated_site import GatedSite
 from warc_reading import captures, records
-
-from muniment.testing.gated_site import GatedSite
 
 ODD = os.fsdecode(b"d\xff")
 URL = "http://127.0.0.1:9/"

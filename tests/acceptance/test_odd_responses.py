@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from crawled import run_muniment
 from fastwarc.warc import ArchiveIterator
+from tests.support.odd_responses import ODD_RESPONSES, OddResponse, scripts
+from tests.support.raw_server import Exchanged, RawServer, Send
 from warc_reading import Record, captures, record_at, records, sha1_base32
-
-from muniment.testing.odd_responses import ODD_RESPONSES, OddResponse, scripts
-from muniment.testing.raw_server import Exchanged, RawServer, Send
 
 START = b"<!doctype html>" + b"".join(b'<a href="%s">odd</a>' % odd.path.encode() for odd in ODD_RESPONSES)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(START)

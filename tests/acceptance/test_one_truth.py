@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from crawled import wait_until
+from tests.support.gated_site import GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures
 
-from muniment.archive.index import index_rows
-from muniment.archive.rebuild import rows_of_records
-from muniment.archive.stock import REBUILT
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.nginx import closed_port
+from muniment.archive.check.rebuild import rows_of_records
+from muniment.archive.index.parquet import index_rows
+from muniment.archive.recovery.inventory import REBUILT
 
 PAGES = [f"/p{number}.html" for number in range(8)]
 PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--rounds", 0, "--no-offsite-links", "--workers", 1)

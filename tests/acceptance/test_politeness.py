@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment, wait_until
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
+from tests.support.raw_server import Pause, RawServer, Script, Send
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
-from muniment.testing.raw_server import Pause, RawServer, Script, Send
 
 QUIET = ("-o", "out", "--quiet", "--no-sitemaps", "--tries", 3)
 ON_THE_WIRE_S = 2.5

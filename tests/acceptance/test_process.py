@@ -22,14 +22,14 @@ from typing import Any
 import psutil
 import pyte
 import pytest
+from tests.support.gated_site import GatedSite
 
 from muniment.clock import now_ms
 from muniment.control.processes import find
 from muniment.errors import UsageError
 from muniment.model.process import Process
-from muniment.procs.identity import here
-from muniment.testing.gated_site import GatedSite
-from muniment.tracker.process_line import open_processes
+from muniment.procs.platform.identity import here
+from muniment.tracker.processes.sqlite import open_processes
 
 ODD = "supervisord/orchestrator?x=$(touch%20made)"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.disks import fill, small_disk
 
 from muniment.clock import now_ms
 from muniment.model.process import Process
-from muniment.procs.identity import here, look
+from muniment.procs.platform.identity import here, look
 from muniment.procs.stop import is_alive
-from muniment.testing.disks import fill, small_disk
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 from process_harness import a_launcher
 
 MOVE_AWAY = "; move it away, and a new one is made: only what was known of processes is lost"

@@ -18,10 +18,9 @@ import duckdb
 import pytest
 from crawled import Crawled, run_muniment
 from fastwarc.warc import ArchiveIterator as FastIterator
+from tests.support.nginx import Nginx
 from warc_reading import Record, microseconds, record_at, sha1_base32
 from warcio.archiveiterator import ArchiveIterator
-
-from muniment.testing.nginx import Nginx
 
 pytestmark = pytest.mark.linux  # the package python3-doc of Debian
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from crawled import run_muniment
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import Nginx
+from tests.support.redirect_sites import CookieGate, EndlessRedirects, LoginWall, TurningCookie, moved
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import Nginx
-from muniment.testing.redirect_sites import CookieGate, EndlessRedirects, LoginWall, TurningCookie, moved
 
 PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--quiet")
 

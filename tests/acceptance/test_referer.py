@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.redirect_sites import BasicWall, moved
 from warc_reading import captures, records
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.redirect_sites import BasicWall, moved
 
 PACE = ("--no-sitemaps", "--tries", 2, "--quiet")
 

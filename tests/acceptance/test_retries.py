@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from crawled import run_muniment
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
 
 BROKEN, BUSY = Answer("come back later", 500), Answer("come back later", 503)
 PACE = ("--no-robots", "--no-sitemaps", "--quiet", "--tries", 3, "--rounds", 0)

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.gated_site import Answer, GatedSite
 from warc_reading import records
 
 from muniment.app.change import change_crawl
 from muniment.control.place import tracker_place
+from muniment.http.user_agent import AGENTS
 from muniment.model.change import SetRules
 from muniment.model.rule import Rule
-from muniment.rules.agents import AGENTS
-from muniment.rules.sessions import page_key
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.tracker import jobs
+from muniment.rules.session_ids import page_key
 from muniment.tracker.connect import tracker_to_read
-from muniment.tracker.page_keys import PageKeys
-from muniment.tracker.results import ResultBook
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.queue.page_keys import PageKeys
+from muniment.tracker.stores.results import ResultBook
 
 QUIET = ("--no-sitemaps", "--tries", 1, "--rounds", 0, "--quiet", "--workers", 1)
 FIREFOX = AGENTS["firefox"]

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
 
 BROKEN = Answer("it broke", 500)
 ONCE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--rounds", 0, "--workers", 1)

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment, wait_until
+from tests.support.gated_site import Answer, GatedSite
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
 
 PACE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1, "--quiet")
 REQUISITES = {

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
-from muniment.testing.nginx import Nginx, NginxError
+from tests.support.nginx import Nginx, NginxError
 
 
 def test_nginx_logs_each_request_with_its_connection(tmp_path: Path, nginx: Callable[..., Nginx]) -> None:
@@ -42,7 +41,7 @@ def test_nginx_takes_extra_lines_and_reports_wrong_ones(tmp_path: Path, nginx: C
 
 
 def test_nginx_that_is_missing_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.testing.nginx.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("tests.support.nginx.shutil.which", lambda *_, **__: None)
     with pytest.raises(NginxError, match="apt-get install nginx"), Nginx(tmp_path):
         pass
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment
+from tests.support.gated_site import Answer, GatedSite
 from warc_reading import captures
-
-from muniment.testing.gated_site import Answer, GatedSite
 
 PACE = ("--tries", 1, "--workers", 1, "--quiet")
 XML = (("Content-Type", "application/xml"),)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from crawled import wait_until
+from tests.support.raw_server import Flood, RawServer, Script, Send
 from warc_reading import captures, records
-
-from muniment.testing.raw_server import Flood, RawServer, Script, Send
 
 STREAMS = [f"/stream{number}" for number in range(6)]
 PAGES = [f"/page{number}" for number in range(20)]

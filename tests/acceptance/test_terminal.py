@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator
 
 import pyte
 import pytest
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import closed_port
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import closed_port
 
 LINES = 30
 LONG = "a-long-name/" * 12

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crawled import complaint
-
-from muniment.testing.gated_site import GatedSite
+from tests.support.gated_site import GatedSite
 
 PACE = ("--no-robots", "--no-sitemaps", "--workers", 1, "--quiet")
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from crawled import complaint
-
-from muniment.testing.gated_site import GatedSite
-from muniment.testing.postgres import Postgres
+from tests.support.gated_site import GatedSite
+from tests.support.postgres import Postgres
 
 PACE = ("--no-robots", "--no-sitemaps", "--workers", 1, "--quiet")
 LINKS = "<a href='/a'>a</a><a href='/b'>b</a><a href='/c'>c</a>"

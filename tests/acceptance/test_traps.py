@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import duckdb
-
-from muniment.testing.trap_site import TrapSite
+from tests.support.trap_site import TrapSite
 
 SETS = "mediawiki,phpbb,woocommerce,calendar,loops"
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.nginx import Nginx
+from tests.support.raw_server import Close, RawServer, Reset, Script, Send, Stall
 from warc_reading import Record, captures, records
-
-from muniment.testing.nginx import Nginx
-from muniment.testing.raw_server import Close, RawServer, Reset, Script, Send, Stall
 
 Muniment = Callable[..., Any]
 BODY = b"<p>words that stay the same</p>\n" * 20

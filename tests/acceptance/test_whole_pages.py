@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from crawled import wait_until
-
-from muniment.testing.gated_site import Answer, GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 PAGES, IMAGES = 120, 4
 LAST_FEW = 24

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from crawled import complaint, run_muniment
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.raw_server import Close, RawServer, Send
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.raw_server import Close, RawServer, Send
 
 TEXT = (("Content-Type", "text/plain"),)
 ROBOTS = "User-agent: *\nDisallow: /\n\nUser-agent: muniment\nDisallow: /private/  # not yet\nAllow: /private/open\n"

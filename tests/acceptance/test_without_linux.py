@@ -18,8 +18,8 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.support.gated_site import GatedSite
 
-from muniment.testing.gated_site import GatedSite
 from processes import children
 
 pytestmark = pytest.mark.linux
@@ -62,8 +62,10 @@ def said(program: str, **environ: str) -> str:
 
 
 def test_the_imitation_takes_effect() -> None:
-    told = "import muniment.procs.system as means, muniment.lifetime as l; print(means.look.__module__, l._prctl)"
-    assert said(told, **WORLD) == "muniment.procs.portable None\n"
+    told = (
+        "import muniment.procs.platform.system as means, muniment.lifetime as l; print(means.look.__module__, l._prctl)"
+    )
+    assert said(told, **WORLD) == "muniment.procs.platform.portable None\n"
 
 
 @pytest.mark.parametrize("tests", AGAIN)
@@ -100,7 +102,8 @@ def test_what_was_fetched_is_looked_at_and_mended(muniment: Callable[..., Any], 
 
 def test_on_linux_nothing_of_psutil_is_loaded() -> None:
     loaded = "import sys, muniment.cli.crawl, muniment.app.run, muniment.cli.process, muniment.app.worker; "
-    told = loaded + "print(sorted({'psutil', 'muniment.procs.portable', 'muniment.procs.seeker'} & set(sys.modules)))"
+    others = {"psutil", "muniment.procs.platform.portable", "muniment.procs.children.seeker"}
+    told = loaded + f"print(sorted({others} & set(sys.modules)))"
     assert said(told) == "[]\n"
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from crawled import complaint
+from tests.support.gated_site import GatedSite
 
 from muniment.cli import main
-from muniment.testing.gated_site import GatedSite
 
 URL = "http://127.0.0.1:9/"
 

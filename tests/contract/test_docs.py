@@ -17,8 +17,9 @@ from urllib.parse import unquote
 import click
 import duckdb
 import pytest
+from tests.support.nginx import Nginx
 
-from muniment.archive.index import SCHEMA
+from muniment.archive.index.parquet import SCHEMA
 from muniment.cli import _COMMANDS
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
@@ -32,8 +33,7 @@ from muniment.rules.bounds import parse_delay, parse_size
 from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.settings import DelayRange, options
-from muniment.testing.nginx import Nginx
-from muniment.tracker.pipeline_tables import metadata
+from muniment.tracker.schema.pipelines import metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

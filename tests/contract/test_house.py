@@ -33,7 +33,7 @@ def test_every_folder_has_a_floor():
 
 def test_there_is_something_to_look_at():
     assert len(MODULES) > 50
-    assert imports("muniment.cli.crawl") >= {"muniment.control.starts", "muniment.cli.display"}
+    assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display"}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if folder(name) not in BESIDE])

@@ -15,14 +15,14 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
-import muniment.tracker.process_engine as engine_module
+import muniment.tracker.processes.postgresql as engine_module
 from muniment.errors import TrackerError
 from muniment.model.process import Machine, Process
-from muniment.tracker.process_engine import migrate_processes, processes_at, processes_on
-from muniment.tracker.process_line import PROCESSES_FILE, open_processes
-from muniment.tracker.process_store import COLUMNS, PROCESSES_REVISION
-from muniment.tracker.process_tables import VERSION_TABLE, machines, metadata, processes
-from muniment.tracker.server_link import server_engine
+from muniment.tracker.db.postgresql_engine import server_engine
+from muniment.tracker.processes.postgresql import migrate_processes, processes_at, processes_on
+from muniment.tracker.processes.sqlite import PROCESSES_FILE, open_processes
+from muniment.tracker.processes.store import COLUMNS, PROCESSES_REVISION
+from muniment.tracker.schema.processes import VERSION_TABLE, machines, metadata, processes
 
 
 def statements(path: Path) -> dict[str, str]:

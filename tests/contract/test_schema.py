@@ -24,7 +24,7 @@ from source_tree import trees
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
-import muniment.tracker.migrate as migrate
+import muniment.tracker.db.migrate as migrate
 from muniment.errors import BusyError, UsageError
 from muniment.model.job import JobState, Outcome
 from muniment.model.page import PageState
@@ -32,9 +32,9 @@ from muniment.model.pipeline import Ending, Lock
 from muniment.model.place import TrackerPlace
 from muniment.model.result import ResultKind, ResultStatus
 from muniment.tracker.connect import opened
-from muniment.tracker.engine import SCHEMA_REVISION
-from muniment.tracker.sqlite import SqliteDatabase
-from muniment.tracker.tables import metadata
+from muniment.tracker.db.database import SCHEMA_REVISION
+from muniment.tracker.db.sqlite import SqliteDatabase
+from muniment.tracker.schema.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
 

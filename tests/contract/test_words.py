@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import muniment
 from muniment import errors
-from muniment.archive.index import SCHEMA
+from muniment.archive.index.parquet import SCHEMA
 from muniment.model.capture import Capture
 from muniment.model.failure import FAILURE_CODES
 

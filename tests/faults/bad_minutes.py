@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 from broken_machine import wait_for
+from tests.support.maze import write_maze
+from tests.support.nginx import Nginx, free_port
+from tests.support.relay import Relay
 
 from forked import Forked
-from muniment.testing.maze import write_maze
-from muniment.testing.nginx import Nginx, free_port
-from muniment.testing.relay import Relay
 
 Command = Literal["crawl", "fetch"]
 COMMANDS: tuple[Command, ...] = ("crawl", "fetch")

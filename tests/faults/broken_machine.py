@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-
-from muniment.testing.gated_site import Answer, GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 PATHS = [f"/p{number}" for number in range(24)]
 PACE = ("--no-robots", "--no-sitemaps", "--workers", 1, "--per-host", 2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from muniment.testing.maze import Maze, write_maze
+from tests.support.maze import Maze, write_maze
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 from muniment.errors import MunimentError
 
 BESIDE = {"robots", "sitemap"}

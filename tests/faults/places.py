@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from muniment.testing.maze import write_maze
+from tests.support.maze import write_maze
 
 PAGES = 200
 FORBIDDEN = "/forbidden.html"

@@ -24,9 +24,8 @@ from footprint import Footprint, grown
 from oracle import Evidence, complaints
 from places import FORBIDDEN, Site, small_disk
 from strikes import NETWORK, SILENCE_S, Script, Strike
-
-from muniment.testing.nginx import Nginx
-from muniment.testing.relay import Relay
+from tests.support.nginx import Nginx
+from tests.support.relay import Relay
 
 TRIES = 8
 MOST_S = 120.0
@@ -36,7 +35,8 @@ MOST_RUNS = 60
 MARK = "MUNIMENT_HARNESS_ROUND"
 IMPATIENT = f"""
 from functools import partial
-from muniment.crawl import crew, orchestrator
+from muniment.crawl.orchestrator import workers as crew
+from muniment.crawl.orchestrator import loop as orchestrator
 orchestrator.Crew = partial(crew.Crew, silence_s={SILENCE_S})
 from muniment.cli import main
 main()

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 import pytest
 from bad_minutes import COMMANDS, Command, Job, Jobs
 
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 
 DOWN_S, GATEWAY_S, PROXY_S, ROBOTS_S = 70.0, 30.0, 60.0, 30.0
 """How long each is away."""

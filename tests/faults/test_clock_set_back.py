@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
-
-from muniment.testing.gated_site import Answer
+from tests.support.gated_site import Answer
 
 HOUR_NS = 3_600_000_000_000
 PUT_BACK = f"""

@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
+from tests.support.gated_site import Answer
 
-from muniment.testing.gated_site import Answer
 from processes import children
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
+from tests.support.disks import fill, small_disk
+from tests.support.gated_site import Answer
 
 from forked import Forked
 from muniment.crawl.events import EventLog
 from muniment.errors import DiskFullError
-from muniment.testing.disks import fill, small_disk
-from muniment.testing.gated_site import Answer
 
 pytestmark = pytest.mark.linux  # a small tmpfs
 

@@ -12,7 +12,7 @@ import pytest
 from bad_minutes import COMMANDS, Command, Job, Jobs, ends_with_the_test
 from broken_machine import events, wait_for
 
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 
 FOR_GOOD_S = 100_000.0
 WELL_UNDER_A_MINUTE_S = 40.0

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
+from tests.support.faulty_disk import FaultyDisk, faulty_disk
+from tests.support.gated_site import Answer
 
 from forked import Forked
-from muniment.testing.faulty_disk import FaultyDisk, faulty_disk
-from muniment.testing.gated_site import Answer
 
 pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
 

@@ -18,9 +18,9 @@ from urllib.request import urlopen
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from tests.support.maze import Maze
 
 from forked import Forked
-from muniment.testing.maze import Maze
 
 ROUNDS = int(os.environ.get("MUNIMENT_KILLS", "20"))
 SEED = int(os.environ.get("MUNIMENT_KILL_SEED", "1"))

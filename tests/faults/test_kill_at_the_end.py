@@ -11,13 +11,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-from muniment.testing.gated_site import GatedSite
+from tests.support.gated_site import GatedSite
 
 ENDED_BEFORE_THE_JOIN = """
 import os, signal
 from muniment.clock import now_ms
-from muniment.crawl.orchestrator import Orchestrator
+from muniment.crawl.orchestrator.loop import Orchestrator
 async def stop_workers(orchestrator):
     orchestrator._frontier.settle(now_ms())
     {}

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 import pytest
 from bad_minutes import COMMANDS, Command, Job, Jobs
 
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 
 KILLED_S = 8.0
 """How long the trouble has lasted when the run is killed."""

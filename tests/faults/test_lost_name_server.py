@@ -14,9 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from broken_machine import PACE, PATHS, events, wait_for
-
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.name_server import NameServer
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.name_server import NameServer
 
 pytestmark = pytest.mark.linux  # a file mounted over another
 

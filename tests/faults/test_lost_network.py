@@ -16,8 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-
-from muniment.testing.gated_site import Answer, GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 pytestmark = pytest.mark.linux  # namespaces of the network
 

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 from broken_machine import PACE, a_site, events, is_whole
+from tests.support.gated_site import Answer
 
-from muniment.testing.gated_site import Answer
 from processes import children
 
 HTML = (("Content-Type", "text/html"),)
@@ -41,7 +41,9 @@ def test_a_worker_that_gets_no_more_memory_is_replaced(muniment: Callable[..., A
         process = muniment.start("crawl", site.url, "-o", out, *PACE, "--tries", 1, "--quiet")
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 0, stderr
-        assert stderr.splitlines() == ["WARNING muniment.crawl.crew: worker 0 got no more memory and is replaced"]
+        assert stderr.splitlines() == [
+            "WARNING muniment.crawl.orchestrator.workers: worker 0 got no more memory and is replaced"
+        ]
         assert [event["reason"] for event in events(out, "worker") if event["state"] == "lost"] == ["out of memory"]
         assert site.counts()["/p7"] == 2
         is_whole(muniment, out, site)
@@ -73,7 +75,9 @@ def test_nor_is_memory_missed_in_silence_by_what_the_event_loop_calls(
         site.pages["/p7"] = "too much"
         done = muniment("crawl", site.url, "-o", out, *PACE, "--tries", 1, "--quiet", **little)
         assert done.code == 0, done.stderr
-        assert done.stderr.splitlines() == ["WARNING muniment.crawl.crew: worker 0 got no more memory and is replaced"]
+        assert done.stderr.splitlines() == [
+            "WARNING muniment.crawl.orchestrator.workers: worker 0 got no more memory and is replaced"
+        ]
         assert site.counts()["/p7"] == 2
         is_whole(muniment, out, site)
     assert events(out, "fail") == []

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
+from tests.support.gated_site import Answer, GatedSite
 
-from muniment.testing.gated_site import Answer, GatedSite
 from processes import children
 
 ONE_EACH = (("Content-Type", "text/html"), ("Connection", "close"))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from bad_minutes import COMMANDS, Command, Job
+from tests.support.nginx import LoggedRequest, Nginx
+from tests.support.relay import Relay
 
-from muniment.archive.check import check
-from muniment.testing.nginx import LoggedRequest, Nginx
-from muniment.testing.relay import Relay
+from muniment.archive.check.directory import check
 
 pytestmark = pytest.mark.alone  # each job has its own minute
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from muniment.testing.nginx import Nginx
-from muniment.testing.relay import Relay
+from tests.support.nginx import Nginx
+from tests.support.relay import Relay
 
 SIZE = 300_000
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from broken_machine import PACE, a_site, events, is_whole, wait_for
-
-from muniment.testing.postgres import Postgres
+from tests.support.postgres import Postgres
 
 
 @pytest.mark.parametrize("kill", [False, True])

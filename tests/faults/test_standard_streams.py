@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.gated_site import GatedSite
 
-from muniment.archive.check import check
-from muniment.testing.gated_site import GatedSite
+from muniment.archive.check.directory import check
 
 JSON = "--json"
 

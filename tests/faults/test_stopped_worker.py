@@ -15,13 +15,14 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.support.gated_site import Answer, GatedSite
 
-from muniment.testing.gated_site import Answer, GatedSite
 from processes import children
 
 SHORT = """
 from functools import partial
-from muniment.crawl import crew, orchestrator
+from muniment.crawl.orchestrator import workers as crew
+from muniment.crawl.orchestrator import loop as orchestrator
 orchestrator.Crew = partial(crew.Crew, silence_s=3.0)
 from muniment.cli import main
 main()

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from broken_machine import PACE, a_site, events, is_whole
-
-from muniment.testing.faulty_disk import faulty_disk
+from tests.support.faulty_disk import faulty_disk
 
 pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
 

@@ -13,11 +13,11 @@ from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Answer, Change, Changed, Removal
 from muniment.model.place import TrackerPlace
-from muniment.procs.control_socket import ask
 from muniment.procs.lock import lock_both
-from muniment.tracker import jobs
-from muniment.tracker.amendments import amend
+from muniment.procs.socket import ask
 from muniment.tracker.connect import tracker_at
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.changes import amend
 
 __all__ = ["change_crawl"]
 

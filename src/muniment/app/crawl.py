@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muniment.app.inputs.credentials import crawl_credentials, list_credentials
+from muniment.app.inputs.secrets import Secrets, holds_secrets, read_secrets
 from muniment.app.processes import CommandRow
 from muniment.app.request import Request, Taken, Watch, output_directory
 from muniment.app.traces import unless_refused
-from muniment.control.credentials import crawl_credentials, list_credentials
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private, make_private
-from muniment.control.secrets import Secrets, holds_secrets, read_secrets
 from muniment.errors import UsageError
+from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
-from muniment.procs.book import Book
-from muniment.procs.launch import Launched, launch_worker
-from muniment.rules.credentials import Credentials
+from muniment.procs.children.launch import Launched, launch_worker
+from muniment.procs.registry import Book
 from muniment.settings import Settings
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _launched(book: Book, locks: list[int]) -> Iterator[Launched]:
 def _list_of(settings: Settings) -> Source | None:
     if not settings.seed:
         return None
-    from muniment.control.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
+    from muniment.app.inputs.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
 
     return named_list(settings)
 

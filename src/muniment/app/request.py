@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from muniment.control.secrets import Secrets
+from muniment.app.inputs.secrets import Secrets
+from muniment.http.auth import Account
+from muniment.http.credentials import Credentials
 from muniment.model.place import TrackerPlace
-from muniment.procs.book import Book
-from muniment.procs.launch import Launched
-from muniment.rules.challenges import Account
-from muniment.rules.credentials import Credentials
+from muniment.procs.children.launch import Launched
+from muniment.procs.registry import Book
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings import Settings
 

@@ -15,33 +15,33 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.inputs.credentials import list_credentials
+from muniment.app.inputs.networks import reach_of
+from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
+from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.request import Taken, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
-from muniment.archive.journal import PARTS
-from muniment.archive.repair import Repaired
+from muniment.archive.index.journal import PARTS
+from muniment.archive.recovery.cut import Repaired
 from muniment.clock import now_ms
-from muniment.control.credentials import list_credentials
-from muniment.control.networks import reach_of
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
-from muniment.control.secrets import COOKIE_FILE, save_cookies
-from muniment.control.seed_list import spooled_list
-from muniment.crawl import messages as say
-from muniment.crawl.crew import most_workers
+from muniment.crawl import protocol as say
 from muniment.crawl.events import EventLog
-from muniment.crawl.feeder import Feeder
 from muniment.crawl.info import warc_info
-from muniment.crawl.limits import Limits, no_room
-from muniment.crawl.orchestrator import Orchestrator
+from muniment.crawl.orchestrator.limits import Limits, no_room
+from muniment.crawl.orchestrator.loop import Orchestrator
+from muniment.crawl.orchestrator.seed_feed import Feeder
+from muniment.crawl.orchestrator.warc_files import Shelf
+from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.progress import FinishedBefore, Outcome, Summary
-from muniment.crawl.shelf import Shelf
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
-from muniment.procs.book import Book
-from muniment.procs.launch import Indexer, Launched, launch_worker, most_descriptors
+from muniment.procs.children.launch import Indexer, Launched, launch_worker, most_descriptors
+from muniment.procs.registry import Book
 from muniment.procs.sweep import SWEEP_S, tend
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
@@ -49,12 +49,12 @@ from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import Source
 from muniment.settings import Settings, operator_name
-from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_at
-from muniment.tracker.engine import Database
-from muniment.tracker.opening import Opened, Starts, open_job
-from muniment.tracker.outcomes import given_up, left_out, silent_hosts
-from muniment.tracker.retries import any_failed, any_to_revive
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
+from muniment.tracker.open import Opened, Starts, open_job
+from muniment.tracker.queue.retries import any_failed, any_to_revive
 
 __all__ = ["run_locked"]
 
@@ -229,7 +229,7 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
 
 def _regain(db: Database, out: Path, shelf: Shelf, rebuilt: list[str]) -> None:
     """After the index was lost: what no record tells, and the tracker does."""
-    from muniment.control.regained import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
         complete_rows(db, job, out / PARTS, rebuilt)

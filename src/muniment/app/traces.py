@@ -11,7 +11,7 @@ from pathlib import Path
 from muniment.errors import MunimentError
 from muniment.model.place import TRACKER
 from muniment.procs.lock import Lock, lock_both, make_directory
-from muniment.tracker.process_line import PROCESSES_FILE
+from muniment.tracker.processes.sqlite import PROCESSES_FILE
 
 __all__ = ["Traces", "unless_refused"]
 
@@ -59,8 +59,8 @@ class Traces:
 
 def _names() -> set[str]:
     """What a run makes in its directories before its first event, the files of their locks aside."""
+    from muniment.app.inputs.seed_list import SPOOLED  # noqa: PLC0415
     from muniment.control.place import POINTER  # noqa: PLC0415  (a run that may run needs none of it)
-    from muniment.control.seed_list import SPOOLED  # noqa: PLC0415
 
     return {*_database(TRACKER), POINTER, SPOOLED, *_database(PROCESSES_FILE), "processes"}
 

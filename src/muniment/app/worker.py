@@ -14,16 +14,16 @@ import uvloop
 
 from muniment.archive.durable import archive_error
 from muniment.control.privacy import keep_private
-from muniment.crawl import messages as say
+from muniment.crawl import protocol as say
 from muniment.crawl.channel import Channel
 from muniment.crawl.info import warc_info
-from muniment.crawl.worker import Worker
+from muniment.crawl.worker.loop import Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
-from muniment.procs.launch import OUT_OF_MEMORY, die_with_parent, inherited_channel, most_descriptors
-from muniment.rules.agents import agent_text
-from muniment.rules.challenges import Account
+from muniment.http.auth import Account
+from muniment.http.user_agent import agent_text
+from muniment.procs.children.launch import OUT_OF_MEMORY, die_with_parent, inherited_channel, most_descriptors
 from muniment.rules.proxies import ProxyRule, proxy_rules
 
 __all__ = ["run_worker"]

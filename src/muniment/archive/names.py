@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["SUFFIX", "named", "packed", "parted", "unpacked"]
+__all__ = ["OPEN_SUFFIX", "SUFFIX", "named", "packed", "parted", "unpacked"]
 
 SUFFIX = ".warc.gz"
+OPEN_SUFFIX = ".open"
 _NAME = re.compile(r"(.+)-([0-9]{5,18})\.warc\.gz")
 _MOST = 10_000_000
 """Names beyond so many are what nobody wrote."""

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from isal import isal_zlib
 
-from muniment.archive import records
-from muniment.archive.drafts import LARGE, Draft, Wanted, compress, draft
 from muniment.archive.durable import GrowingFile, archive_error, seal
-from muniment.archive.journal import Entry, entry_frame, header_frame, journal_path
-from muniment.archive.members import Part, deflate_member, stream_deflated, stream_stored
-from muniment.archive.records import RECORD_END, WarcInfo
-from muniment.archive.rows import failure_row, record_row
+from muniment.archive.index.journal import Entry, entry_frame, header_frame, journal_path
+from muniment.archive.index.rows import failure_row, record_row
+from muniment.archive.names import OPEN_SUFFIX
+from muniment.archive.warc import records
+from muniment.archive.warc.builder import LARGE, Draft, Wanted, compress, draft
+from muniment.archive.warc.members import Part, deflate_member, stream_deflated, stream_stored
+from muniment.archive.warc.records import RECORD_END, WarcInfo
 from muniment.clock import new_record_urn, now_us
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
@@ -26,9 +27,7 @@ from muniment.model.capture import Capture, Earlier, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 
-__all__ = ["OPEN_SUFFIX", "Segment"]
-
-OPEN_SUFFIX = ".open"
+__all__ = ["Segment"]
 
 
 class Segment:

@@ -11,14 +11,14 @@ import msgspec
 from msgspec import structs
 
 from muniment.app.crawl import begun
+from muniment.app.inputs.ignore_sets import chosen_sets
+from muniment.app.inputs.start_urls import keep_account, start_urls
 from muniment.app.request import Request, output_directory
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import PLACE, log_option, read_settings, setting_options
-from muniment.control.chosen_sets import chosen_sets
-from muniment.control.starts import keep_account, start_urls
+from muniment.http.auth import Account
 from muniment.model.url import account_of, is_web, normalise
-from muniment.rules.challenges import Account
-from muniment.rules.process_words import told_command
+from muniment.procs.command_text import told_command
 
 if TYPE_CHECKING:
     from pathlib import Path

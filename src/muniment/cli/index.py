@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.archive.index import CAPTURES, index_journal, index_rows, indexed_names, join
-from muniment.archive.stock import REBUILT, take_stock
-from muniment.archive.walk import open_names, walk_and_seal
-from muniment.procs.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
+from muniment.archive.index.parquet import CAPTURES, index_journal, index_rows, indexed_names, join
+from muniment.archive.recovery.inventory import REBUILT, take_stock
+from muniment.archive.recovery.verify import open_names, walk_and_seal
+from muniment.procs.children.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
 
 __all__ = ["index"]
 
@@ -67,7 +67,7 @@ def _take_stock(out: Path, parts: Path) -> None:
 
 
 def _rebuilt(out: Path, parts: Path, name: str) -> int:
-    from muniment.archive.rebuild import rows_of_records  # noqa: PLC0415  (only where rows were lost)
+    from muniment.archive.check.rebuild import rows_of_records  # noqa: PLC0415  (only where rows were lost)
 
     rows = rows_of_records(out / name, name)
     index_rows(parts, name, rows)

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
+from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.rules.bounds import is_number, parse_number
-from muniment.rules.given_headers import parse_agent, parse_contact, parse_header
 from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings import (
     Command,

@@ -23,7 +23,7 @@ from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.stop import GRACE_S
 from muniment.rules.bounds import MOST_ROWS
-from muniment.tracker.process_store import ProcessStore
+from muniment.tracker.processes.store import ProcessStore
 
 __all__ = ["process"]
 

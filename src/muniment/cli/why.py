@@ -13,7 +13,7 @@ from muniment.clock import iso_ms
 from muniment.control.place import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
-from muniment.tracker.parents import Parents
+from muniment.tracker.queue.parents import Parents
 
 __all__ = ["why"]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.archive.check import Checked, Fault, check, is_own
-from muniment.archive.check_pool import Enrol
+from muniment.archive.check.directory import Checked, Fault, check, is_own
+from muniment.archive.check.pool import Enrol
 from muniment.control.place import POINTER
 from muniment.control.privacy import is_private, keep_private
 from muniment.model.place import TRACKER
-from muniment.procs.book import Book, Plan
 from muniment.procs.lock import EVENTS_FILE, lock_directory
+from muniment.procs.registry import Book, Plan
 
 __all__ = ["Verdict", "check_directory", "repair_directory"]
 
@@ -46,7 +46,7 @@ def check_directory(out: Path, book: Book | None = None) -> Verdict:
 def repair_directory(out: Path, book: Book | None = None) -> Verdict:
     """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
-    from muniment.archive import mend  # noqa: PLC0415
+    from muniment.archive.check import repair as mend  # noqa: PLC0415
 
     locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
     own, enrol = is_own(out), _enrolling(book)
@@ -77,7 +77,7 @@ def repair_directory(out: Path, book: Book | None = None) -> Verdict:
 
 def _list_again(out: Path) -> None:
     """Make the rows of lines whose URL an earlier line has, now that the rows of these are there."""
-    from muniment.archive import mend  # noqa: PLC0415  (as above)
+    from muniment.archive.check import repair as mend  # noqa: PLC0415  (as above)
     from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
 
     tell_repeats(out)

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from muniment.archive.again import write_again
-from muniment.archive.check_faults import Fault
-from muniment.archive.check_ids import IdHeaps, IdJudge
-from muniment.archive.journal import PARTS
-from muniment.archive.read import rows
+from muniment.archive.check.faults import Fault
+from muniment.archive.check.ids import IdHeaps, IdJudge
+from muniment.archive.index.journal import PARTS
+from muniment.archive.index.read import rows
+from muniment.archive.index.repeated_lines import write_again
 from muniment.control.place import tracker_place
 from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
 from muniment.model.place import TRACKER
-from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_at, tracker_to_read
-from muniment.tracker.engine import Database
-from muniment.tracker.lost import wait_again
-from muniment.tracker.outcomes import done_pages, page_urls
-from muniment.tracker.seeds import repeated_lines
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.reports import done_pages, page_urls
+from muniment.tracker.queue.lost_captures import wait_again
+from muniment.tracker.queue.seeds import repeated_lines
 
 __all__ = ["fetch_again", "missing_pages", "pages_without_row", "tell_repeats"]
 

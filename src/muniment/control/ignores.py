@@ -11,8 +11,8 @@ from muniment.model.place import TrackerPlace
 from muniment.model.url import did_you_mean, normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
 from muniment.rules.rulesets import Rules, compile_ignores
-from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_to_read
+from muniment.tracker.jobs import store as jobs
 
 __all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "in_force", "matching"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from muniment.archive.index import CAPTURES, SCHEMA, open_parquet
-from muniment.archive.journal import SUFFIX
-from muniment.archive.read import Source, batches, sources
+from muniment.archive.index.journal import SUFFIX
+from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
+from muniment.archive.index.read import Source, batches, sources
 from muniment.errors import ArchiveError, UsageError
 
 __all__ = ["captures_under", "paths_of"]

@@ -16,12 +16,12 @@ from muniment.clock import monotonic, now_ms
 from muniment.errors import TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
-from muniment.procs.identity import here, is_own, look, within_reach
-from muniment.procs.own_files import STREAMS, OwnFiles
+from muniment.procs.children.files import STREAMS, OwnFiles
+from muniment.procs.platform.identity import here, is_own, look, within_reach
 from muniment.procs.stop import is_alive
-from muniment.rules.process_tree import LEASE_MS, ancestors_of, in_tree_order
-from muniment.tracker.process_line import processes_of
-from muniment.tracker.process_store import ProcessStore
+from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order
+from muniment.tracker.processes.sqlite import processes_of
+from muniment.tracker.processes.store import ProcessStore
 
 __all__ = [
     "Shown",

@@ -7,28 +7,28 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from muniment.archive.read import rows
+from muniment.archive.index.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.dropped import dropped_links
 from muniment.errors import UsageError
+from muniment.http.user_agent import robots_agent
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
-from muniment.rules.agents import robots_agent
 from muniment.rules.retry import is_failed
-from muniment.rules.robots import DISALLOWED, product_token
-from muniment.rules.robots_line import RefusingLine, refusing_line
+from muniment.rules.robots.line import RefusingLine, refusing_line
+from muniment.rules.robots.rules import DISALLOWED, product_token
 from muniment.rules.rulesets import Rules, rule_named
 from muniment.rules.scope import FAR
 from muniment.settings import Settings
-from muniment.tracker import jobs
 from muniment.tracker.connect import tracker_to_read
-from muniment.tracker.engine import Database
-from muniment.tracker.lookup import PageKnown, find_page
-from muniment.tracker.parents import Parents, parents_of
-from muniment.tracker.robots import RobotsBook
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.queue.page_lookup import PageKnown, find_page
+from muniment.tracker.queue.parents import Parents, parents_of
+from muniment.tracker.stores.robots import RobotsBook
 
 __all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]
 

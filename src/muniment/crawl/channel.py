@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from muniment.crawl.messages import Frames, FromOrchestrator, FromWorker, encode
+from muniment.crawl.protocol import Frames, FromOrchestrator, FromWorker, encode
 
 __all__ = ["Channel"]
 

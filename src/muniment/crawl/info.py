@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from muniment import __version__
-from muniment.archive.records import WarcInfo
-from muniment.crawl.messages import Setup
-from muniment.rules.agents import agent_text, operator_text
+from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.protocol import Setup
+from muniment.http.user_agent import agent_text, operator_text
 
 __all__ = ["warc_info"]
 

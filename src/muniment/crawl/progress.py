@@ -16,8 +16,8 @@ from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Mark, time_left
 from muniment.rules.retry import is_failed
-from muniment.tracker.seeds import ListRead
-from muniment.tracker.sums import Totals
+from muniment.tracker.queue.counters import Totals
+from muniment.tracker.queue.seeds import ListRead
 
 __all__ = ["FinishedBefore", "Outcome", "Progress", "Snapshot", "Summary", "Waited"]
 

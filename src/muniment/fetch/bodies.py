@@ -13,7 +13,7 @@ from typing import IO
 
 from muniment.fetch.held_head import HeldHead
 from muniment.fetch.memory_use import SMALL, MemoryUse
-from muniment.rules.chunked import Piece, decode
+from muniment.http.chunked import Piece, decode
 
 __all__ = [
     "EMPTY_BODY",

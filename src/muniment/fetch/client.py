@@ -14,9 +14,9 @@ from muniment.fetch.faults import disk_failure
 from muniment.fetch.pool import Pool
 from muniment.fetch.request import Origin, Requests, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
+from muniment.http.head import Head
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
-from muniment.rules.heads import Head
 from muniment.rules.politeness import THROTTLED
 
 __all__ = ["Client", "unreached"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.rules.credentials import Credentials
+from muniment.http.credentials import Credentials
 from muniment.rules.proxies import ProxyRule
 
 __all__ = ["FetchConfig"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from muniment.fetch.config import FetchConfig
-from muniment.rules.credentials import Reach
+from muniment.http.credentials import Reach
 
 __all__ = ["Origin", "Requests", "UnsupportedSchemeError"]
 

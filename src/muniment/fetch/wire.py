@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from muniment.fetch.held_head import HeldHead
+from muniment.http.chunked import ChunkWalker, Piece
+from muniment.http.head import Head, parse_head, status_of
 from muniment.model.failure import Failure, FailureCode
-from muniment.rules.chunked import ChunkWalker, Piece
-from muniment.rules.heads import Head, parse_head, status_of
 
 __all__ = ["MAX_HEAD", "MAX_INTERIM", "End", "ResponseReader", "Sink"]
 

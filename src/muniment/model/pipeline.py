@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
 
+from muniment.errors import UsageError
 from muniment.model.page import Claim
 
-__all__ = ["Ending", "Greeting", "HandedOut", "HostReport", "Lock", "Pipeline", "Session"]
+__all__ = [
+    "Ending",
+    "Greeting",
+    "HandedOut",
+    "HostReport",
+    "Lock",
+    "Pipeline",
+    "Session",
+    "check_name",
+    "tags_of",
+    "tags_text",
+]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class Lock(StrEnum):
@@ -91,3 +107,21 @@ class HandedOut(Struct, frozen=True):
     claims: list[Claim]
     settings_age: int
     """A pipeline that knows a lower one asks for the job's settings again."""
+
+
+def tags_text(tags: Iterable[str]) -> str:
+    """Tags as a column holds them; raises UsageError for one that is none."""
+    for tag in tags:
+        check_name(tag, "a tag")
+    return "\n".join(sorted(tags))
+
+
+def tags_of(text: str) -> frozenset[str]:
+    """The tags of a column."""
+    return frozenset(text.split("\n")) if text else frozenset()
+
+
+def check_name(name: str, what: str) -> None:
+    """Raise UsageError for a name that a pipeline or a tag cannot have."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be {what}: up to 64 of a-z, 0-9, dot, hyphen and underscore")

@@ -11,12 +11,12 @@ from pathlib import Path
 from muniment.clock import monotonic, now_ms
 from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import Ending, Output, Process, Seen
-from muniment.procs.book import MARK
-from muniment.procs.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
-from muniment.procs.keeper import AT_ONCE, KEEPS
-from muniment.procs.own_files import OwnFiles
+from muniment.procs.children.files import OwnFiles
+from muniment.procs.children.shim import AT_ONCE, KEEPS
+from muniment.procs.platform.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
+from muniment.procs.registry import MARK
 from muniment.procs.store import Store
-from muniment.rules.process_tree import related, same_process
+from muniment.procs.tree import related, same_process
 
 __all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tree"]
 

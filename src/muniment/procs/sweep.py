@@ -14,12 +14,12 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import Ending, Process, Seen, Whose
-from muniment.procs.book import Book
-from muniment.procs.identity import booted_at, here, is_own, look, started_at, within_reach
-from muniment.procs.own_files import Kept, OwnFiles
+from muniment.procs.children.files import Kept, OwnFiles
+from muniment.procs.platform.identity import booted_at, here, is_own, look, started_at, within_reach
+from muniment.procs.registry import Book
 from muniment.procs.stop import conclude, is_alive, kill_strays
 from muniment.procs.store import Store
-from muniment.rules.process_tree import LEASE_MS, judge
+from muniment.procs.tree import LEASE_MS, judge
 
 __all__ = ["KEEP_MS", "SWEEP_S", "Swept", "cleanup_stale_running", "prune", "tend"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.rules.verdicts import IGNORED, RULED
+from muniment.rules.rule_engine import IGNORED, RULED
 
 __all__ = ["BEGINNINGS", "OTHER", "LeftOut", "advised"]
 

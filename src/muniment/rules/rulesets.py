@@ -10,7 +10,7 @@ from muniment.errors import UsageError
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, normalise
 from muniment.rules.patterns import Patterns, expand
-from muniment.rules.verdicts import RULED, InOrder, Ruleset, check_rules
+from muniment.rules.rule_engine import RULED, InOrder, Ruleset, check_rules
 
 __all__ = [
     "IgnoreSet",

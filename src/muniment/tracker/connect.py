@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from muniment.model.place import TrackerPlace
-from muniment.tracker.engine import Database
+from muniment.tracker.db.database import Database
 
 __all__ = ["opened", "tracker_at", "tracker_to_read"]
 
@@ -29,13 +29,13 @@ def opened(place: TrackerPlace, *, read_only: bool = False) -> Database:
     """The tracker of a place; whoever asks for it closes it."""
     # a crawl without a server does not pay for its driver
     if place.database:
-        from muniment.tracker.postgresql import PostgresDatabase  # noqa: PLC0415
+        from muniment.tracker.db.postgresql import PostgresDatabase  # noqa: PLC0415
 
         server = PostgresDatabase.read if read_only else PostgresDatabase.open
         db = server(place.database, place.place_id)
         db.results_directory = place.directory / "results"
         return db
-    from muniment.tracker.sqlite import SqliteDatabase  # noqa: PLC0415
+    from muniment.tracker.db.sqlite import SqliteDatabase  # noqa: PLC0415
 
     return SqliteDatabase.read(place.file) if read_only else SqliteDatabase.open(place.file)
 

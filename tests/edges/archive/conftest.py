@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from muniment import disk
-from muniment.archive.check import check
-from muniment.archive.records import WarcInfo
+from muniment.archive.check.directory import check
 from muniment.archive.segment import Segment
+from muniment.archive.warc.records import WarcInfo
 
 INFO = WarcInfo(software="muniment/test", user_agent="muniment/test (+https://x.example/)", robots="obey")
 
@@ -54,8 +54,8 @@ def check_in_stretches(monkeypatch):
 
     def run(out, size):
         with monkeypatch.context() as patch:
-            patch.setattr("muniment.archive.check._SMALLEST", size)
-            patch.setattr("muniment.archive.check._LARGEST", size)
+            patch.setattr("muniment.archive.check.directory._SMALLEST", size)
+            patch.setattr("muniment.archive.check.directory._LARGEST", size)
             return check(out)
 
     return run

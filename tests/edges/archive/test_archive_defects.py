@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 
 INFO, RESPONSE, REQUEST, REVISIT, METADATA = (f"<urn:uuid:0000000{n}-0000-4000-8000-000000000000>" for n in range(5))
 IDS = {"warcinfo": INFO, "request": REQUEST, "revisit": REVISIT, "metadata": METADATA}

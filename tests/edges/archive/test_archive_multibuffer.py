@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.support.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 
-from muniment.archive import multibuffer
-from muniment.archive.check import check
-from muniment.archive.multibuffer import Message, Multibuffer, load
-from muniment.archive.together import _block, digest_together
+from muniment.archive.check.directory import check
+from muniment.archive.warc import multibuffer
+from muniment.archive.warc.batch_digests import _block, digest_together
+from muniment.archive.warc.multibuffer import Message, Multibuffer, load
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
 from muniment.fetch.wire import ResponseReader
-from muniment.testing.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 
 RANDOM = random.Random(5)
 LARGE = 4 << 20

@@ -5,14 +5,14 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.exchanges import MemoryBody, exchange, page_context
 
-from muniment.archive.check import check
-from muniment.archive.journal import entries
-from muniment.archive.repair import repair
-from muniment.archive.walk import open_names, walk_and_seal
+from muniment.archive.check.directory import check
+from muniment.archive.index.journal import entries
+from muniment.archive.recovery.cut import repair
+from muniment.archive.recovery.verify import open_names, walk_and_seal
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.failure import Failure
-from muniment.testing.exchanges import MemoryBody, exchange, page_context
 
 
 def rows(directory):

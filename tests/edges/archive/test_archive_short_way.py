@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from muniment.archive.inflate import MemberReader
-from muniment.archive.records import WarcInfo
+from tests.support.exchanges import MemoryBody, exchange, page_context
+
+from muniment.archive.check.fast_path import usual_header
 from muniment.archive.segment import Segment
-from muniment.archive.usual import usual_header
-from muniment.testing.exchanges import MemoryBody, exchange, page_context
+from muniment.archive.warc.inflate import MemberReader
+from muniment.archive.warc.records import WarcInfo
 
 
 def test_every_record_of_a_page_is_usual(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment.archive.check import check
-from muniment.archive.check_chain import Chain
-from muniment.archive.check_file import Checker, Stretch
+from muniment.archive.check.chain import Chain
+from muniment.archive.check.directory import check
+from muniment.archive.check.file import Checker, Stretch
 
 INFO = "<urn:x:info>"
 DATES = ("2026-11-18T11:06:40Z", "2026-11-18T11:06:41Z")
@@ -120,8 +120,8 @@ def test_a_stretch_does_not_begin_within_a_record(tmp_path, monkeypatch, process
     """Whole stretches lie within one member, and read well: none of what they say counts."""
     inner = b"".join(gzip.compress(response(n % 7, b"no", DATES[1]).replace(b"200", b"103"), 0) for n in range(600))
     many_members(tmp_path, inner)
-    monkeypatch.setattr("muniment.archive.check._SMALLEST", 20_000)
-    monkeypatch.setattr("muniment.archive.check._LARGEST", 20_000)
+    monkeypatch.setattr("muniment.archive.check.directory._SMALLEST", 20_000)
+    monkeypatch.setattr("muniment.archive.check.directory._LARGEST", 20_000)
     result = check(tmp_path, processes)
     assert (result.faults, result.records) == ((), 42)
 
@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_read_to_its_end(tmp_path, check_in_stretches, mon
             return real(fd, bad - at, at)
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("muniment.archive.inflate.os.pread", pread)
+    monkeypatch.setattr("muniment.archive.warc.inflate.os.pread", pread)
     whole = check(tmp_path)
     assert [fault.text for fault in whole.faults] == ["cannot be read: Input/output error; the rest was not checked"]
     assert check_in_stretches(tmp_path, 30_000) == whole

@@ -13,14 +13,14 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 from fastwarc.warc import ArchiveIterator as FastIterator
+from tests.support.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from muniment.archive.check import check
-from muniment.archive.index import join
+from muniment.archive.check.directory import check
+from muniment.archive.index.parquet import join
 from muniment.model.capture import Earlier
 from muniment.model.failure import Failure
-from muniment.testing.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 
 HTML = b"<p>words that repeat</p>\n" * 400
 NOISE = os.urandom(5000)
@@ -188,9 +188,9 @@ def test_the_directory_is_sound_and_its_index_is_queried(directory):
 SCRIPT = """
 import resource, sys
 from pathlib import Path
-from muniment.archive.records import WarcInfo
+from muniment.archive.warc.records import WarcInfo
 from muniment.archive.segment import Segment
-from muniment.testing.exchanges import GeneratedBody, exchange, page_context
+from tests.support.exchanges import GeneratedBody, exchange, page_context
 out = Path(sys.argv[1])
 piece = bytes(range(256)) * 256
 for number, kind in enumerate(("text/html", "video/mp4")):
@@ -203,7 +203,7 @@ for number, kind in enumerate(("text/html", "video/mp4")):
     segment.write(exchange(body=body, headers=(("Content-Type", kind),)), page_context())
     segment.seal()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-from muniment.archive.check import check
+from muniment.archive.check.directory import check
 check(out, 1)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert not check(out, 1).faults

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import uvloop
 from msgspec import structs
+from tests.support.exchanges import GeneratedBody, exchange
+from tests.support.pages import claim
 
-from muniment.archive.check import check
-from muniment.archive.journal import entries, journal_path
-from muniment.archive.records import WarcInfo
-from muniment.archive.segment import OPEN_SUFFIX
-from muniment.archive.walk import walk_and_seal
-from muniment.crawl import recorder as recorder_module
-from muniment.crawl.harvest import Manner, harvest
-from muniment.crawl.outlinks import Outlinks
-from muniment.crawl.recorder import Recorder
-from muniment.testing.exchanges import GeneratedBody, exchange
-from muniment.testing.pages import claim
+from muniment.archive.check.directory import check
+from muniment.archive.index.journal import entries, journal_path
+from muniment.archive.names import OPEN_SUFFIX
+from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.worker import recorder as recorder_module
+from muniment.crawl.worker.evaluate import Manner, harvest
+from muniment.crawl.worker.outlinks import Outlinks
+from muniment.crawl.worker.recorder import Recorder
 
 NAME = "large-00000.warc.gz"
 URL = "http://a.example/large"

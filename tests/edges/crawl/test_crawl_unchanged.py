@@ -16,25 +16,25 @@ import pytest
 import uvloop
 from fastwarc.warc import ArchiveIterator as FastIterator
 from fastwarc.warc import WarcRecordType
+from tests.support.pages import claim
+from tests.support.raw_server import Close, RawServer, Send
 from warcio.archiveiterator import ArchiveIterator
 
-from muniment.archive.check import check
-from muniment.archive.journal import entries
-from muniment.archive.records import WarcInfo
-from muniment.archive.walk import walk_and_seal
-from muniment.crawl.harvest import Manner, harvest
-from muniment.crawl.lanes import Lanes
-from muniment.crawl.outlinks import Outlinks
-from muniment.crawl.recorder import Recorder
-from muniment.crawl.visitor import Visitor
+from muniment.archive.check.directory import check
+from muniment.archive.index.journal import entries
+from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.worker.agent import Visitor
+from muniment.crawl.worker.evaluate import Manner, harvest
+from muniment.crawl.worker.host_queues import Lanes
+from muniment.crawl.worker.outlinks import Outlinks
+from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
+from muniment.http.auth import Account
+from muniment.http.credentials import Credentials, Reach
 from muniment.model.prior import Prior
-from muniment.rules.challenges import Account
-from muniment.rules.credentials import Credentials, Reach
 from muniment.settings import DelayRange
-from muniment.testing.pages import claim
-from muniment.testing.raw_server import Close, RawServer, Send
 
 BODY = b"<p>words that stay the same</p>\n" * 20
 DIGEST = hashlib.sha1(BODY).hexdigest()

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.nginx import free_port
+from tests.support.pages import claim
 
-from muniment.crawl import messages as say
+from muniment.crawl import protocol as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.worker import Worker
-from muniment.procs.child import Child
-from muniment.procs.launch import launch_worker
+from muniment.crawl.worker.loop import Worker
+from muniment.procs.children.child import Child
+from muniment.procs.children.launch import launch_worker
 from muniment.settings import DelayRange, Settings
-from muniment.testing.gated_site import Answer, GatedSite
-from muniment.testing.nginx import free_port
-from muniment.testing.pages import claim
 
 
 class _Desk:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import uvloop
 from fetch_servers import settings
+from tests.support.raw_server import Certificate, make_certificate
 
 from muniment.fetch.client import Client
 from muniment.model.exchange import Exchange
-from muniment.testing.raw_server import Certificate, make_certificate
 
 Run = Callable[..., Any]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 from fetch_servers import settings
+from tests.support.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 
 from muniment.clock import monotonic
 from muniment.fetch.bodies import BodyBuilder
@@ -19,7 +20,6 @@ from muniment.fetch.pool import Pool
 from muniment.fetch.request import Requests
 from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Exchange
-from muniment.testing.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 
 Run = Callable[..., Any]
 HOST = "127.0.0.1"

@@ -11,6 +11,8 @@ import pytest
 import uvloop
 from fetch_servers import failure_code as code
 from fetch_servers import name_server
+from tests.support.nginx import closed_port
+from tests.support.raw_server import Certificate, Close, Flood, RawServer, Script, Send, Stall, make_certificate
 
 from muniment.errors import UsageError
 from muniment.fetch import dns
@@ -18,8 +20,6 @@ from muniment.fetch.client import Client
 from muniment.fetch.connect import dial
 from muniment.fetch.faults import connect_failure
 from muniment.model.exchange import Exchange
-from muniment.testing.nginx import closed_port
-from muniment.testing.raw_server import Certificate, Close, Flood, RawServer, Script, Send, Stall, make_certificate
 
 Fetch = Callable[..., Exchange]
 Run = Callable[..., Any]

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from tests.support.name_server import NameServer
 
 from muniment.fetch.dns import Resolver
 from muniment.model.failure import Failure
-from muniment.testing.name_server import NameServer
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from tests.support.name_server import NameServer
 
 from muniment.fetch.dns import Resolver
 from muniment.model.failure import NO_NAME_SERVER, Failure, of_this_machine
-from muniment.testing.name_server import NameServer
 
 
 async def _ask(

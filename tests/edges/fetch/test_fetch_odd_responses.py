@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.support.odd_responses import ODD_RESPONSES, OddResponse, scripts
+from tests.support.raw_server import Certificate, RawServer
 
 from muniment.fetch.client import Client
 from muniment.model.exchange import Exchange
-from muniment.testing.odd_responses import ODD_RESPONSES, OddResponse, scripts
-from muniment.testing.raw_server import Certificate, RawServer
 
 
 @pytest.fixture(scope="module")

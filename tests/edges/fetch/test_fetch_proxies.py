@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 from fetch_servers import failure_code as code
 from fetch_servers import http_connect, name_server, proxy, socks4, socks5
+from tests.support.nginx import closed_port
+from tests.support.raw_server import Certificate, RawServer, Script, Send
 
 from muniment.errors import UsageError
 from muniment.model.exchange import Exchange
-from muniment.testing.nginx import closed_port
-from muniment.testing.raw_server import Certificate, RawServer, Script, Send
 
 Fetch = Callable[..., Exchange]
 

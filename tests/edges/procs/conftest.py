@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from muniment.procs.book import Book
-from muniment.procs.identity import send
-from muniment.tracker.process_line import open_processes
+from muniment.procs.platform.identity import send
+from muniment.procs.registry import Book
+from muniment.tracker.processes.sqlite import open_processes
 from process_harness import everyone_of, opened
 
 
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
-    monkeypatch.setattr("muniment.procs.run._GRACE_S", 0.5)
+    monkeypatch.setattr("muniment.procs.children.run._GRACE_S", 0.5)
     home = tmp_path / "home"
     made = Book(open_processes(home), home, "cli", "test")
     yield made

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from muniment.procs.child import Child
+from muniment.procs.children.child import Child
 
 LATE_S = 0.6
 # PTRACE_SEIZE: whoever traces a process hears of its end first, and its parent only when the tracer has

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from msgspec import structs
 
-from muniment.procs.run import Run, launch
+from muniment.procs.children.run import Run, launch
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 from process_harness import everyone_of, soon
 
 TIMES = 24

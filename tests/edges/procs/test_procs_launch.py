@@ -15,16 +15,16 @@ import psutil
 import pytest
 import uvloop
 
-from muniment.crawl import messages as say
-from muniment.crawl.messages import Frames
+from muniment.crawl import protocol as say
+from muniment.crawl.protocol import Frames
 from muniment.errors import ArchiveError
-from muniment.procs.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
+from muniment.procs.children.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory
 
 PARENT = """
 import os, subprocess, sys
 os.environ["MUNIMENT_PARENT"] = str(os.getpid())
-child = "from muniment.procs.launch import die_with_parent; die_with_parent(); print('up', flush=True); input()"
+child = "from muniment.procs.children.launch import die_with_parent as die; die(); print('up', flush=True); input()"
 process = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                            start_new_session=True)
 process.stdout.readline()
@@ -35,7 +35,7 @@ sys.stdin.read()
 """
 LATE = """
 import sys
-from muniment.procs.launch import die_with_parent
+from muniment.procs.children.launch import die_with_parent
 die_with_parent()
 sys.exit(7)
 """

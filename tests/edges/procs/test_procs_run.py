@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from muniment.errors import ProcessError
-from muniment.procs.book import MARK
-from muniment.procs.run import launch
+from muniment.procs.children.run import launch
+from muniment.procs.registry import MARK
 from process_harness import DOUBLE_FORK, everyone_of, soon, with_argument
 
 IS_QUEUED = """
@@ -146,7 +146,7 @@ def test_a_killed_keeper_takes_its_command_with_it(book):
 
 
 def test_a_process_is_known_by_its_number(book):
-    from muniment.procs.book import get_by_pid
+    from muniment.procs.registry import get_by_pid
 
     run = launch(book, ["sleep", "600"], background=True)
     assert get_by_pid(book.store, run.process.pid) == run.process
@@ -157,11 +157,11 @@ def test_a_process_is_known_by_its_number(book):
 
 
 def test_trees_that_launch_themselves_are_cut_off(book, monkeypatch):
-    monkeypatch.setattr("muniment.procs.book.DEEPEST", 0)
+    monkeypatch.setattr("muniment.procs.registry.DEEPEST", 0)
     with pytest.raises(ProcessError, match="levels of processes launched each other: true is not launched"):
         launch(book, ["true"])
     monkeypatch.undo()
-    monkeypatch.setattr("muniment.procs.book.MOST_LIVING", 2)
+    monkeypatch.setattr("muniment.procs.registry.MOST_LIVING", 2)
     run = launch(book, ["sleep", "600"], background=True)
     with pytest.raises(ProcessError, match="2 processes of one command are alive"):
         launch(book, ["true"])

@@ -19,10 +19,10 @@ from msgspec import structs
 from muniment.clock import now_ms
 from muniment.errors import ProcessError
 from muniment.model.process import Ending
-from muniment.procs.book import get_by_pid
-from muniment.procs.identity import here
-from muniment.procs.keeper import HOW
-from muniment.procs.run import launch
+from muniment.procs.children.run import launch
+from muniment.procs.children.shim import HOW
+from muniment.procs.platform.identity import here
+from muniment.procs.registry import get_by_pid
 from muniment.procs.stop import is_alive, members, stop_tree
 from muniment.procs.sweep import KEEP_MS, Swept, cleanup_stale_running, prune, tend
 from process_harness import DOUBLE_FORK, a_launcher, everyone_of, opened, soon, with_argument
@@ -68,11 +68,11 @@ def test_a_clock_that_is_set_retires_nothing(book, tmp_path, hours):
 REUSED = """
 import os, subprocess, sys
 from pathlib import Path
-from muniment.procs.book import Book, get_by_pid
-from muniment.procs.run import launch
+from muniment.procs.registry import Book, get_by_pid
+from muniment.procs.children.run import launch
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
 book = Book(open_processes(home), home, "cli")
 run = launch(book, ["sleep", "600"], background=True)
@@ -117,10 +117,10 @@ def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
 INSIDE = """
 import sys
 from pathlib import Path
-from muniment.procs.book import Book
-from muniment.procs.run import launch
+from muniment.procs.registry import Book
+from muniment.procs.children.run import launch
 from muniment.procs.sweep import cleanup_stale_running
-from muniment.tracker.process_line import open_processes
+from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
 book = Book(open_processes(home), home, "cli", "inside")
 run = launch(book, ["sh", "-c", "echo $$; exec sleep 600"], background=True)

@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from muniment.clock import now_ms
-from muniment.procs import portable, system
-from muniment.procs.seeker import Seeker
+from muniment.procs.children.seeker import Seeker
+from muniment.procs.platform import portable, system
 
 if hasattr(os, "pidfd_open"):
-    from muniment.procs import linux
+    from muniment.procs.platform import linux
 
     MEANS = [linux, portable]
 else:

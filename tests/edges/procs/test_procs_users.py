@@ -15,20 +15,20 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.model.process import Process
-from muniment.procs.book import Book
-from muniment.procs.run import Run, launch
+from muniment.procs.children.run import Run, launch
+from muniment.procs.registry import Book
 from muniment.procs.sweep import KEEP_MS, cleanup_stale_running, prune, tend
-from muniment.tracker.process_engine import processes_at
+from muniment.tracker.processes.postgresql import processes_at
 
 NOBODY = 65534
 ANOTHER = """
 import json, os, sys
 from muniment.control.processes import tail
 from muniment.errors import MunimentError
-from muniment.procs.identity import here, look
+from muniment.procs.platform.identity import here, look
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running, prune
-from muniment.tracker.process_engine import processes_at
+from muniment.tracker.processes.postgresql import processes_at
 url, process_id, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = processes_at(url)
 row = store.get(process_id)

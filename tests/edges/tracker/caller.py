@@ -11,16 +11,16 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import select
+from tests.support.pages import Links, finish_batch, finished
 
 from muniment.clock import now_ms
 from muniment.model.link import FoundAs
 from muniment.model.pipeline import Greeting
 from muniment.model.place import TrackerPlace
-from muniment.testing.pages import Links, finish_batch, finished
 from muniment.tracker.connect import opened
-from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.engine import Database
-from muniment.tracker.tables import jobs
+from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.schema.tables import jobs
 
 LINKS, HOSTS, BATCH = 8, 5, 20
 

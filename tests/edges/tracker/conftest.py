@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from fleet_harness import Fleet
+from tests.support.postgres import Postgres
 from tracker_harness import Tracker
 
 from muniment.model.place import TrackerPlace
-from muniment.testing.postgres import Postgres
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select, text
+from tests.support.pages import Links, finish_batch, finished
 
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.pipeline import Ending, Greeting, HandedOut, Pipeline
 from muniment.model.place import TrackerPlace
 from muniment.settings import Settings
-from muniment.testing.pages import Links, finish_batch, finished
-from muniment.tracker import terms
 from muniment.tracker.connect import opened
-from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.engine import Database
-from muniment.tracker.frontier import FinishReport
-from muniment.tracker.opening import Starts, submit_job
-from muniment.tracker.pipeline_tables import assignments, metadata
-from muniment.tracker.pipelines import add_pipeline
-from muniment.tracker.tables import jobs, pages
+from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.pipelines import add_pipeline
+from muniment.tracker.jobs import control as terms
+from muniment.tracker.open import Starts, submit_job
+from muniment.tracker.queue.frontier import FinishReport
+from muniment.tracker.schema.pipelines import assignments, metadata
+from muniment.tracker.schema.tables import jobs, pages
 
 Held = list[tuple[int, Claim]]
 

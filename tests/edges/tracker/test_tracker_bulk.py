@@ -16,17 +16,17 @@ import pytest
 from msgspec import structs
 from sqlalchemy import Table, func, select
 from test_tracker_lost import capture
+from tests.support.pages import finish_batch, finished
 from tracker_harness import A, Tracker, site
 
 from muniment.control.why import why
 from muniment.errors import ProtocolError
 from muniment.model.place import TrackerPlace
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker import page_keys, payloads
-from muniment.tracker.lost import wait_again
-from muniment.tracker.tables import fresh_payloads, pages
-from muniment.tracker.tables import page_keys as keys_table
-from muniment.tracker.tables import payloads as payloads_table
+from muniment.tracker.queue import page_keys, payloads
+from muniment.tracker.queue.lost_captures import wait_again
+from muniment.tracker.schema.tables import fresh_payloads, pages
+from muniment.tracker.schema.tables import page_keys as keys_table
+from muniment.tracker.schema.tables import payloads as payloads_table
 
 START = site("")
 SITES = [site(str(n)) for n in range(20)]
@@ -204,7 +204,8 @@ from sqlalchemy import Engine, event
 from test_tracker_bulk import SITES, the_fourth
 from tracker_harness import Tracker
 from muniment.model.place import TrackerPlace
-from muniment.tracker import page_keys, payloads
+from muniment.tracker.queue import page_keys
+from muniment.tracker.queue import payloads
 
 directory, words = sys.argv[1:]
 page_keys._TOGETHER = payloads._TOGETHER = 4

@@ -14,19 +14,19 @@ import pytest
 from caller import HOSTS, address, links_of
 from fleet_harness import Fleet
 from sqlalchemy import func, select
+from tests.support.pages import finish_batch, finished
 from tracker_harness import A, site
 
 from muniment.clock import now_ms
 from muniment.model.change import AddIgnore
 from muniment.model.pipeline import Pipeline
 from muniment.model.place import TrackerPlace
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker.admission import unpack_children
 from muniment.tracker.connect import opened
-from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.pipelines import add_pipeline
-from muniment.tracker.sessions import LEASE_MS
-from muniment.tracker.tables import attempts, job_sums, pages, relations
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.pipelines import add_pipeline
+from muniment.tracker.fleet.sessions import LEASE_MS
+from muniment.tracker.queue.admission import unpack_children
+from muniment.tracker.schema.tables import attempts, job_sums, pages, relations
 
 CALLERS, SIZE = 8, 300
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.support.disks import fill, small_disk
 from tracker_harness import A, Tracker, site
 
 from muniment.errors import DiskFullError, TrackerError, UsageError
 from muniment.model.place import TrackerPlace
-from muniment.testing.disks import fill, small_disk
-from muniment.tracker import engine, jobs
-from muniment.tracker.engine import SCHEMA_REVISION
-from muniment.tracker.sqlite import SqliteDatabase
+from muniment.tracker.db import database as engine
+from muniment.tracker.db.database import SCHEMA_REVISION
+from muniment.tracker.db.sqlite import SqliteDatabase
+from muniment.tracker.jobs import store as jobs
 
 
 @contextmanager

@@ -19,13 +19,15 @@ from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.settings import Settings
-from muniment.tracker import jobs, tables, terms
-from muniment.tracker.audit import changes_of
-from muniment.tracker.opening import Starts, submit_job
-from muniment.tracker.pipeline_tables import assignments, sessions
-from muniment.tracker.pipelines import change_pipeline, find_pipeline, remove_pipeline
-from muniment.tracker.rejudge import dry_run
-from muniment.tracker.sessions import HEARTBEAT_MS, LEASE_MS
+from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
+from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS
+from muniment.tracker.jobs import control as terms
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.audit import changes_of
+from muniment.tracker.open import Starts, submit_job
+from muniment.tracker.queue.rejudge import dry_run
+from muniment.tracker.schema import tables
+from muniment.tracker.schema.pipelines import assignments, sessions
 
 START, ONE, TWO = site(""), site("1"), site("2")
 

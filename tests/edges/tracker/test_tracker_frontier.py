@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 from sqlalchemy import select, update
+from tests.support.pages import finish_batch, finished, packed_links
 from tracker_harness import IFRAME, IMG, NOWHERE, REDIRECT, A, site
 
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs
 from muniment.model.page import FinishBatch
 from muniment.model.url import url_key
-from muniment.testing.pages import finish_batch, finished, packed_links
-from muniment.tracker.tables import jobs, pages
+from muniment.tracker.schema.tables import jobs, pages
 
 START, ONE, TWO, THREE = site(""), site("1"), site("2"), site("3")
 

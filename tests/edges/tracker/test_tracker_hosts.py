@@ -10,17 +10,17 @@ from contextlib import closing
 import pytest
 from msgspec import structs
 from sqlalchemy import select, update
+from tests.support.pages import finish_batch, finished
 from tracker_harness import Tracker, site
 
 from muniment.clock import now_ms, steady_ms
-from muniment.crawl import messages as say
+from muniment.crawl import protocol as say
 from muniment.crawl.events import EventLog
-from muniment.crawl.hosts_desk import HostsDesk
-from muniment.crawl.schedule import Schedule
+from muniment.crawl.orchestrator.host_policy import HostsDesk
+from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.rules.politeness import Sign
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker.hosts import HostWaits
-from muniment.tracker.tables import hosts
+from muniment.tracker.schema.tables import hosts
+from muniment.tracker.stores.hosts import HostWaits
 
 NAMES = ("a.example", "b.example", "c.example")
 

@@ -10,13 +10,13 @@ from contextlib import closing
 
 import pytest
 from test_tracker_hosts import Desk
+from tests.support.pages import claim, finished
 
 from muniment.clock import steady_ms
-from muniment.crawl import hosts_desk
-from muniment.crawl import messages as say
+from muniment.crawl import protocol as say
+from muniment.crawl.orchestrator import host_policy as hosts_desk
 from muniment.model.failure import Failure
 from muniment.rules.politeness import Sign
-from muniment.testing.pages import claim, finished
 
 MOST_BYTES = 300
 """Of a host with nothing to do, over all processes: the workers forget it."""

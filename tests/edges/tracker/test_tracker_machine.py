@@ -29,10 +29,12 @@ from muniment.model.page import Claim
 from muniment.model.pipeline import Ending, Lock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.tracker import assignments, page_keys, payloads, terms
-from muniment.tracker.pipeline_tables import assignments as assigned
-from muniment.tracker.pipeline_tables import sessions
-from muniment.tracker.tables import jobs, pages
+from muniment.tracker.fleet import assignments
+from muniment.tracker.jobs import control as terms
+from muniment.tracker.queue import page_keys, payloads
+from muniment.tracker.schema.pipelines import assignments as assigned
+from muniment.tracker.schema.pipelines import sessions
+from muniment.tracker.schema.tables import jobs, pages
 
 DOC = Path(__file__).resolve().parents[3] / "docs" / "tracker.md"
 NAMES = ("p", "q", "m")

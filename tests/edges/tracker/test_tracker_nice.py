@@ -9,7 +9,7 @@ from muniment.errors import UsageError
 from muniment.model.change import SetNice, SetRules
 from muniment.model.link import FoundAs
 from muniment.model.rule import Rule
-from muniment.rules.verdicts import MOST_NICE
+from muniment.rules.rule_engine import MOST_NICE
 
 START, ONE, TWO = site(""), site("one/"), site("two/")
 IMAGE, STYLE, FONT, AWAY = site("i.png"), site("s.css"), site("f.woff"), site("away", "b.example")
@@ -168,8 +168,8 @@ def test_a_sitemap_is_asked_for_as_the_job_says(tracker):
 
 
 def test_jobs_without_such_rules_look_nothing_up(tracker, monkeypatch):
-    monkeypatch.setattr("muniment.tracker.newcomers.heritages", None)
-    monkeypatch.setattr("muniment.tracker.claims.heritages", None)
+    monkeypatch.setattr("muniment.tracker.queue.new_pages.heritages", None)
+    monkeypatch.setattr("muniment.tracker.queue.claims.heritages", None)
     job = begun(tracker)
     amend(job, SetRules("me", (Rule(prefix=ONE, skip=True),)))
     job.finish(job.take(TWO), WEB)

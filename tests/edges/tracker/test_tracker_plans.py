@@ -11,13 +11,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.support.pages import finish_batch, finished
 
 import muniment.tracker
 from muniment.settings import Settings
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker.dialects import Lookup, Prepared
-from muniment.tracker.opening import Starts, open_job
-from muniment.tracker.sqlite import SqliteDatabase
+from muniment.tracker.db.sqlite import SqliteDatabase
+from muniment.tracker.db.statements import Lookup, Prepared
+from muniment.tracker.open import Starts, open_job
 
 KEYS = [1, 2, 4, 8, 128]
 KEYS_TOLD = "LIST SUBQUERY", "SCAN told VIRTUAL TABLE"

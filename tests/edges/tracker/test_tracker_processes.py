@@ -15,11 +15,11 @@ from sqlalchemy import create_engine
 
 from muniment.errors import TrackerError
 from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
-from muniment.rules.process_tree import in_tree_order
-from muniment.tracker.process_engine import processes_at, processes_on
-from muniment.tracker.process_line import SqliteLine, open_processes
-from muniment.tracker.process_store import ProcessStore
-from muniment.tracker.process_tables import processes
+from muniment.procs.tree import in_tree_order
+from muniment.tracker.processes.postgresql import processes_at, processes_on
+from muniment.tracker.processes.sqlite import SqliteLine, open_processes
+from muniment.tracker.processes.store import ProcessStore
+from muniment.tracker.schema.processes import processes
 
 STORES = ("sqlite file", "sqlite through an engine", "postgresql")
 """Where the tests run."""

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 from test_tracker_plans import plan
+from tests.support.pages import finish_batch, finished
 from tracker_harness import site
 
 from muniment.model.job import JobState
 from muniment.rules.retry import BETWEEN_ROUNDS_MS, MOST_FREE
 from muniment.settings import Settings
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker import jobs, retries
-from muniment.tracker.opening import Starts, open_job
-from muniment.tracker.outcomes import done_pages
-from muniment.tracker.sqlite import SqliteDatabase
-from muniment.tracker.tables import pages
+from muniment.tracker.db.sqlite import SqliteDatabase
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.reports import done_pages
+from muniment.tracker.open import Starts, open_job
+from muniment.tracker.queue import retries
+from muniment.tracker.schema.tables import pages
 
 ONE, TWO = site("1"), site("2")
 GONE = {"status": 0, "error": "reset: gone"}

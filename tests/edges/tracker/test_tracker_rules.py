@@ -10,8 +10,9 @@ from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, RemoveIgnore, SetValues
 from muniment.model.page import PageState
 from muniment.rules.rulesets import Rules
-from muniment.tracker import jobs, tables
-from muniment.tracker.tables import job_rulesets
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.schema import tables
+from muniment.tracker.schema.tables import job_rulesets
 
 START, ONE, TWO = site(""), site("one"), site("two")
 WEB = {START: [(ONE, A), (TWO, A), (site("x.png"), IMG)]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sqlalchemy import select
+from tests.support.pages import finish_batch, finished
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
@@ -12,11 +13,11 @@ from muniment.model.prior import Prior
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web, url_key
 from muniment.settings import Settings
-from muniment.testing.pages import finish_batch, finished
-from muniment.tracker import jobs, retries
 from muniment.tracker.connect import opened
-from muniment.tracker.opening import Starts, open_job
-from muniment.tracker.tables import pages, seeds
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.open import Starts, open_job
+from muniment.tracker.queue import retries
+from muniment.tracker.schema.tables import pages, seeds
 
 A, B, C = (f"https://{name}.example/" for name in "abc")
 

@@ -21,10 +21,11 @@ from muniment.model.pipeline import Ending, Lock, Pipeline
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.scope import FAR
-from muniment.tracker import assignments, terms
-from muniment.tracker.pipeline_tables import metadata
-from muniment.tracker.pipelines import add_pipeline, authenticate, new_token
-from muniment.tracker.tables import attempts, job_rulesets, pages, relations
+from muniment.tracker.fleet import assignments
+from muniment.tracker.fleet.pipelines import add_pipeline, authenticate, new_token
+from muniment.tracker.jobs import control as terms
+from muniment.tracker.schema.pipelines import metadata
+from muniment.tracker.schema.tables import attempts, job_rulesets, pages, relations
 
 SENTENCES = {
     "core": "SQLAlchemy's Core is a builder of queries here; nothing of its ORM is used",
@@ -391,8 +392,8 @@ def test_a_job_is_not_finished_while_shorter_paths_are_to_be_told(fleet):
     fleet.finish(fleet.claim("p"))
     assert fleet.state(job) == "FINISHED"
     with fleet.db.transaction() as connection:
-        connection.execute(muniment.tracker.tables.repairs.insert().values(job_id=job, page_id=1))
-    assert muniment.tracker.jobs.settle(fleet.db, job, fleet.now) == "ACTIVE"
+        connection.execute(muniment.tracker.schema.tables.repairs.insert().values(job_id=job, page_id=1))
+    assert muniment.tracker.jobs.store.settle(fleet.db, job, fleet.now) == "ACTIVE"
     fleet.reopen()
     fleet.dispatch.sweep(fleet.now)
     assert fleet.state(job) == "FINISHED"

@@ -11,15 +11,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.support.postgres import Postgres
 from tracker_harness import A, Tracker, site
 
 from muniment.errors import BusyError, TrackerLostError
 from muniment.model.place import TrackerPlace
-from muniment.rules.robots import RobotsAnswer
-from muniment.testing.postgres import Postgres
-from muniment.tracker import engine
+from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.connect import opened
-from muniment.tracker.postgresql import PostgresDatabase
+from muniment.tracker.db import database as engine
+from muniment.tracker.db.postgresql import PostgresDatabase
 
 WEB = {site(""): [(site(str(number)), A) for number in range(40)]}
 

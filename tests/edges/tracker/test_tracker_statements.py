@@ -13,16 +13,16 @@ import pytest
 from fleet_harness import Fleet
 from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, SmallInteger, Text, bindparam, func, select
 from test_tracker_plans import CHANGES, LOOKUPS
+from tests.support.postgres import Postgres
 from tracker_harness import site
 
 from muniment.model.place import TrackerPlace
-from muniment.testing.postgres import Postgres
-from muniment.tracker.arrays import array_of
 from muniment.tracker.connect import opened
-from muniment.tracker.dialects import Lookup, Prepared
-from muniment.tracker.dispatch import Dispatch
-from muniment.tracker.postgresql import PostgresDatabase
-from muniment.tracker.tables import jobs, robots
+from muniment.tracker.db.postgresql import PostgresDatabase
+from muniment.tracker.db.postgresql_arrays import array_of
+from muniment.tracker.db.statements import Lookup, Prepared
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.schema.tables import jobs, robots
 
 COLUMNS = [
     (BigInteger(), "int8", [0, -1, 2**63 - 1, -(2**63)]),

@@ -8,7 +8,7 @@ import pytest
 from tracker_harness import IFRAME, IMG, REDIRECT, A, site
 
 from muniment.model.link import FoundAs
-from muniment.tracker.tables import pages
+from muniment.tracker.schema.tables import pages
 
 START, PAGE, OTHER, LAST = site(""), site("page"), site("other"), site("last")
 IMAGE, STYLE, FONT, MOVED = site("image.png"), site("style.css"), site("font.woff"), site("moved.png")

@@ -9,7 +9,7 @@ from tracker_harness import A, Tracker, site
 from muniment.control.why import RuleTold, why
 from muniment.model.change import SetRules
 from muniment.model.rule import Rule
-from muniment.tracker.rejudge import rejudge
+from muniment.tracker.queue.rejudge import rejudge
 
 ONE, TWO = site("one"), site("two")
 SKIP, LATER = Rule(prefix=ONE, skip=True), Rule(kind="link", skip=True)

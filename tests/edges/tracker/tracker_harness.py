@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, func, select
+from tests.support.pages import Links, finish_batch, finished
 
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
@@ -13,13 +14,12 @@ from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR
 from muniment.settings import Settings
-from muniment.testing.pages import Links, finish_batch, finished
-from muniment.tracker.admission import unpack_children
 from muniment.tracker.connect import opened
-from muniment.tracker.engine import Database
-from muniment.tracker.frontier import FinishReport
-from muniment.tracker.opening import Starts, open_job
-from muniment.tracker.tables import attempts, job_sums, jobs, pages, relations, repairs
+from muniment.tracker.db.database import Database
+from muniment.tracker.open import Starts, open_job
+from muniment.tracker.queue.admission import unpack_children
+from muniment.tracker.queue.frontier import FinishReport
+from muniment.tracker.schema.tables import attempts, job_sums, jobs, pages, relations, repairs
 
 Web = Mapping[str, Links]
 """What each URL leads to; one that is missing leads nowhere."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.archive.grammar import _parse_lines, parse_header, violations
+from muniment.archive.warc.grammar import _parse_lines, parse_header, violations
 
 LINES = [
     b"WARC-Type: response",
@@ -61,13 +61,13 @@ def test_an_odd_line_is_found_among_known_ones(line):
 def test_what_is_known_stays_little():
     for number in range(20_000):
         assert violations(read([*LINES[:3], b"WARC-Target-URI: http://a.example/%d" % number, *LINES[4:]])) == []
-    from muniment.archive import grammar
+    from muniment.archive.warc import grammar
 
     assert len(grammar._lines) <= grammar._MOST_LINES
 
 
 def test_a_long_name_is_a_name_and_is_not_kept():
-    from muniment.archive import grammar
+    from muniment.archive.warc import grammar
 
     line = b"X-" + b"a" * 100_000 + b": b"
     header = read([*LINES, line])

@@ -4,12 +4,20 @@ import os
 
 import msgspec
 import pytest
+from tests.support.exchanges import page_context
 
-from muniment.archive.journal import Entry, entries, entry_frame, header_frame, journalled_length, read_header, rewrite
-from muniment.archive.rows import failure_row
+from muniment.archive.index.journal import (
+    Entry,
+    entries,
+    entry_frame,
+    header_frame,
+    journalled_length,
+    read_header,
+    rewrite,
+)
+from muniment.archive.index.rows import failure_row
 from muniment.errors import ArchiveError
 from muniment.model.failure import Failure
-from muniment.testing.exchanges import page_context
 
 NAME = "muniment-00000.warc.gz"
 ROW = failure_row("http://a.example/", Failure("dns", "no such name"), page_context(), 1_000_000, None)
@@ -68,7 +76,7 @@ def test_a_sound_frame_that_is_no_entry_ends_the_prefix(journal):
 
 
 def test_another_version_is_refused_with_a_reason(journal):
-    from muniment.archive import journal as module
+    from muniment.archive.index import journal as module
 
     frame = module.frame(msgspec.msgpack.encode([99, NAME]))
     journal.write_bytes(frame)

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from muniment.archive import members
+from muniment.archive.warc import members
 
 TEXT = b"<p>a text that deflates</p>\n" * 5000
 NOISE = os.urandom(200_000)

@@ -3,10 +3,10 @@
 import hashlib
 
 import pytest
+from tests.support.exchanges import chunk
 
-from muniment.archive.grammar import parse_header, violations
-from muniment.archive.payload import HttpBlock
-from muniment.testing.exchanges import chunk
+from muniment.archive.warc.grammar import parse_header, violations
+from muniment.archive.warc.payload import HttpBlock
 
 PAYLOAD = bytes(range(256)) * 20
 

@@ -6,13 +6,13 @@ import hashlib
 import msgspec
 import pytest
 from msgspec import structs
+from tests.support.exchanges import exchange, page_context
 
-from muniment.archive import records
-from muniment.archive.digests import sha1_label, sha1_labels, sha1_of
-from muniment.archive.grammar import parse_header, violations
+from muniment.archive.warc import records
+from muniment.archive.warc.digests import sha1_label, sha1_labels, sha1_of
+from muniment.archive.warc.grammar import parse_header, violations
 from muniment.clock import new_record_urn, record_urn
 from muniment.model.capture import Earlier
-from muniment.testing.exchanges import exchange, page_context
 
 INFO = new_record_urn()
 LABEL = sha1_label(bytes(20))

@@ -3,10 +3,10 @@
 import hashlib
 
 import pytest
+from tests.support.exchanges import MemoryBody, chunk, exchange, page_context
 
-from muniment.archive.rows import failure_row, host_in, record_row
+from muniment.archive.index.rows import failure_row, host_in, record_row
 from muniment.model.failure import Failure
-from muniment.testing.exchanges import MemoryBody, chunk, exchange, page_context
 
 
 def row(x, **context):

@@ -3,10 +3,10 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.archive.digests import sha1_label
-from muniment.archive.grammar import parse_header, violations
-from muniment.archive.records import Event, metadata_record, request_record, response_header
-from muniment.archive.usual import usual_header
+from muniment.archive.check.fast_path import usual_header
+from muniment.archive.warc.digests import sha1_label
+from muniment.archive.warc.grammar import parse_header, violations
+from muniment.archive.warc.records import Event, metadata_record, request_record, response_header
 
 EVENT = Event(
     "https://a.example/way?q=%20&z=1",

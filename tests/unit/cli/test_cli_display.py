@@ -17,7 +17,7 @@ from muniment.cli.panel import panel_of
 from muniment.cli.wording import counted
 from muniment.crawl.progress import FinishedBefore, Outcome, Snapshot, Summary, Waited
 from muniment.model.seed import SeedPlace
-from muniment.tracker.seeds import ListRead
+from muniment.tracker.queue.seeds import ListRead
 
 
 def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snapshot:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muniment.archive.names import named, packed, parted, unpacked
-from muniment.crawl.file_names import FileNames
+from muniment.crawl.orchestrator.file_names import FileNames
 
 
 def of(*numbers: int, prefix: str = "a") -> list[str]:

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from muniment.crawl.limits import Limits
+from muniment.crawl.orchestrator.limits import Limits
 from muniment.settings import Settings
-from muniment.tracker.sums import Totals
+from muniment.tracker.queue.counters import Totals
 
 
 @pytest.fixture

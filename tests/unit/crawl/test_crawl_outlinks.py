@@ -7,12 +7,12 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.pages import packed_links
 
-from muniment.crawl.outlinks import NOTHING, Outlinks, join_plain
+from muniment.crawl.worker.outlinks import NOTHING, Outlinks, join_plain
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, resolve, url_key
-from muniment.testing.pages import packed_links
 
 BASE = "https://a.example/d/e/page.html?q=1"
 A, IMG, REDIRECT = FoundAs.A, FoundAs.IMG, FoundAs.REDIRECT

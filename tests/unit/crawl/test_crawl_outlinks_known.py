@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.crawl.outlinks import Outlinks
+from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.found import cleaned
 from muniment.model.url import resolve
 

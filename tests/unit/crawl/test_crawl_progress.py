@@ -10,7 +10,7 @@ from msgspec import structs
 from muniment.clock import steady_ms
 from muniment.crawl.progress import Progress, Waited
 from muniment.model.page import Finished
-from muniment.tracker.sums import Totals
+from muniment.tracker.queue.counters import Totals
 
 
 def finished(status: int = 200, took_ms: int = 1, error: str = "", *, done: bool = True, refused: str = "") -> Finished:

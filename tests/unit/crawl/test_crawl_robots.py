@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from muniment.clock import now_ms
-from muniment.crawl import robots as module
-from muniment.crawl.messages import RobotsKnown
-from muniment.crawl.robots import Robots
+from muniment.crawl.protocol import RobotsKnown
+from muniment.crawl.worker import robots as module
+from muniment.crawl.worker.robots import Robots
 from muniment.fetch.client import unreached
 from muniment.model.failure import Failure
-from muniment.rules.robots import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
+from muniment.rules.robots.rules import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
 
 PAGE = "https://a.example/private/x"
 RULES = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: https://a.example/s.xml\n"

@@ -8,7 +8,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from muniment.crawl.schedule import Schedule
+from muniment.crawl.orchestrator.schedule import Schedule
 
 
 def scheduled(per_host=6, workers=1, *, gap_ms=0, **pending):

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import brotli
 import pytest
+from tests.support.hostile_responses import bomb, brotli_bomb, zstd_bomb
 
 from muniment.extract import coding, html
 from muniment.extract.coding import decode
-from muniment.testing.hostile_responses import bomb, brotli_bomb, zstd_bomb
 
 if sys.version_info >= (3, 14):
     from compression import zstd

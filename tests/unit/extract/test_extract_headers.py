@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.extract.headers import header_links, header_wishes
 from muniment.model.link import FoundAs as F
-from muniment.rules.wishes import wishes_for
+from muniment.rules.robots.directives import wishes_for
 
 
 def found(*headers):

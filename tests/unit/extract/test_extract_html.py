@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.pages import anchors_of
 
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
-from muniment.testing.pages import anchors_of
 
 URL = "http://site.example/dir/page.html"
 

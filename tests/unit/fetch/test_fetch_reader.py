@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.odd_responses import ODD_RESPONSES
+from tests.support.raw_server import Send
 
 from muniment.fetch import wire
 from muniment.fetch.bodies import BodyBuilder, MemoryUse
 from muniment.fetch.wire import MAX_HEAD, MAX_INTERIM, End, ResponseReader
-from muniment.rules.chunked import decode
-from muniment.rules.heads import parse_head, parse_headers
-from muniment.testing.odd_responses import ODD_RESPONSES
-from muniment.testing.raw_server import Send
+from muniment.http.chunked import decode
+from muniment.http.head import parse_head, parse_headers
 
 HERE = Path("unused")
 WIRE = [b"".join(step.data for step in odd.script if isinstance(step, Send)) for odd in ODD_RESPONSES]

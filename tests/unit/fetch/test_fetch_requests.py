@@ -9,7 +9,7 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.dns import literal_address
 from muniment.fetch.request import Requests, UnsupportedSchemeError
 from muniment.fetch.tls import iana_cipher_name
-from muniment.rules.credentials import Credentials, GivenHeader
+from muniment.http.credentials import Credentials, GivenHeader
 
 PLAIN = FetchConfig(user_agent="agent/1")
 

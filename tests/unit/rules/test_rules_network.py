@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.agents import AGENTS, agent_text, robots_agent
-from muniment.rules.challenges import Account, authorization, challenge_of
+from muniment.http.auth import Account, authorization, challenge_of
+from muniment.http.redirects import Turn, fetch_again
+from muniment.http.user_agent import AGENTS, agent_text, robots_agent
 from muniment.rules.proxies import proxy_for, proxy_rules
-from muniment.rules.redirects import Turn, fetch_again
 from muniment.settings import DEFAULT_USER_AGENT
 
 MUFASA = Account("Mufasa", "Circle of Life")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from muniment.rules import robots_groups
-from muniment.rules.robots import RobotsAnswer, RobotsRules
-from muniment.rules.robots_groups import LONG, narrowed
+from muniment.rules.robots import groups as robots_groups
+from muniment.rules.robots.groups import LONG, narrowed
+from muniment.rules.robots.rules import RobotsAnswer, RobotsRules
 
 AGENT = "muniment"
 LINES = st.sampled_from(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from protego import Protego
 
-from muniment.rules.robots import RobotsAnswer, RobotsRules
-from muniment.rules.robots_line import RefusingLine, refusing_line
+from muniment.rules.robots.line import RefusingLine, refusing_line
+from muniment.rules.robots.rules import RobotsAnswer, RobotsRules
 
 SITE = "https://a.example"
 

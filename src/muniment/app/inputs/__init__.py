@@ -1,0 +1,1 @@
+"""What a command line names: start URLs, lists, secrets, ignore sets, networks."""

@@ -1,0 +1,1 @@
+"""Checking: every record and every row of a directory, and mending what is safe to mend."""

@@ -1,0 +1,157 @@
+"""Processes that check stretches; nothing of them is left behind when the check is stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from typing import Protocol
+
+import msgspec
+
+from muniment.archive.check.file import Checker, Read, Stretch
+from muniment.errors import ArchiveError
+from muniment.lifetime import TOLD_BY_THE_KERNEL, end_with
+from muniment.model.process import Ending
+
+__all__ = ["Enrol", "Noted", "Pool"]
+
+_READ = msgspec.msgpack.Decoder(Read)
+_LAST_WORD = msgspec.msgpack.Decoder(tuple[int, Ending])
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes that the kernel counts memory in."""
+_MOMENT_S = 0.2
+"""In which a signal that went to all of them has come to this process, too."""
+
+
+class Noted(Protocol):
+    """The row of a process that is about to be started."""
+
+    def started(self, pid: int) -> None:
+        """Note that it runs."""
+
+    def ended(self, ending: Ending) -> None:
+        """Note how it ended."""
+
+
+Enrol = Callable[[], Noted | None]
+"""What makes a row before its process is started, where rows are kept."""
+
+
+class Pool:
+    """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
+
+    def __init__(self, count: int, enrol: Enrol = lambda: None) -> None:
+        # A fork would inherit the locks of pyarrow's threads, and of those of macOS, which are in every process there;
+        # where neither is, a fork is the fastest start.
+        threads = "pyarrow" in sys.modules or not TOLD_BY_THE_KERNEL
+        context = multiprocessing.get_context("spawn") if threads else multiprocessing.get_context("fork")
+        if threads:
+            from multiprocessing import resource_tracker  # noqa: PLC0415  (a fork has no need of it)
+
+            resource_tracker.ensure_running()  # else the first child starts it, and what is blocked below is not then
+        self._idle: list[Connection] = []
+        self._busy: dict[Connection, Stretch] = {}
+        self._processes: list[tuple[BaseProcess, Noted | None]] = []
+        self._endings: dict[int, Ending] = {}
+        self._enrol = enrol
+        # Ctrl-C and a hangup reach the whole group: blocked here, they are in the children for good, which stay quiet.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
+        try:
+            for _ in range(count):
+                self._start(context)
+            # what came meanwhile is raised here
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except BaseException:
+            self._end()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise
+
+    def _start(self, context: SpawnContext | ForkContext) -> None:
+        ours, theirs = context.Pipe()
+        row = self._enrol()
+        # A forked child holds the ends of its elder siblings, too: no pipe would tell it of its parent's death.
+        process = context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
+        process.start()
+        self._processes.append((process, row))
+        theirs.close()
+        self._idle.append(ours)
+        if row is not None and process.pid is not None:
+            row.started(process.pid)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._let_end()
+        self._end()
+
+    def _end(self) -> None:
+        for process, _row in self._processes:
+            if process.pid not in self._endings:
+                process.kill()
+        for process, row in self._processes:
+            process.join()
+            if row is not None:
+                row.ended(self._endings.get(process.pid or 0, Ending(process.exitcode)))
+        for connection in (*self._idle, *self._busy):
+            connection.close()
+
+    def _let_end(self) -> None:
+        """Have those that are done end by themselves, and say what they used."""
+        for connection in self._idle:
+            with suppress(OSError, EOFError, msgspec.DecodeError):
+                connection.send(None)
+                pid, ending = _LAST_WORD.decode(connection.recv_bytes())
+                self._endings[pid] = ending
+
+    def read(
+        self, next_stretch: Callable[[], Stretch | None], meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[Stretch, Read]]:
+        """Each stretch with what it holds, in the order in which they get ready; `meanwhile` runs once beside them."""
+        self._give(next_stretch)
+        meanwhile()
+        while self._busy:
+            for ready in wait(list(self._busy)):
+                assert isinstance(ready, Connection)
+                try:
+                    read = _READ.decode(ready.recv_bytes())
+                except (EOFError, ConnectionError):
+                    time.sleep(_MOMENT_S)  # a signal to the whole group ends this in its own way
+                    raise ArchiveError("a process of the check was killed; is there enough memory?") from None
+                stretch = self._busy.pop(ready)
+                self._idle.append(ready)
+                self._give(next_stretch)
+                yield stretch, read
+                # what came of it may be another stretch
+                self._give(next_stretch)
+
+    def _give(self, next_stretch: Callable[[], Stretch | None]) -> None:
+        while self._idle and (stretch := next_stretch()) is not None:
+            connection = self._idle.pop()
+            connection.send(stretch)
+            self._busy[connection] = stretch
+
+
+def _serve(connection: Connection, parent: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has what its parent does at a signal
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    end_with(parent)
+    with suppress(EOFError, OSError):
+        while (stretch := connection.recv()) is not None:
+            connection.send_bytes(msgspec.msgpack.encode(Checker(stretch).run()))
+        connection.send_bytes(msgspec.msgpack.encode((os.getpid(), _used())))
+
+
+def _used() -> Ending:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return Ending(0, cpu_ms=int((used.ru_utime + used.ru_stime) * 1000), max_rss=used.ru_maxrss * _RSS_UNIT)

@@ -1,0 +1,1 @@
+"""The capture index: rows, the journal beside each open file, and the Parquet files made of them."""

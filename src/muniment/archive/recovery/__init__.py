@@ -1,0 +1,1 @@
+"""Recovery: what is done about files that a crash or a disk left incomplete or damaged."""

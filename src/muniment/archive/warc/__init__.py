@@ -1,0 +1,1 @@
+"""WARC records as bytes: built, compressed, digested and read again."""

@@ -1,0 +1,193 @@
+"""WARC 1.1 records as bytes (ISO 28500:2017): pure, no clock and no file.
+
+Every record's fields come in one fixed order. A record's header block ends with the empty line; the caller adds the
+block and `RECORD_END`. No value can inject a line: control characters become spaces.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from muniment.archive.warc.digests import sha1_label, sha1_of
+from muniment.clock import iso_us, record_urn
+from muniment.model.capture import Earlier, PageContext
+from muniment.model.exchange import Exchange
+
+__all__ = [
+    "RECORD_END",
+    "Event",
+    "WarcInfo",
+    "metadata_block",
+    "metadata_record",
+    "outlink_line",
+    "request_record",
+    "response_header",
+    "revisit_header",
+    "warcinfo_record",
+]
+
+RECORD_END = b"\r\n\r\n"
+"""What follows every block (WARC 1.1 §4)."""
+
+_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
+_CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
+
+
+class WarcInfo(Struct, frozen=True, kw_only=True):
+    """What a file's warcinfo record says about the run; empty fields are left out."""
+
+    software: str
+    user_agent: str = ""
+    robots: str = ""
+    """The robots policy that was really kept: `obey`, `ignore`."""
+    operator: str = ""
+    hostname: str = ""
+    command: str = ""
+    """The command line, its secrets already redacted."""
+
+
+class Event(Struct, frozen=True):
+    """What the records of one exchange have in common, already fit for a header."""
+
+    target: str
+    date: str
+    warcinfo: str
+    """The warcinfo record's URN."""
+    connection: str
+    """The lines about address, protocols and cipher, each with its line end; may be empty."""
+
+    @classmethod
+    def of(cls, exchange: Exchange, warcinfo: str) -> Event:
+        """The event of an exchange in the file that begins with this warcinfo record."""
+        return cls(_clean(exchange.url), iso_us(exchange.started_at), warcinfo, _connection(exchange))
+
+
+def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -> bytes:
+    """The whole warcinfo record of a file, its end included."""
+    fields = (
+        ("software", info.software),
+        ("format", "WARC File Format 1.1"),
+        ("conformsTo", _CONFORMS_TO),
+        ("operator", info.operator),
+        ("hostname", info.hostname),
+        ("http-header-user-agent", info.user_agent),
+        ("robots", info.robots),
+        ("command", info.command),
+    )
+    block = _encode("".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value))
+    head = (
+        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {iso_us(at_us)}\r\n"
+        f"WARC-Filename: {_clean(filename)}\r\n{_block_digest(block)}"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return b"".join((_encode(head), block, RECORD_END))
+
+
+def response_header(event: Event, record_id: str, *, truncated: str, payload: str, block: str, length: int) -> bytes:
+    """A response record's header, with the labels of its digests; no `payload` where there is none, as in a 304."""
+    cut = f"WARC-Truncated: {_clean(truncated)}\r\n" if truncated else ""
+    payload = f"WARC-Payload-Digest: {payload}\r\n" if payload else ""
+    return _encode(
+        f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
+        f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n{event.connection}{cut}{payload}"
+        f"WARC-Block-Digest: {block}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n"
+    )
+
+
+def revisit_header(event: Event, record_id: str, earlier: Earlier, *, payload: str, block: str, length: int) -> bytes:
+    """A revisit record's header (§6.7), with the labels of its digests; its block is the response's own header block.
+
+    Its profile is identical-payload-digest, or server-not-modified where there is no payload, as in a 304.
+    """
+    if payload:
+        profile = "identical-payload-digest"
+        payload = f"WARC-Truncated: length\r\nWARC-Payload-Digest: {payload}\r\n"
+    else:
+        profile = "server-not-modified"
+    return _encode(
+        f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
+        f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
+        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier)}{event.connection}{payload}"
+        f"WARC-Block-Digest: {block}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n"
+    )
+
+
+def request_record(event: Event, record_id: str, response: str, request: bytes, digest: str) -> bytes:
+    """The whole request record, its end included, bound to its response; `digest` is the label of the request's."""
+    head = (
+        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
+        f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
+        f"WARC-Concurrent-To: <{response}>\r\n{event.connection}WARC-Block-Digest: {digest}\r\n"
+        f"Content-Type: application/http; msgtype=request\r\nContent-Length: {len(request)}\r\n\r\n"
+    )
+    return b"".join((_encode(head), request, RECORD_END))
+
+
+def metadata_record(event: Event, record_id: str, response: str, block: bytes) -> bytes:
+    """The whole metadata record, its end included, bound to its response."""
+    head = (
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
+        f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
+        f"WARC-Concurrent-To: <{response}>\r\nWARC-Refers-To: <{response}>\r\n{_block_digest(block)}"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return b"".join((_encode(head), block, RECORD_END))
+
+
+def metadata_block(context: PageContext, fetch_ms: int) -> bytes:
+    """How the page was found, how long it took and where it links, as warc-fields.
+
+    Empty for a line of a seed list: it was found by nothing, and the rest is in its row.
+    """
+    if context.seed_url and not context.via and not context.outlinks:
+        return b""
+    via = f"via: {_clean(context.via)}\r\n" if context.via else ""
+    hops = f"hopsFromSeed: {context.depth}\r\n" if context.depth >= 0 else ""
+    return _encode(f"{via}{hops}fetchTimeMs: {fetch_ms}\r\n") + context.outlinks
+
+
+def outlink_line(url: str, label: str) -> bytes:
+    """The line of a metadata block for one outlink and how it was found."""
+    return _encode(_clean(f"outlink: {url} {label}") + "\r\n")
+
+
+def _connection(exchange: Exchange) -> str:
+    version = "http/1.0" if exchange.head.startswith(b"HTTP/1.0") else "http/1.1"
+    return _connection_lines(exchange.ip, version, exchange.tls, exchange.cipher)
+
+
+@lru_cache(maxsize=4096)
+def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
+    fields = (
+        ("WARC-IP-Address", ip),
+        ("WARC-Protocol", version),
+        ("WARC-Protocol", tls),
+        ("WARC-Cipher-Suite", cipher),
+    )
+    return "".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value)
+
+
+def _refers_to(earlier: Earlier) -> str:
+    """What is known of the earlier record; its URL alone would name any capture of it, so it goes with the date."""
+    record = f"WARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n" if earlier.record_id else ""
+    if earlier.captured_at is None:
+        return record
+    date = iso_us(earlier.captured_at)
+    return f"{record}WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\nWARC-Refers-To-Date: {date}\r\n"
+
+
+def _block_digest(block: bytes) -> str:
+    return f"WARC-Block-Digest: {sha1_label(sha1_of(block))}\r\n"
+
+
+def _clean(value: str) -> str:
+    return value if value.isprintable() else value.translate(_CONTROLS)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,95 @@
+"""The desk of requests in flight: one limit over all hosts, divided among the workers.
+
+Workers say four times a second that it holds them back; the orchestrator says which hosts fell silent that had been
+answering. What follows is decided in `rules.inflight`; a worker is told only when its part changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from muniment.crawl import protocol as say
+from muniment.crawl.events import EventLog
+from muniment.rules.domains import registered_domain
+from muniment.rules.inflight import Flow, cut, flow_within, is_burst, is_crowded, raised, share_of
+from muniment.settings import Settings
+
+__all__ = ["InflightDesk"]
+
+_AT_ONCE_MS = 5_000
+
+
+class InflightDesk:
+    """Holds the limit of a run; `tell` sends a message to a worker by number. Times are Unix ms."""
+
+    def __init__(self, settings: Settings, events: EventLog, tell: Callable[[int, say.FromOrchestrator], None]) -> None:
+        self._events, self._tell = events, tell
+        self._flow = flow_within(Flow(settings.start_inflight), settings.min_inflight, settings.inflight)
+        self._least, self._most = settings.min_inflight, settings.inflight
+        self._silent: dict[str, int] = {}
+        """Registered domains of hosts that had been answering and fell silent, and when."""
+        self._parts: dict[int, int] = {}
+
+    @property
+    def limit(self) -> int:
+        """How many requests may be in flight now."""
+        return self._flow.limit
+
+    def crowded(self, now: int) -> bool:
+        """Whether the limit was cut so lately that a time-out may be our own fault."""
+        return is_crowded(self._flow, now)
+
+    def change(self, settings: Settings) -> None:
+        """Go by the bounds of these settings from now on."""
+        self._least, self._most = settings.min_inflight, settings.inflight
+        self._set(flow_within(self._flow, self._least, self._most))
+
+    def staff(self, workers: Iterable[int]) -> None:
+        """These are the workers from now on."""
+        before = self._parts
+        self._parts = {worker: before.get(worker, 0) for worker in workers}
+        self._divide()
+
+    def part(self, worker: int) -> int:
+        """What a worker may have in flight."""
+        return self._parts[worker]
+
+    def wanted(self, now: int) -> None:
+        """The limit holds a worker back."""
+        self._set(raised(self._flow, self._most, now))
+
+    def fell_silent(self, host: str, asked_at: int, now: int) -> None:
+        """A host that had been answering did not answer in time what it was asked at `asked_at`."""
+        if asked_at >= self._flow.cut_at:
+            self._silent[registered_domain(host)] = now
+
+    def tick(self, now: int, hosts_held: Callable[[], int]) -> None:
+        """Look whether too many hosts fell silent at once, out of those that are being asked."""
+        if not self._silent:
+            return
+        self._silent = {domain: at for domain, at in self._silent.items() if now - at < _AT_ONCE_MS}
+        silent = len(self._silent)
+        # workers hold five pages for each request, and no more hosts are asked at a time than there are requests
+        if not is_burst(silent, 0) or not is_burst(silent, min(hosts_held(), self.limit)):
+            return
+        before = self._flow
+        self._set(cut(before, self._least, now))
+        if self._flow is not before:
+            self._silent.clear()
+        if self.limit < before.limit:
+            self._events.write(
+                "change", who="muniment", what="requests in flight", **{"from": before.limit, "to": self.limit}
+            )
+
+    def _set(self, flow: Flow) -> None:
+        changed = flow.limit != self._flow.limit
+        self._flow = flow
+        if changed:
+            self._divide()
+
+    def _divide(self) -> None:
+        for position, (worker, before) in enumerate(list(self._parts.items())):
+            part = share_of(self.limit, len(self._parts), position)
+            if part != before:
+                self._parts[worker] = part
+                self._tell(worker, say.InflightSet(part))

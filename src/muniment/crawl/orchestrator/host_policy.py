@@ -1,0 +1,400 @@
+"""The hosts' desk: how every host is to be treated now, over all workers.
+
+Signs come from the workers as soon as an exchange has ended, good answers with the finishes. What follows
+(`rules.politeness`) goes into the tracker, the schedule and `crawl.jsonl`, and to the workers that hold its pages.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import structs
+
+from muniment.clock import iso_ms, steadied, steady_ms
+from muniment.crawl import protocol as say
+from muniment.crawl.events import EventLog
+from muniment.crawl.orchestrator.answering_hosts import Heard
+from muniment.crawl.orchestrator.network_outage import Network
+from muniment.crawl.orchestrator.schedule import Schedule
+from muniment.http.user_agent import robots_agent
+from muniment.model.failure import NO_ROUTE, of_this_machine
+from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.url import host_of, origin_of
+from muniment.rules.politeness import (
+    CALM,
+    Manners,
+    Sign,
+    believable,
+    blameless,
+    connections,
+    has_bad_pages,
+    is_back_off,
+    is_offline,
+    is_proof,
+    is_timeout,
+    is_unreached,
+    is_waited_for,
+    judge,
+)
+from muniment.rules.robots.rules import RobotsAnswer, crawl_delay_ms, product_token, settled
+from muniment.tracker.stores.hosts import Hosts, HostWaits
+
+__all__ = ["HostsDesk"]
+
+_UNHEARD = Manners(heard=False)
+_STUCK_MS = 1_000
+_LATER_MS = 10_000
+"""How long a host that failed and never answered lets others go first, while there are any, after its wait."""
+_LONG_MS = 8_000
+"""A wait that is written down and kept at once: a kill must not lose it."""
+_NONE = "none"
+"""How no URL begins."""
+_MOST_DEAD = 10_000
+"""Dead origins that are remembered; one that is forgotten is proved dead again."""
+
+Tell = Callable[[int, say.FromOrchestrator], None]
+
+
+class HostsDesk:
+    """Keeps the manners of all hosts; `tell` sends a message to a worker by number."""
+
+    def __init__(self, hosts: Hosts, schedule: Schedule, events: EventLog, tell: Tell, user_agent: str) -> None:
+        self._hosts, self._schedule, self._events, self._tell = hosts, schedule, events, tell
+        self._token = product_token(robots_agent(user_agent))
+        self._since = 0
+        self._manners: dict[int, Manners] = {}
+        self._failures: dict[str, int] = {}
+        """Failures in a row of origins that never answered, and of which no verdict is there yet."""
+        self._paused: dict[int, str] = {}
+        self._waited: set[int] = set()
+        """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
+        self._origin = _NONE
+        """The origin of the last answer of this batch, with its slash."""
+        self._network = Network(events)
+        self._heard = Heard()
+        schedule.turned = self._turned
+        self.dead: dict[str, str] = {}
+        """Origin, or name without addresses → why it is dead."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the network is lost."""
+        return self._network.lost
+
+    def begin(self, now: int, *, resumed: bool) -> None:
+        """Take up what an earlier run was told to wait for; when it asked a host last, nobody knows."""
+        self._since = now if resumed else 0
+        for host_id in self._schedule.busy_hosts():
+            self.plan(host_id)
+
+    def plan(self, host_id: int) -> None:
+        """A host gets pages: one that this run has not heard of begins with one connection, after its wait."""
+        if host_id in self._manners:
+            return
+        manners = self._manners[host_id] = self._first_manners(host_id)
+        until = manners.until
+        self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
+        self._schedule.set_gap(host_id, self._hosts.waits_of(host_id).crawl_delay_ms)
+        due = max(until, self._since + self._schedule.gap(host_id) if self._since else 0)
+        if due:
+            self._schedule.hold(host_id, due)
+        if until > steady_ms():
+            self._waited.add(host_id)
+            self._pause(host_id, manners)
+
+    def _first_manners(self, host_id: int) -> Manners:
+        """How a host is to be treated by what the tracker keeps of it, and whether it has answered in this run."""
+        waits = self._hosts.waits_of(host_id)
+        # one that could not be reached may be back, and whoever starts a run wants to know
+        until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
+        manners = Manners(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
+        return CALM if manners == CALM else manners
+
+    def permits_held(self, worker: int, held: Mapping[str, int]) -> None:
+        """A worker keeps at most so many connections to hosts now; those that have nothing to do are forgotten."""
+        now = steady_ms()
+        for name, permits in held.items():
+            host_id = self._schedule.known(name)
+            self._schedule.permits_held(worker, name, permits)
+            if not permits and host_id is not None:
+                self._forget(host_id, now)
+
+    def _forget(self, host_id: int, now: int) -> None:
+        """Keep nothing of a host that would be found out again as it is."""
+        manners = self._manners.get(host_id, _UNHEARD)
+        as_new = structs.replace(self._first_manners(host_id), until=0)
+        waits = host_id in self._paused or manners.until > now
+        if not waits and structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
+            self._manners.pop(host_id, None)
+            self._waited.discard(host_id)
+
+    def _turned(self, host_id: int, busy: bool) -> None:
+        self._heard.turned(host_id, busy=busy)
+        if not busy:
+            self._network.has_no_pages(host_id)
+
+    def most(self, wanted: int, now: int) -> int:
+        """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
+        return self._network.most(wanted, now)
+
+    def judged(self, claims: list[Claim], host_ids: Mapping[str, int]) -> list[Claim]:
+        """The claims, where throttling is the pages' own fault without the free answers that it would be worth."""
+        bad = {name for name, host_id in host_ids.items() if has_bad_pages(self._manners.get(host_id, CALM))}
+        return [structs.replace(one, free=False) if one.host in bad else one for one in claims] if bad else claims
+
+    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
+        """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
+
+        `crowded`: our own line was full a moment ago, so that a time-out proves nothing.
+        """
+        host_id = self._schedule.known(host)
+        if host_id is None:
+            # the target of a redirect, which has no pages
+            self._tell(worker, say.HostWait(host, 0))
+            return False
+        now = steady_ms()
+        before = self._manners.get(host_id, _UNHEARD)
+        sign = self._in_this_network(sign, now)
+        answered = self._has_answered(host_id, sign.origin)
+        after = judge(before, sign, now, random.random(), answered=answered)
+        self._watch_network(host_id, before, sign, now)
+        ours = self.lost or sign.kind == "offline" or of_this_machine(sign.text) or (crowded and is_timeout(sign))
+        if self.lost and sign.kind in ("unreachable", "offline"):
+            # the network is looked for in turns of its own
+            after = structs.replace(after, until=0, reason="")
+        elif sign.kind == "unreachable" and sign.asked_at >= before.since and not (ours or answered):
+            after = self._towards_death(host_id, sign, after)
+        self._change(host_id, before, after, now)
+        later = sign.kind == "unreachable" and not (after.heard or ours or answered)
+        if after.until > now and not later:
+            self._waited.add(host_id)
+        # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
+        later_until = after.until + _LATER_MS if later else 0
+        for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
+            self._tell(other, say.HostWait(host, max(0, after.until - now)))
+        return before.heard and not before.strikes and is_timeout(sign)
+
+    def _in_this_network(self, sign: Sign, now: int) -> Sign:
+        """Without a route for it, a host fails by itself in a network from which others answered a moment ago."""
+        if sign.kind == "offline" and NO_ROUTE in sign.text and self._network.answers_lately(now):
+            return structs.replace(sign, kind="unreachable")
+        return sign
+
+    def _has_answered(self, host_id: int, origin: str) -> bool:
+        """Whether an origin has answered in this job; of a name without scheme, whether any origin of it has."""
+        named = "://" not in origin
+        return self._hosts.answers(host_id) if named else self._hosts.has_answered(host_id, f"{origin}/")
+
+    def answered(self, host_id: int, url: str, page: Finished) -> None:
+        """A page finished: an answer ends what bad news began."""
+        if not page.status:
+            return
+        # once for the pages of a batch that are of one origin
+        if not url.startswith(self._origin):
+            self._note_answer(host_id, url)
+        before = self._manners.get(host_id)
+        if before is CALM or page.error or page.status in (403, 429, 503):
+            return
+        self.heard(host_id, url, steadied(page.started_at // 1000))
+
+    def _note_answer(self, host_id: int, url: str) -> None:
+        self._network.answered(host_id, steady_ms())
+        self._origin = f"{origin_of(url)}/"
+        self._hosts.note_answered(host_id, url)
+        if self.lost:
+            self._network_is_there()
+
+    def heard(self, host_id: int, url: str, asked_at: int) -> None:
+        """A host has answered a request that began at `asked_at` (Unix ms)."""
+        now = steady_ms()
+        self._note_answer(host_id, url)
+        before = self._manners.get(host_id, _UNHEARD)
+        after = judge(before, Sign("answer", "", "", asked_at), now, 0.0)
+        if after is not before:
+            self._failures.pop(origin_of(url), None)
+            self._failures.pop(host_of(url), None)
+            self._network.drop(host_id)
+            self._change(host_id, before, after, now)
+            self._schedule.rejoin(host_id)
+
+    def learn(self, origin: str, answer: RobotsAnswer) -> None:
+        """How a host answered for its robots.txt: it is there, and may ask for a gap between requests."""
+        host = host_of(origin)
+        host_id = self._schedule.known(host)
+        if host_id is None or not answer.status:
+            return
+        if not settled(answer):
+            self._note_answer(host_id, f"{origin}/")
+            return
+        self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
+        delay_ms = crawl_delay_ms(answer, self._token)
+        waits = self._hosts.waits_of(host_id)
+        if delay_ms <= waits.crawl_delay_ms:
+            return
+        others = self._schedule.set_gap(host_id, delay_ms)
+        self._permit(others)
+        for worker in others:
+            self._tell(worker, say.HostWait(host, delay_ms))
+        self._hosts.keep_waits(host_id, structs.replace(waits, crawl_delay_ms=delay_ms))
+
+    def spare(
+        self, batch: FinishBatch, held: Mapping[int, tuple[Claim, int]]
+    ) -> tuple[FinishBatch, list[tuple[int, int]]]:
+        """A page that fails by no fault of its own goes back as if not tried: (page id, claim id).
+
+        `held` has the claim and the host's number of each page.
+        """
+        self._origin = _NONE
+        spared = [page for page in batch.pages if page.error and self._spares(page, held)]
+        if not spared:
+            return batch, []
+        ids = {page.page_id for page in spared}
+        pages = [page for page in batch.pages if page.page_id not in ids]
+        return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
+
+    def _spares(self, page: Finished, held: Mapping[int, tuple[Claim, int]]) -> bool:
+        error = page.error
+        if of_this_machine(error) or (self.lost and blameless(error)):
+            return True
+        if is_offline(error) and not (NO_ROUTE in error and self._network.answers_lately(steady_ms())):
+            return True
+        if not is_waited_for(error) or page.page_id not in held:
+            return False
+        claim, host_id = held[page.page_id]
+        return self._hosts.has_answered(host_id, claim.url)
+
+    def stuck(self, host_ids: Iterable[int]) -> None:
+        """Pages of these hosts were spared: what could not be asked for now may be a little later."""
+        now = steady_ms()
+        # while the network is lost, `most` says how often it is looked for
+        for host_id in () if self.lost else set(host_ids):
+            until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
+            for worker in self._schedule.hold(host_id, until):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
+
+    def gaps(self, names: Iterable[str]) -> dict[str, int]:
+        """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
+        ids = ((name, self._schedule.known(name)) for name in names)
+        return {one: gap for one, host_id in ids if host_id is not None and (gap := self._schedule.wanted_gap(host_id))}
+
+    def _watch_network(self, host_id: int, before: Manners, sign: Sign, now: int) -> None:
+        """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
+        if sign.kind == "offline":
+            lost = self._network.way_out_fails(host_id, now, sign.text)
+        elif is_unreached(sign.text):
+            known = before.heard and self._schedule.is_busy(host_id)
+            lost = self._network.fails(host_id, now, known=known, at_work=self._heard.at_work)
+        else:
+            lost = False
+            if sign.kind not in ("slow", "unreachable", "closed"):
+                self._network_is_there()
+        if lost:
+            self._release(self._network.silent)
+
+    def _network_is_there(self) -> None:
+        silent = list(self._network.silent)
+        if self._network.is_there():
+            self._failures.clear()
+            self._release(silent)
+
+    def _release(self, host_ids: Iterable[int]) -> None:
+        """Ask hosts at once that could not be reached: how long they were not was no fault of theirs."""
+        for host_id in list(host_ids):
+            manners = self._manners.get(host_id, _UNHEARD)
+            if manners.reason and not is_back_off(manners.reason):
+                continue  # the host asked for its wait
+            self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
+            self._paused.pop(host_id, None)
+            for worker in self._schedule.hold(host_id, 0):
+                self._tell(worker, say.HostWait(self._hosts.name(host_id), 0))
+
+    def tick(self, now: int) -> None:
+        """Say which pauses are over."""
+        for host_id, reason in list(self._paused.items()):
+            if self._manners[host_id].until <= now:
+                del self._paused[host_id]
+                self._events.write("resume", host=self._hosts.name(host_id), reason=reason)
+
+    def only_waits(self, held: int) -> bool:
+        """Whether all that is left, `held` pages in hand among it, is of hosts that are waited for."""
+        if self.lost:
+            return True
+        left = self._schedule.pending + held
+        pages = {host_id: self._schedule.waiting_pages(host_id) for host_id in self._waited}
+        self._waited.difference_update([host_id for host_id, count in pages.items() if not count])
+        return bool(left) and sum(pages.values()) >= left
+
+    def waited(self) -> list[tuple[str, str, int]]:
+        """(host, why, until when) of the hosts with pages that are waited for, the one that is asked first before."""
+        hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
+        return [(self._hosts.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
+
+    def waited_ids(self) -> frozenset[int]:
+        """The numbers of the hosts that are waited for."""
+        return frozenset(self._waited)
+
+    def tell_wait(self, now: int) -> None:
+        """Write down which host is waited for, when nothing else is left to do and it was not said yet."""
+        waited = [one for one in self._waited if self._manners[one].until > now and self._schedule.waiting_pages(one)]
+        if waited and self._paused.keys().isdisjoint(waited):
+            first = min(waited, key=lambda one: self._manners[one].until)
+            self._pause(first, self._manners[first])
+
+    def note(self) -> str:
+        """That the network is lost, for the display; empty when it is there."""
+        return f"waiting for the network: {self._network.why}" if self.lost else ""
+
+    def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
+        """Count a failure of an origin; the manners without their wait when it was the last one needed."""
+        failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
+        if not is_proof(failures, heard=manners.heard) or sign.origin in self.dead:
+            return manners
+        del self._failures[sign.origin]
+        if len(self.dead) >= _MOST_DEAD:
+            del self.dead[next(iter(self.dead))]
+        reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
+        self.dead[sign.origin] = reason
+        self._network.drop(host_id)
+        self._events.write("pause", host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}")
+        for worker in self._schedule.workers:
+            self._tell(worker, say.HostDead(sign.origin, reason))
+        return structs.replace(manners, until=0, reason="")
+
+    def _change(self, host_id: int, before: Manners, after: Manners, now: int) -> None:
+        if after == before:
+            return
+        self._manners[host_id] = CALM if after == CALM else after
+        if after.heard and not before.heard:
+            self._heard.add(host_id, busy=self._schedule.is_busy(host_id))
+        self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
+        self._pace(host_id, before, after)
+        if not after.strikes and after.until <= now:
+            self._waited.discard(host_id)
+        new = after.until > max(now, before.until)
+        asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+        long = asked_for or (new and after.until - now >= _LONG_MS)
+        if (after.until, after.strikes) != (before.until, before.strikes):
+            waits = HostWaits(self._hosts.waits_of(host_id).crawl_delay_ms, after.until, after.reason, after.strikes)
+            # a back-off is over in seconds: a kill may lose it, and a commit for each would hold up the other hosts
+            keep = self._hosts.keep_waits if long else self._hosts.note_waits
+            keep(host_id, waits)
+        if long and new:
+            self._pause(host_id, after)
+
+    def _pace(self, host_id: int, before: Manners, after: Manners) -> None:
+        """Leave the gap between requests that a host's throttling asks for."""
+        if after.gap_ms == before.gap_ms:
+            return
+        self._permit(self._schedule.set_gap(host_id, slow_ms=after.gap_ms))
+        name, gap = self._hosts.name(host_id), self._schedule.wanted_gap(host_id)
+        for worker in self._schedule.told_of(host_id):
+            self._tell(worker, say.GapSet(name, gap))
+
+    def _pause(self, host_id: int, manners: Manners) -> None:
+        self._paused[host_id] = manners.reason
+        self._events.write("pause", host=self._hosts.name(host_id), reason=manners.reason, until=iso_ms(manners.until))
+
+    def _permit(self, lowered: dict[int, dict[str, int]]) -> None:
+        for worker, permits in lowered.items():
+            self._tell(worker, say.PermitsSet(permits))

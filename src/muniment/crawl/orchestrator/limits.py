@@ -1,0 +1,71 @@
+"""Limits: pages, bytes, time and disk space that a run must not pass."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from muniment.clock import monotonic
+from muniment.errors import DiskFullError
+from muniment.settings import Settings
+from muniment.tracker.queue.counters import Totals
+
+__all__ = ["Limits", "no_room"]
+
+_MOST_RESERVED = 1 << 30
+_PART_RESERVED = 20
+"""The reserve is a twentieth of the filesystem, at most 1 GiB (contract, `--min-free`)."""
+
+
+_ELBOW_ROOM = 16 << 20
+"""Bytes that a run needs beside the index: the tracker's log, and a batch of pages for each worker."""
+
+
+def no_room(error: DiskFullError, out: Path, state: Path, settings: Settings) -> DiskFullError:
+    """The error with what to do about it: which directory, what is free there, and how much is needed to go on."""
+    full = min(out, state, key=lambda path: shutil.disk_usage(path).free)
+    # the index is written anew beside the old one
+    index = sum(path.stat().st_size for path in (*out.glob("*.parquet"), *out.glob("parts/*")))
+    needed = _ELBOW_ROOM + Limits(settings, full).min_free + index
+    return DiskFullError(
+        f"the disk of {full} is full ({error}): {shutil.disk_usage(full).free:,} bytes are free and about {needed:,} "
+        "needed; make room and give the same command again"
+    )
+
+
+class Limits:
+    """`--max-pages`, `--max-bytes`, `--max-time` and `--min-free` of one run."""
+
+    def __init__(self, settings: Settings, out: Path) -> None:
+        self._out = out
+        self._started = monotonic()
+        self.change(settings)
+
+    def change(self, settings: Settings) -> None:
+        """Go by the limits of these settings from now on."""
+        self._pages, self._bytes, self._time = settings.max_pages, settings.max_bytes, settings.max_time
+        reserve = settings.min_free
+        self.min_free = (
+            min(_MOST_RESERVED, shutil.disk_usage(self._out).total // _PART_RESERVED) if reserve is None else reserve
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether pages are counted before they are handed out."""
+        return self._pages is not None
+
+    def room(self, totals: Totals, out: int, wanted: int) -> int:
+        """How many of the wanted pages may be handed out while `out` are in hand."""
+        if self._bytes is not None and totals.payload_bytes >= self._bytes:
+            return 0
+        return wanted if self._pages is None else max(0, min(wanted, self._pages - totals.captured - out))
+
+    def reached(self, totals: Totals, *, idle: bool) -> str:
+        """The option whose limit is reached; empty for none."""
+        if self._pages is not None and totals.captured >= self._pages and idle:
+            return "--max-pages"
+        if self._bytes is not None and totals.payload_bytes >= self._bytes:
+            return "--max-bytes"
+        if self._time is not None and monotonic() - self._started >= self._time:
+            return "--max-time"
+        return ""

@@ -1,0 +1,55 @@
+"""Robots on the orchestrator's side: one worker fetches an origin's robots.txt, the others wait for what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from muniment.clock import now_ms
+from muniment.crawl import protocol as say
+from muniment.rules.robots.rules import VALID_MS, RobotsAnswer, settled
+from muniment.tracker.stores.robots import RobotsBook
+
+__all__ = ["RobotsDesk"]
+
+Tell = Callable[[int, say.RobotsKnown], None]
+
+
+class RobotsDesk:
+    """Answers workers by number. An answer holds for a day, longer while no new one is to be had (RFC 9309 §2.4)."""
+
+    def __init__(self, book: RobotsBook, tell: Tell) -> None:
+        self._book, self._tell = book, tell
+        self._fetching: dict[str, list[int]] = {}
+        """Origin → the worker that fetches its robots.txt, then those that wait."""
+
+    def asked(self, worker: int, origin: str) -> None:
+        """A worker wants to know."""
+        if origin in self._fetching:
+            self._fetching[origin].append(worker)
+            return
+        known = self._book.find(origin)
+        if known is not None and now_ms() - known.fetched_at <= VALID_MS:
+            self._tell(worker, say.RobotsKnown(origin, known))
+            return
+        self._fetching[origin] = [worker]
+        self._tell(worker, say.RobotsKnown(origin, known, fetch=True))
+
+    def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+        """A worker has fetched it; None when the host could not be asked."""
+        waiting = self._fetching.pop(origin, [worker])[1:]
+        if answer is not None and settled(answer):
+            self._book.keep(origin, answer)
+        elif waiting:
+            answer = self._book.find(origin) or answer
+        for other in waiting:
+            self._tell(other, say.RobotsKnown(origin, answer))
+
+    def gone(self, worker: int) -> None:
+        """A worker has ended: whoever waited for it fetches in its place."""
+        for origin, workers in list(self._fetching.items()):
+            leads = workers[0] == worker
+            workers[:] = [other for other in workers if other != worker]
+            if not workers:
+                del self._fetching[origin]
+            elif leads:
+                self._tell(workers[0], say.RobotsKnown(origin, self._book.find(origin), fetch=True))

@@ -1,0 +1,384 @@
+"""Schedule: which hosts are due, and how a host's permits are divided among the workers.
+
+A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
+delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts"). How many permits a host has
+at the moment, and until when nothing is asked of it, is for `hosts_desk` to say.
+
+Each worker has a line of hosts that may have something for it. Whatever could change that offers the host again: a pick
+drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
+(docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second queue, which has its
+turn when the worker has hardly anything else (docs/decisions/0143-who-failed-goes-last.md).
+
+Pages of a host also wait while other hosts have much to do of what the pages before them show (`crawl.backlog`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from muniment.crawl.orchestrator.host_plans import HostPlan, Plans
+from muniment.crawl.orchestrator.requisite_backlog import Backlog
+
+__all__ = ["Schedule"]
+
+_AHEAD = 5
+"""Pages a worker holds per permit (see `crawl.worker`)."""
+_GAP_AHEAD_MS = 2_000
+"""With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
+_FEW = 100
+"""Pages in a worker's hands, over all hosts, up to which the second queue has its turn."""
+_LOOK_MS = 500
+"""How often it is looked whether hosts still have to wait for the requisites of others, when none of these ends."""
+_MOST_LOOKS = 200
+"""Hosts that are offered again by one such look."""
+
+
+class _Line:
+    """The hosts that may have pages for one worker, in the order of their turns; each is in one of two queues."""
+
+    __slots__ = ("_heap", "_here", "_later")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        self._here: set[int] = set()
+        self._later: OrderedDict[int, None] = OrderedDict()
+
+    def add(self, turn: int, host_id: int) -> None:
+        if host_id not in self._here:
+            self._later.pop(host_id, None)
+            self._here.add(host_id)
+            heapq.heappush(self._heap, (turn, host_id))
+
+    def add_later(self, host_id: int) -> None:
+        self._here.discard(host_id)
+        self._later[host_id] = None
+
+    def take(self, *, later: bool) -> int | None:
+        """The next host; with `later` of the second queue, when the first is empty."""
+        while self._heap:
+            _, host_id = heapq.heappop(self._heap)
+            if host_id in self._here:
+                self._here.discard(host_id)
+                return host_id
+        return self._later.popitem(last=False)[0] if later and self._later else None
+
+
+class Schedule:
+    """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
+
+    def __init__(self, per_host: int, *, gap_ms: int = 0, spread: bool = True) -> None:
+        """A host has `per_host` permits, and `gap_ms` between its requests, unless told otherwise.
+
+        Without `spread` hosts do not take turns: the one found first gives what it has first.
+        """
+        self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
+        self._plans = Plans()
+        self._lines: dict[int, _Line] = {}
+        self._alarms: list[tuple[int, int]] = []
+        self._turn = 0
+        self._workers: list[int] = []
+        self.backlog = Backlog()
+        self._behind: dict[int, None] = {}
+        """Hosts that wait for requisites of others."""
+        self._looked_at = 0
+        self.pending = self.hosts = 0
+        """Pages that wait, and the hosts that they are of."""
+        self.turned: Callable[[int, bool], None] = lambda _host, _busy: None
+        """Called with a host that has pages from now on, or has none any more."""
+
+    def add_pending(self, host_id: int, name: str, pages: int, due_at: int = 0) -> None:
+        """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
+        plan = self._plans.make(host_id, name)
+        if not plan.pending or due_at < plan.wake_at:
+            plan.wake_at = due_at
+        self._count(plan, pages)
+        self._note(plan)
+        self._offer(plan)
+
+    def _note(self, plan: HostPlan) -> None:
+        if self._plans.note(plan):
+            self.turned(plan.host_id, plan.busy)
+
+    def _count(self, plan: HostPlan, pages: int) -> None:
+        before = bool(plan.pending)
+        plan.pending += pages
+        self.pending += pages
+        self.hosts += bool(plan.pending) - before
+
+    def _offer(self, plan: HostPlan) -> None:
+        """Something has changed that may let workers have pages of a host."""
+        if plan.pending:
+            for worker in self._workers:
+                self._line_up(worker, plan)
+
+    def _line_up(self, worker: int, plan: HostPlan) -> None:
+        self._turn += 1
+        if plan.later_until:
+            self._lines[worker].add_later(plan.host_id)
+        else:
+            self._lines[worker].add(self._turn if self._spread else plan.host_id, plan.host_id)
+
+    def known(self, name: str) -> int | None:
+        """The number of a host that has, or had, pages."""
+        plan = self._plans.named(name)
+        return None if plan is None else plan.host_id
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """The numbers of the workers."""
+        return tuple(self._workers)
+
+    def busy_hosts(self) -> Iterator[int]:
+        """The hosts with pages that wait or are out."""
+        return iter(self._plans.busy)
+
+    def is_busy(self, host_id: int) -> bool:
+        """Whether pages of a host wait or are out."""
+        return host_id in self._plans.busy
+
+    def forget(self, host_id: int, now: int) -> bool:
+        """Keep nothing of a host that has no pages, connections or waits; whether nothing is kept."""
+        bare = self._plans[host_id].is_bare(now)
+        if bare:
+            self._plans.forget(host_id)
+        return bare
+
+    def hold(self, host_id: int, until: int, *, later_until: int = 0) -> list[int]:
+        """Hand out nothing of a host before `until`; returns the workers that are to be told.
+
+        Before `later_until` others go first.
+        """
+        plan = self._plans[host_id]
+        plan.hold_until, plan.later_until = until, later_until
+        if later_until:
+            heapq.heappush(self._alarms, (later_until, host_id))
+        self._offer(plan)
+        return list(plan.told)
+
+    def rejoin(self, host_id: int) -> None:
+        """A host has answered: it lets others go first no more."""
+        plan = self._plans[host_id]
+        if plan.later_until:
+            plan.later_until = 0
+            self._offer(plan)
+
+    def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
+        """Give a host so many permits in all; returns the lowered ones to tell, by worker."""
+        plan = self._plans[host_id]
+        lowered: dict[int, dict[str, int]] = {}
+        before = self._most(plan)
+        plan.limit = most if most < self.per_host else None
+        if most < before:
+            plan.owner = None
+            self._lower_one(plan, lowered)
+        self._offer(plan)
+        return lowered
+
+    def set_gap(self, host_id: int, gap_ms: int | None = None, slow_ms: int | None = None) -> dict[int, dict[str, int]]:
+        """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does.
+
+        `gap_ms` is what it asks for, `slow_ms` what its throttling does; the larger counts.
+        """
+        plan = self._plans[host_id]
+        plan.gap_ms = plan.gap_ms if gap_ms is None else gap_ms
+        plan.slow_ms = plan.slow_ms if slow_ms is None else slow_ms
+        lowered: dict[int, dict[str, int]] = {}
+        self._lower_one(plan, lowered)
+        self._offer(plan)
+        return lowered
+
+    def wanted_gap(self, host_id: int) -> int:
+        """Milliseconds between requests that the host itself asks for, or its throttling."""
+        plan = self._plans[host_id]
+        return max(plan.gap_ms, plan.slow_ms)
+
+    def told_of(self, host_id: int) -> tuple[int, ...]:
+        """The workers that have connections to a host."""
+        return tuple(self._plans[host_id].told)
+
+    def waiting_pages(self, host_id: int) -> int:
+        """Pages of a host that wait or are out."""
+        plan = self._plans[host_id]
+        return plan.pending + sum(plan.held.values())
+
+    def gap(self, host_id: int) -> int:
+        """Milliseconds between the requests to a host."""
+        return self._gap(self._plans[host_id])
+
+    def _gap(self, plan: HostPlan) -> int:
+        return max(plan.gap_ms, plan.slow_ms, self._gap_ms)
+
+    def _most(self, plan: HostPlan) -> int:
+        return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+
+    def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
+        """A worker joins; returns the lowered permits to tell the others, by worker."""
+        self._workers.append(worker)
+        self._lines[worker] = _Line()
+        return self._lower()
+
+    def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
+        """Other connections per host from now on; returns the lowered permits to tell, by worker."""
+        self.per_host, self._gap_ms = per_host, gap_ms
+        return self._lower()
+
+    def _lower(self) -> dict[int, dict[str, int]]:
+        lowered: dict[int, dict[str, int]] = {}
+        for plan in self._plans.values():
+            self._lower_one(plan, lowered)
+            self._offer(plan)
+        return lowered
+
+    def _lower_one(self, plan: HostPlan, lowered: dict[int, dict[str, int]]) -> None:
+        for other, told in plan.told.items():
+            # with pages in hand it keeps a connection, or they would wait for ever
+            share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
+            if told > share:
+                plan.told[other] = share
+                lowered.setdefault(other, {})[plan.name] = share
+
+    def remove_worker(self, worker: int, now: int) -> None:
+        """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
+        if worker in self._workers:
+            self._workers.remove(worker)
+            del self._lines[worker]
+        for plan in self._plans.values():
+            if worker in plan.told and (gap := self._gap(plan)):
+                plan.hold_until = max(plan.hold_until, now + gap)
+            for kept in (plan.granted, plan.told, plan.held):
+                kept.pop(worker, None)
+            if plan.owner == worker:
+                plan.owner = None
+            self._note(plan)
+            self._offer(plan)
+
+    def pick(self, worker: int, most: int, now: int, in_hand: int = 0) -> list[tuple[int, int]]:
+        """(host number, pages) to claim for a worker that has `in_hand` pages, hosts taking turns."""
+        picked: list[tuple[int, int]] = []
+        line = self._lines[worker]
+        self._wake(now)
+        while most > 0 and (host_id := line.take(later=in_hand <= _FEW)) is not None:
+            plan = self._plans[host_id]
+            room = self._room(plan, worker, now)
+            if room > 0:
+                pages = min(most, room)
+                picked.append((host_id, pages))
+                most -= pages
+                if pages < room:
+                    self._line_up(worker, plan)
+        return picked
+
+    def _wake(self, now: int) -> None:
+        """Offer the hosts whose wait is over, or that have let others go first for long enough."""
+        while self._alarms and self._alarms[0][0] <= now:
+            at, host_id = heapq.heappop(self._alarms)
+            plan = self._plans[host_id]
+            if plan.alarm == at:
+                plan.alarm = 0
+            if plan.later_until <= now:
+                plan.later_until = 0
+            # without pages, too: it leaves the second queue
+            for worker in self._workers:
+                self._line_up(worker, plan)
+        if self._behind and (self.backlog.changed or now >= self._looked_at + _LOOK_MS):
+            self._look_behind(now)
+
+    def _look_behind(self, now: int) -> None:
+        """Offer hosts that waited for requisites of others; those that still do are noted again."""
+        self.backlog.changed, self._looked_at = False, now
+        for host_id in list(islice(self._behind, _MOST_LOOKS)):
+            del self._behind[host_id]
+            self._offer(self._plans[host_id])
+
+    def _room(self, plan: HostPlan, worker: int, now: int) -> int:
+        due = max(plan.wake_at, plan.hold_until)
+        if due > now:
+            if not 0 < plan.alarm <= due:
+                plan.alarm = due
+                heapq.heappush(self._alarms, (due, plan.host_id))
+            return 0
+        permits = self._grantable(plan, worker)
+        ahead = permits * _AHEAD
+        if gap := self._gap(plan):
+            ahead = min(ahead, 1 + _GAP_AHEAD_MS // gap)
+        room = min(plan.pending, ahead - plan.held.get(worker, 0)) if permits > 0 else 0
+        if room > 0 and (beside := self.backlog.beside(plan.host_id)):
+            before = self._before_requisites(plan, beside, now)
+            if before < room:
+                room = before
+                self._behind[plan.host_id] = None
+        return room
+
+    def _before_requisites(self, plan: HostPlan, beside: Iterable[int], now: int) -> int:
+        """Pages of a host that may go before requisites of other hosts; its own may always go."""
+        left = max((self._left(self._plans[one], plan, now) for one in beside), default=0)
+        most = max(self.per_host * _AHEAD - left, self.backlog.left(plan.host_id))
+        return most - sum(plan.held.values())
+
+    def _left(self, beside: HostPlan, plan: HostPlan, now: int) -> int:
+        """Requisites of a host that pages of another wait for: not those of one that waits itself, or is slow."""
+        if max(beside.wake_at, beside.hold_until) > now or beside.later_until:
+            return 0
+        left = min(self.backlog.left(beside.host_id), beside.pending + sum(beside.held.values()))
+        return left if left and self.backlog.is_quick(beside.host_id, now, self._gap(plan)) else 0
+
+    def _grantable(self, plan: HostPlan, worker: int) -> int:
+        free = self._most(plan) - sum(granted for other, granted in plan.granted.items() if other != worker)
+        # after a limit was lowered, others may have more open than there are to be
+        return max(0, min(self._share(plan, worker), free))
+
+    def _share(self, plan: HostPlan, worker: int) -> int:
+        workers = len(self._workers)
+        most = self._most(plan)
+        if self._gap(plan) or most < workers:
+            if plan.owner is None:
+                plan.owner = worker
+            return most if plan.owner == worker else 0
+        whole, rest = divmod(most, workers)
+        return whole + (self._workers.index(worker) < rest)
+
+    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> tuple[str, int]:
+        """Pages of a host went to a worker; returns the host's name and the permits that go with them.
+
+        Fewer than asked means that the rest waits for its retry; the host is looked at again shortly.
+        """
+        plan = self._plans[host_id]
+        self._count(plan, -pages)
+        plan.held[worker] = plan.held.get(worker, 0) + pages
+        if pages < asked and plan.pending:
+            plan.wake_at = now + 250
+            self._offer(plan)
+        if pages:
+            plan.told[worker] = self._grantable(plan, worker)
+            plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
+        return plan.name, plan.told.get(worker, 0)
+
+    def landed(self, worker: int, host_id: int) -> None:
+        """A page that a worker held is finished or given back."""
+        plan = self._plans[host_id]
+        plan.held[worker] = plan.held.get(worker, 1) - 1
+        self._note(plan)
+        if plan.pending and worker in self._lines:
+            self._line_up(worker, plan)
+
+    def permits_held(self, worker: int, name: str, permits: int) -> None:
+        """A worker keeps at most so many connections to a host now.
+
+        An answer that crossed newer claims on the wire (nothing kept though pages are under way, or another number
+        than it was told last) says nothing: what it was told last counts.
+        """
+        plan = self._plans.named(name)
+        if plan is None:
+            return
+        if permits == 0 and not plan.held.get(worker):
+            plan.granted.pop(worker, None)
+            plan.told.pop(worker, None)
+            if plan.owner == worker:
+                plan.owner = None
+            self._offer(plan)
+        elif permits and permits == plan.told.get(worker):
+            plan.granted[worker] = permits
+            self._offer(plan)

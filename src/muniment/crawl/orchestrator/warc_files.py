@@ -1,0 +1,242 @@
+"""The shelf: names for WARC files, and what becomes of full ones. The orchestrator's part of the archive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from muniment.archive.index.journal import CAPTURES, PARTS, entries, journal_path
+from muniment.archive.index.repeated_lines import Said, write_again
+from muniment.archive.recovery.cut import Repaired, repair, repair_file
+from muniment.archive.recovery.inventory import REBUILT, Stock, being_rebuilt, take_stock
+from muniment.archive.recovery.quarantine import place_aside, set_aside
+from muniment.archive.recovery.verify import Damage
+from muniment.archive.segment import Segment
+from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.orchestrator.file_names import FileNames
+from muniment.errors import ArchiveError
+from muniment.model.capture import Capture
+from muniment.procs.children.launch import STOCK
+
+__all__ = ["Indexing", "Shelf"]
+
+_damages = msgspec.json.Decoder(list[Damage])
+_stock = msgspec.json.Decoder(Stock)
+_rebuilt = msgspec.json.Decoder(dict[str, int])
+_MOST_NAMED = 5
+_log = logging.getLogger(__name__)
+
+
+class Indexing(Protocol):
+    """A process that walks, seals and indexes. What it says of damage is a line of JSON."""
+
+    async def walked(self) -> bytes:
+        """Have every full file walked that is not sealed; empty when the process died over it."""
+
+    async def done(self) -> bytes:
+        """Wait until it has ended; the whole index is joined from what is sealed when this is called."""
+
+    def kill(self) -> None:
+        """End it at once; what it had not finished is as it was."""
+
+
+class Shelf:
+    """Gives out file names; has full files walked and sealed, and keeps their index."""
+
+    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[Indexing]]) -> None:
+        """`index` begins with the full file of a name, or makes ready to join the whole index for an empty one."""
+        self._out, self._parts, self._info, self._index = out, out / PARTS, info, index
+        self._names = FileNames(out, prefix)
+        self._join: Indexing | None = None
+        self._ending = False
+        self._full: deque[str] = deque()
+        self._walking: asyncio.Future[None] | None = None
+        self._walker: Indexing | None = None
+        self._damaged: list[Damage] = []
+
+    def open(self) -> list[Repaired]:
+        """Repair what a killed run left, file by file.
+
+        What is left of the files is walked with the first that this run fills, at the latest at its end.
+        """
+        repaired = repair(self._out, self._parts)
+        self._full.extend(one.name for one in repaired if not one.freed)
+        return repaired
+
+    async def take_stock(self) -> list[str]:
+        """Learn which names are taken, tell what is gone, and rebuild the rows of files that have none.
+
+        The files whose rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
+        instant: the next run rebuilds what is left.
+        """
+        stock, counter = take_stock(self._out, {}), None
+        if stock.index or stock.unknown:
+            counter = await self._index(STOCK)
+            if not (said := await counter.walked()):
+                await counter.done()  # says why
+                raise ArchiveError(f"what {self._out} holds could not be read; give the same command again")
+            stock = _stock.decode(said)
+        for line in _lost(stock, self._out):
+            _log.warning("%s", line)
+        rebuilt = sum(_rebuilt.decode(await counter.done()).values()) if counter is not None else 0
+        if rebuilt:
+            _log.warning("%d rows of the index were rebuilt from the records", rebuilt)
+        self._names.begin({*stock.known, *stock.unknown} - {*self._full}, self._full, whole=not stock.unknown)
+        return [name for name in being_rebuilt(self._parts) if name in stock.known or name in stock.unknown]
+
+    def regained(self) -> None:
+        """Note that all that can be known of lost rows is there again."""
+        (self._parts / REBUILT).unlink(missing_ok=True)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no file of this archive is there or known."""
+        return not self._names.any_taken
+
+    def keep(self, rows: Iterable[Capture]) -> int:
+        """Write rows that were lost and have no record, with a file of their own; how many. Blocks."""
+        segment, count = None, 0
+        for row in rows:
+            segment = segment or Segment.open(self._out, self._parts, self.next_name(), self._info)
+            segment.keep(row)
+            count += 1
+        if segment is not None:
+            segment.end()
+            self._full.append(segment.name)
+        return count
+
+    def next_name(self) -> str:
+        """The lowest name that is free."""
+        return self._names.take()
+
+    def ended(self, name: str) -> None:
+        """A worker has ended a file: walk and seal it and turn its row journal into an index part, beside the crawl."""
+        self._full.append(name)
+        if not self._ending and (self._walking is None or self._walking.done()):
+            self._walking = asyncio.ensure_future(self._walk_full())
+
+    async def _walk_full(self) -> None:
+        """One file after the other: such a process is large, and has time."""
+        while self._full and not self._ending:
+            name = self._full.popleft()
+            try:
+                self._walker = await self._index(name)
+                self._hurry()
+                said = await self._walker.done()
+            except ArchiveError as error:
+                if not self._ending:
+                    _log.warning("%s waits for the end of the run to be sealed: %s", name, error)
+            else:
+                self._damaged += _damages.decode(said)
+            self._walker = None
+
+    def _hurry(self) -> None:
+        """At the end the user waits: the one that walks then does it at once, this one when nobody else works."""
+        if self._ending and self._walker is not None:
+            self._walker.kill()
+
+    def mend(self, name: str) -> None:
+        """Cut the file of a worker that was killed to what its journal vouches for; it is full then."""
+        if repair_file(self._out, self._parts, name).freed:
+            self._names.give_back(name)
+        else:
+            self.ended(name)
+
+    def take_damaged(self) -> list[Damage]:
+        """What walks found since the last call: files that cannot be sealed."""
+        damaged, self._damaged = self._damaged, []
+        return damaged
+
+    def captures(self, name: str) -> Iterator[Capture]:
+        """The captures of a file that is not sealed, and the failures told beside them."""
+        return (entry.capture for entry in entries(journal_path(self._parts, name)) if entry.capture is not None)
+
+    def place_aside(self, name: str) -> str:
+        """Where a damaged file goes, as seen from the output directory."""
+        return str(place_aside(self._out, name).relative_to(self._out))
+
+    def set_aside(self, name: str) -> None:
+        """Move a damaged file out of the archive; its number is free."""
+        set_aside(self._out, self._parts, name)
+        self._names.give_back(name)
+
+    async def prepare(self) -> None:
+        """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
+
+        Files that end from here on are walked by their workers, or left to it, as is the one that is being walked: a
+        process for one of them would need the same while.
+        """
+        self._ending = True
+        self._hurry()
+        with suppress(ArchiveError):  # there is another try when it is needed
+            self._join = await self._index("")
+
+    async def walk_rest(self) -> list[Damage]:
+        """Walk and seal what is left, as every worker has ended; all that is damaged and not set aside."""
+        if self._walking is not None:
+            await self._walking
+        self._join = self._join or await self._index("")
+        said = await self._join.walked()
+        if not said:
+            await self._join.done()  # says why
+            raise ArchiveError(f"the files of {self._out} could not be walked; give the same command again")
+        self._damaged.clear()  # it is still open, so that it was found again
+        return _damages.decode(said)
+
+    async def finish(self, repeats: Iterable[Said] = ()) -> None:
+        """Close the gaps in the numbers and join the index; `walk_rest` has been called.
+
+        `repeats` are the lines of a list whose URL an earlier line has.
+        """
+        assert self._join is not None
+        self._fill_gaps()
+        write_again(self._parts, repeats)
+        await self._join.done()
+
+    def _fill_gaps(self) -> None:
+        """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
+        for name in list(self._names.gaps()):
+            Segment.open(self._out, self._parts, name, self._info).seal()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the index is whole: no journal and no part of it is left."""
+        return not self._parts.exists()
+
+    def files(self) -> tuple[int, int]:
+        """How many WARC files there are, and their bytes."""
+        sizes = self._names.sizes()
+        return len(sizes), sum(sizes)
+
+
+def _lost(stock: Stock, out: Path) -> list[str]:
+    """What is gone from a directory, what that means and what to do: a line for each kind."""
+    lines = []
+    if stock.gone:
+        lines.append(
+            f"{_named(stock.gone)} {_is(stock.gone)} gone from {out}, where the index has them: put back what was "
+            "moved away; no name is given out twice"
+        )
+    if stock.unknown:
+        what = f"the rows of {_named(stock.unknown)} are" if stock.index else f"{CAPTURES} is"
+        lines.append(
+            f"{what} gone from {out}: what records tell is rebuilt now; if it was moved away, stop this run and put it "
+            "back"
+        )
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -1,0 +1,256 @@
+"""The crew: worker processes, from launch to end. It hires while CPU is the limit and replaces the killed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from muniment.clock import monotonic
+from muniment.crawl.channel import Channel
+from muniment.crawl.protocol import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
+from muniment.http.cookies import domains_of
+from muniment.model.cookie import Cookie
+from muniment.model.page import Claim
+from muniment.procs.children.child import Child
+from muniment.procs.children.launch import OUT_OF_MEMORY, Launched, ending
+from muniment.settings import Settings
+
+__all__ = ["Crew", "Member", "most_workers"]
+
+_BUSY = 0.5
+"""Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
+_JUDGED_AFTER_S = 0.1
+_SILENCE_S = 60.0
+"""How long a worker that holds pages may say nothing; it says something every second."""
+_log = logging.getLogger(__name__)
+
+
+def most_workers(settings: Settings) -> int:
+    """How many workers a crawl may have."""
+    return settings.workers or os.cpu_count() or 1
+
+
+class Member:
+    """One worker process as the orchestrator sees it."""
+
+    def __init__(self, number: int, process: Child) -> None:
+        self.number, self.process = number, process
+        self.channel: Channel | None = None
+        self.held: dict[int, tuple[Claim, int]] = {}
+        """Pages handed out: page id → the claim and its host number."""
+        self._hosts: Counter[str] = Counter()
+        self._domains: Counter[str] = Counter()
+        """How many of the pages are of a host, and how many of these hosts may be sent a domain's cookies."""
+        self.wants = 0
+        """Pages it asked for and did not get yet."""
+        self.open_file = ""
+        self.bye = False
+        self.leaving = False
+        """Told to end while the crawl goes on; it gets no more pages."""
+        self.silent_s = 0.0
+        """Seconds for which it has said nothing though it holds pages."""
+        self.finished = 0
+        """Pages it finished."""
+        self._cpu_s = 0.0
+        self._judged = (monotonic(), 0.0)
+        self.busy = False
+
+    def take(self, claims: Iterable[Claim], host_ids: Mapping[str, int]) -> None:
+        """Pages are handed out to it."""
+        for claim in claims:
+            host = claim.host
+            self.held[claim.page_id] = claim, host_ids[host]
+            self._hosts[host] += 1
+            if self._hosts[host] == 1:
+                self._domains.update(domains_of(host))
+
+    def drop(self, page_id: int) -> tuple[Claim, int]:
+        """It holds a page no more; what it held."""
+        claim, host_id = self.held.pop(page_id)
+        host = claim.host
+        self._hosts[host] -= 1
+        if not self._hosts[host]:
+            del self._hosts[host]
+            for domain in domains_of(host):
+                self._domains[domain] -= 1
+                if not self._domains[domain]:
+                    del self._domains[domain]
+        return claim, host_id
+
+    def sends(self, cookie: Cookie) -> bool:
+        """Whether it holds a page of a host that a cookie may be sent to."""
+        return cookie.domain in (self._hosts if cookie.host_only else self._domains)
+
+    def worked(self, cpu_s: float) -> None:
+        """Take in the worker's CPU seconds so far."""
+        self._cpu_s = cpu_s
+        then, before = self._judged
+        now = monotonic()
+        if now - then >= _JUDGED_AFTER_S:
+            self.busy = (cpu_s - before) / (now - then) > _BUSY
+            self._judged = (now, cpu_s)
+
+    @property
+    def ending(self) -> str:
+        """How its process ended, for people."""
+        return ending(self._code)
+
+    @property
+    def _code(self) -> int:
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+    def end(self, *, stopping: bool) -> dict[str, Any]:
+        """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
+        code = self._code
+        # one that is told to stop before it has its setup ends without a word
+        if not self.lost or (stopping and code == 0):
+            return {"state": "ended", "exit": code}
+        return {"state": "lost", "exit": code, "reason": self.ending}
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended without a goodbye."""
+        return not self.bye
+
+    def send(self, message: FromOrchestrator) -> None:
+        """Tell the worker, if it is there to listen."""
+        if self.channel is not None:
+            self.channel.send(message)
+
+    def file_ended(self, name: str) -> None:
+        """Nothing more is written to a file; the worker may have asked for the next one before."""
+        if self.open_file == name:
+            self.open_file = ""
+
+    def goodbye(self) -> None:
+        """The worker has finished all it held."""
+        self.bye = True
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Close the socket: the worker has said its last, and ends when it sees that it was read."""
+        if self.channel is not None:
+            self.channel.close()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+
+
+class Crew:
+    """All workers of a run."""
+
+    def __init__(
+        self,
+        launch: Callable[[], Launched],
+        received: Callable[[Member, FromWorker], None],
+        ended: Callable[[Member], None],
+        *,
+        silence_s: float = _SILENCE_S,
+    ) -> None:
+        self._launch, self._received, self._ended = launch, received, ended
+        self._silence_s, self._looked_at = silence_s, monotonic()
+        self.members: dict[int, Member] = {}
+        self._numbers = 0
+        self._watching: set[asyncio.Task[None]] = set()
+
+    async def hire(self) -> Member:
+        """Launch one more worker."""
+        launched = self._launch()
+        member = Member(self._numbers, launched.process)
+        self._numbers += 1
+        self.members[member.number] = member
+        gone = asyncio.Event()
+        # before it is opened: a worker that was launched long ago has said hello, and is answered at once
+        member.channel = Channel(FromWorker, lambda message: self._heard(member, message), gone.set)
+        await member.channel.open(launched.channel)
+        watch = asyncio.create_task(self._watch(member, gone))
+        self._watching.add(watch)
+        watch.add_done_callback(self._watching.discard)
+        return member
+
+    def _heard(self, member: Member, message: FromWorker) -> None:
+        member.silent_s = 0.0
+        if not isinstance(message, Alive) or message.full:
+            self._received(member, message)
+
+    def end_silent(self) -> None:
+        """Kill workers that hold pages and say nothing, stopped or hung; call it regularly."""
+        now = monotonic()
+        # when it was this process that stood still, they may have spoken: that counts for little
+        passed, self._looked_at = min(now - self._looked_at, 1.0), now
+        for member in self.members.values():
+            member.silent_s = member.silent_s + passed if member.held else 0.0
+            if member.silent_s > self._silence_s:
+                _log.warning("worker %d has said nothing for %.0f s and is replaced", member.number, member.silent_s)
+                member.silent_s = 0.0
+                member.kill()
+
+    def tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
+        """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
+        for member in self.members.values():
+            theirs = [cookie for cookie in cookies if member.sends(cookie)] if member is not teller else []
+            if theirs:
+                member.send(CookiesSet(theirs))
+
+    async def _watch(self, member: Member, gone: asyncio.Event) -> None:
+        """A worker has ended when its process has: only then are its connections and files its no more."""
+        await gone.wait()
+        try:
+            await asyncio.wait_for(member.process.wait_async(), 15)
+        except TimeoutError:
+            member.kill()
+            await member.process.wait_async()
+        del self.members[member.number]
+        if member.process.returncode == OUT_OF_MEMORY:
+            _log.warning("worker %d got no more memory and is replaced", member.number)
+        self._ended(member)
+
+    @property
+    def staying(self) -> list[Member]:
+        """The workers that were not told to end, the oldest first."""
+        return [member for member in self.members.values() if not member.leaving]
+
+    @property
+    def busy(self) -> bool:
+        """Whether every worker is CPU-bound, so that one more would help."""
+        return bool(self.members) and all(member.busy for member in self.staying)
+
+    @property
+    def idle(self) -> bool:
+        """Whether a worker has asked for pages and was given none."""
+        return any(member.wants for member in self.staying)
+
+    def pages_held(self) -> int:
+        """Pages in the hands of workers."""
+        return sum(len(member.held) for member in self.members.values())
+
+    def linked_held(self) -> int:
+        """Those of them that are more than requisites."""
+        return sum(claim.depth >= 0 for member in self.members.values() for claim, _ in member.held.values())
+
+    def hosts_held(self) -> int:
+        """Hosts that these pages are of."""
+        return len({host_id for member in self.members.values() for _, host_id in member.held.values()})
+
+    def keep(self, most: int, grace_s: float) -> None:
+        """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
+        for member in self.staying[most:]:
+            member.leaving = True
+            member.send(Stop(grace_s))
+
+    async def ended(self, timeout_s: float) -> bool:
+        """Wait until every worker has ended; False when some have not in time."""
+        if self._watching:
+            await asyncio.wait(set(self._watching), timeout=timeout_s)
+        return not self.members
+
+    def kill(self) -> None:
+        """End every worker at once."""
+        for member in self.members.values():
+            member.kill()

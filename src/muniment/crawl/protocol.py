@@ -1,0 +1,355 @@
+"""What workers and the orchestrator say to each other, and how it is framed.
+
+A frame is a 32-bit big-endian length and a msgpack array whose first element names the message. Pipelines will speak
+the same messages over HTTP.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from muniment.errors import ProtocolError
+from muniment.http.credentials import Credentials
+from muniment.model.capture import Earlier
+from muniment.model.cookie import Cookie
+from muniment.model.page import Claim, FinishBatch
+from muniment.rules.politeness import Sign
+from muniment.rules.robots.rules import RobotsAnswer
+from muniment.settings import Settings
+
+__all__ = [
+    "Alive",
+    "Amended",
+    "AskCookies",
+    "AskFile",
+    "AskKnown",
+    "AskRobots",
+    "Bye",
+    "CookieField",
+    "CookiesSet",
+    "FileEnded",
+    "FileName",
+    "Finish",
+    "FinishAck",
+    "Frames",
+    "FromOrchestrator",
+    "FromWorker",
+    "GapSet",
+    "GiveBack",
+    "Hello",
+    "HostDead",
+    "HostSays",
+    "HostWait",
+    "InflightSet",
+    "Known",
+    "NameFound",
+    "PagesOut",
+    "PermitsHeld",
+    "PermitsSet",
+    "RobotsKnown",
+    "RobotsTold",
+    "Setup",
+    "Stop",
+    "Trouble",
+    "WantPages",
+    "encode",
+]
+
+
+class Hello(Struct, frozen=True, array_like=True, tag=True):
+    """A worker is up and wants its setup."""
+
+    pid: int
+
+
+class Alive(Struct, frozen=True, array_like=True, tag=True):
+    """The worker's loop turns; said about once a second, and four times while it is full."""
+
+    full: bool = False
+    """More could be asked for but for the limit of requests in flight: with slow hosts alone, nothing ever finishes."""
+
+
+class WantPages(Struct, frozen=True, array_like=True, tag=True):
+    """Claim: the worker can take this many more pages. One request is open at a time."""
+
+    most: int
+
+
+class AskKnown(Struct, frozen=True, array_like=True, tag=True):
+    """A question: which of these payload digests are already kept."""
+
+    digests: list[bytes]
+
+
+class AskFile(Struct, frozen=True, array_like=True, tag=True):
+    """The worker needs a name for its next WARC file."""
+
+
+class AskCookies(Struct, frozen=True, array_like=True, tag=True):
+    """A question: what a URL is sent, whose host has more cookies than the worker was given, or keeps."""
+
+    url: str
+
+
+class AskRobots(Struct, frozen=True, array_like=True, tag=True):
+    """A question: what this origin's robots.txt says. The first worker that asks is told to fetch it."""
+
+    origin: str
+
+
+class RobotsTold(Struct, frozen=True, array_like=True, tag=True):
+    """How an origin answered the worker that was told to fetch its robots.txt; None when it could not be asked."""
+
+    origin: str
+    answer: RobotsAnswer | None
+
+
+class HostSays(Struct, frozen=True, array_like=True, tag=True):
+    """What an exchange says about its host, sent ahead of the page's finish. Each is answered with HostWait."""
+
+    host: str
+    sign: Sign
+
+
+class Finish(Struct, frozen=True, array_like=True, tag=True):
+    """What became of a batch of pages; their records are synced."""
+
+    batch: FinishBatch
+    cpu_s: float
+    """CPU seconds of the worker so far."""
+    wire_bytes: int
+    """Bytes received since the last finish."""
+
+
+class NameFound(Struct, frozen=True, array_like=True, tag=True):
+    """A start host that did not resolve at the start does now: its address classes may be reached. Told to others."""
+
+    name: str
+    classes: tuple[str, ...]
+
+
+class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
+    """The connections of a host that the worker may still have open, after it closed some."""
+
+    held: dict[str, int]
+
+
+class FileEnded(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing more is written to a WARC file, and the finishes of its pages were sent: it can be walked, or was."""
+
+    name: str
+
+
+class GiveBack(Struct, frozen=True, array_like=True, tag=True):
+    """Pages that will not be fetched now: (page id, claim id)."""
+
+    claims: list[tuple[int, int]]
+
+
+class Trouble(Struct, frozen=True, array_like=True, tag=True):
+    """The worker cannot go on; everything it reported stands."""
+
+    disk_full: bool
+    text: str
+
+
+class Bye(Struct, frozen=True, array_like=True, tag=True):
+    """The worker has finished all it held and ends."""
+
+
+class Setup(Struct, frozen=True, array_like=True, tag=True):
+    """What a worker needs to know, once."""
+
+    number: int
+    out: str
+    settings: Settings
+    operator: str
+    command_line: str
+    allowed_classes: tuple[str, ...]
+    workers: int
+    inflight: int = 1
+    """This worker's part of the limit of requests in flight, for now."""
+    credentials: Credentials = Credentials()
+    """Kept from every log, and from every record but those of the requests that carried them."""
+    private: bool = False
+    """Files are for their owner alone."""
+    late_names: tuple[str, ...] = ()
+    """The hosts of start URLs that did not resolve: what they resolve to first adds to `allowed_classes`."""
+
+
+class PagesOut(Struct, frozen=True, array_like=True, tag=True):
+    """Claims for a worker, with the connections it may have per host."""
+
+    claims: list[Claim]
+    permits: dict[str, int]
+    cookies: dict[str, list[Cookie]] = {}
+    """By host: those of the hosts that have some, all of them."""
+    gaps: dict[str, int] = {}
+    """Milliseconds between the requests to a host, where its robots.txt or its throttling asks for some."""
+    more_cookies: list[str] = []
+    """Hosts that have too many for a message: what a URL of theirs is sent, the worker asks."""
+
+
+class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
+    """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
+
+    permits: dict[str, int]
+
+
+class InflightSet(Struct, frozen=True, array_like=True, tag=True):
+    """The worker's part of the requests that may be in flight over all hosts, from now on."""
+
+    most: int
+
+
+class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
+    """Another worker was told these; they hold for hosts of pages in hand."""
+
+    cookies: list[Cookie]
+
+
+class HostWait(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing is asked of a host for so long: what has not been started is given back."""
+
+    host: str
+    wait_ms: int
+
+
+class GapSet(Struct, frozen=True, array_like=True, tag=True):
+    """The gap between requests to a host from now on, which its robots.txt or its throttling asks for."""
+
+    host: str
+    gap_ms: int
+
+
+class HostDead(Struct, frozen=True, array_like=True, tag=True):
+    """Nothing more is asked of an origin, or under a name: its pages fail with the reason."""
+
+    origin: str
+    reason: str
+
+
+class Known(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskKnown: the earlier capture of each digest that has one."""
+
+    earlier: dict[bytes, Earlier]
+
+
+class CookieField(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskCookies; answers come in the order of asking."""
+
+    field: str
+
+
+class RobotsKnown(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskRobots; without an answer and without `fetch`, the host may not be asked now."""
+
+    origin: str
+    answer: RobotsAnswer | None
+    fetch: bool = False
+    """The worker fetches it and tells; while no new one is to be had, this answer holds on."""
+
+
+class FileName(Struct, frozen=True, array_like=True, tag=True):
+    """Answer to AskFile."""
+
+    name: str
+
+
+class FinishAck(Struct, frozen=True, array_like=True, tag=True):
+    """The oldest finish not yet acknowledged is committed."""
+
+
+class Amended(Struct, frozen=True, array_like=True, tag=True):
+    """The crawl was changed: give back what no request was sent for, and go on with these settings."""
+
+    settings: Settings
+
+
+class Stop(Struct, frozen=True, array_like=True, tag=True):
+    """End: finish what is in flight within the grace, give the rest back, seal the file."""
+
+    grace_s: float
+
+
+FromWorker = (
+    Hello
+    | Alive
+    | WantPages
+    | AskKnown
+    | AskFile
+    | AskCookies
+    | AskRobots
+    | RobotsTold
+    | HostSays
+    | Finish
+    | NameFound
+    | PermitsHeld
+    | FileEnded
+    | GiveBack
+    | Trouble
+    | Bye
+)
+FromOrchestrator = (
+    Setup
+    | PagesOut
+    | CookiesSet
+    | PermitsSet
+    | InflightSet
+    | HostWait
+    | GapSet
+    | HostDead
+    | NameFound
+    | Known
+    | CookieField
+    | RobotsKnown
+    | FileName
+    | FinishAck
+    | Amended
+    | Stop
+)
+
+M = TypeVar("M")
+_LENGTH = struct.Struct(">I")
+_LARGEST = 1 << 30
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(message: FromWorker | FromOrchestrator) -> bytes:
+    """The frame of a message."""
+    body = _encoder.encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames(Generic[M]):
+    """Takes bytes as they come and gives whole messages."""
+
+    def __init__(self, kind: type[M]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[M]:
+        """The messages that these bytes complete; raises ProtocolError for anything else."""
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        try:
+            while len(buffer) - at >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(buffer, at)
+                if length > _LARGEST:
+                    raise ProtocolError(f"a message of {length} bytes")
+                end = at + _LENGTH.size + length
+                if end > len(buffer):
+                    break
+                message = self._decoder.decode(memoryview(buffer)[at + _LENGTH.size : end].tobytes())
+                at = end
+                yield message
+        except msgspec.DecodeError as error:
+            raise ProtocolError(f"a message that makes no sense: {error}") from None
+        finally:
+            del buffer[:at]

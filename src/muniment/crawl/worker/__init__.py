@@ -1,0 +1,1 @@
+"""A worker: fetches the pages that it is given, records them and reports what became of them."""

@@ -1,0 +1,239 @@
+"""Visitor: fetches URLs as somebody: with the cookies and the account that belong to their host."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Protocol
+
+from msgspec import Struct
+
+from muniment.clock import now_us
+from muniment.fetch.client import Client
+from muniment.http.auth import Account, Challenge, authorization, challenge_of
+from muniment.http.cookies import domains_of, parse_set_cookie
+from muniment.http.credentials import Reach
+from muniment.http.jar import Jar
+from muniment.model.cookie import Cookie, digest_of
+from muniment.model.exchange import Exchange
+from muniment.model.url import origin_of
+
+__all__ = ["Visit", "Visitor"]
+
+_MOST_COOKIES = 100
+"""Set-Cookie fields of one answer that are read."""
+_MOST_ORIGINS = 1000
+
+_MOST_SENT = 1 << 20
+_MOST_MISSING = 20_000
+"""More hosts than pages in a worker's hands are of."""
+
+Headers = tuple[tuple[str, str], ...]
+Ask = Callable[[str], Awaitable[str]]
+
+
+async def _none(_url: str) -> str:
+    return ""
+
+
+class Visit(Struct, frozen=True):
+    """An answer, and how it was come by."""
+
+    exchange: Exchange
+    before: tuple[Exchange, ...] = ()
+    """Exchanges that the answer took: the challenge that an account met."""
+    cookies_sent: bytes = b""
+    """Digest of the cookies that went along."""
+
+
+class Turns(Protocol):
+    """Says when a host may be asked (`lanes.Lanes`)."""
+
+    def start(self, host: str) -> bool:
+        """Whether a request may go out at this moment; if so, it has."""
+
+    def wait(self, host: str) -> float:
+        """Seconds until one may."""
+
+    def held(self, host: str) -> bool:
+        """Whether the host is being left alone."""
+
+    def permits(self, host: str) -> int:
+        """How many connections this worker may have."""
+
+    def enter(self, host: str) -> None:
+        """A request begins to wait for its turn."""
+
+    def leave(self, host: str) -> int:
+        """It has ended; how many others there are."""
+
+
+class _Opened:
+    """An origin that took an account: its challenge, and how often the nonce was used."""
+
+    __slots__ = ("challenge", "count")
+
+    def __init__(self, challenge: Challenge) -> None:
+        self.challenge, self.count = challenge, 0
+
+
+class Visitor:
+    """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
+
+    def __init__(self, client: Client, reach: Reach, turns: Turns, ask: Ask = _none) -> None:
+        """`ask` gives the Cookie field of a URL whose cookies are not here."""
+        self._client, self._reach, self._turns, self._ask = client, reach, turns, ask
+        self._jar = Jar(dropped=self._miss)
+        self._missing: dict[str, None] = {}
+        """Hosts and domains whose cookies are not here, or not all."""
+        self._news: list[Cookie] = []
+        self._opened: dict[str, _Opened] = {}
+        self._refused: set[tuple[str, str]] = set()
+
+    async def visit_when_due(self, url: str, host: str) -> Visit | None:
+        """Like `visit`, but waits for the gap between requests; None when the host is left alone for some time.
+
+        A host without a permit here (a robots.txt leads to it) is asked over one connection, which is then closed.
+        """
+        self._turns.enter(host)
+        try:
+            while not self._turns.held(host):
+                await asyncio.sleep(max(0.0, self._turns.wait(host)))
+                if not self._turns.permits(host):
+                    self._client.set_limit(host, 1)
+                visit = await self.visit(url, host)
+                if visit is not None:
+                    return visit
+            return None
+        finally:
+            self._leave(host)
+
+    def _leave(self, host: str) -> None:
+        others = self._turns.leave(host)
+        if not self._turns.permits(host):
+            self._client.set_limit(host, 0)
+            if others:
+                self._client.set_limit(host, 1)
+            else:
+                self._client.unset_limit(host)
+
+    async def visit(self, url: str, host: str, added: Headers = ()) -> Visit | None:
+        """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.
+
+        `added` are headers that go along with every request. None when the host may not be asked at this moment.
+        """
+        cookies = await self._cookies_for(url, host) if self._jar or self._missing else ""
+        account = self._reach.account(url, host) if self._reach.any_accounts else None
+        if account is not None:
+            return await self._visit_with(account, url, host, cookies, added)
+        sent = (*added, *_cookie(cookies)) if added else _cookie(cookies)
+        exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
+        if exchange is None:
+            return None
+        self._learn(exchange)
+        return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
+
+    async def _visit_with(self, account: Account, url: str, host: str, cookies: str, added: Headers) -> Visit | None:
+        origin, start = origin_of(url), partial(self._turns.start, host)
+        known = self._opened.get(origin)
+        sent = (*added, *_cookie(cookies), *_authorized(known, account, url))
+        first = await self._client.fetch_if(url, start, sent)
+        if first is None:
+            return None
+        self._learn(first)
+        before: tuple[Exchange, ...] = ()
+        last = first
+        challenge = _challenge(first)
+        if challenge is not None and self._worth_answering(origin, challenge, known):
+            if len(self._opened) >= _MOST_ORIGINS:
+                self._opened.clear()
+            opened = self._opened[origin] = _Opened(challenge)
+            cookies = await self._cookies_for(url, host)
+            sent = (*added, *_cookie(cookies), *_authorized(opened, account, url))
+            last = await self._ask_again(url, host, sent)
+            self._learn(last)
+            before = (first,)
+            again = _challenge(last)
+            if again is not None and not again.stale:
+                # asked once more, it would be refused once more, and some servers lock the account
+                self._refused.add((origin, challenge.realm))
+                del self._opened[origin]
+        return Visit(last, before, digest_of(cookies))
+
+    async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
+        while True:
+            await asyncio.sleep(max(0.0, self._turns.wait(host)))
+            exchange = await self._client.fetch_if(url, partial(self._turns.start, host), headers)
+            if exchange is not None:
+                return exchange
+
+    def _worth_answering(self, origin: str, challenge: Challenge, known: _Opened | None) -> bool:
+        if (origin, challenge.realm) in self._refused:
+            return False
+        # the same Basic answer was just refused; a digest may have had a nonce that was too old
+        return known is None or challenge.scheme == "digest" or challenge.realm != known.challenge.realm
+
+    def learn(self, cookies: Iterable[Cookie]) -> None:
+        """Take in what other workers, or an earlier run, were told."""
+        for cookie in cookies:
+            self._jar.keep(cookie)
+
+    def given(self, cookies: Mapping[str, list[Cookie]], more: Iterable[str]) -> None:
+        """Take in all cookies of each of some hosts; those in `more` have too many, and are asked for."""
+        for host, said in cookies.items():
+            self._missing.pop(host, None)
+            self.learn(said)
+        for host in more:
+            self._miss(host)
+
+    def _miss(self, domain: str) -> None:
+        self._missing[domain] = None
+        if len(self._missing) > _MOST_MISSING:
+            # so many came after it that no page of it is in hand: the next one brings its cookies along
+            del self._missing[next(iter(self._missing))]
+
+    async def _cookies_for(self, url: str, host: str) -> str:
+        if self._missing and not self._missing.keys().isdisjoint(domains_of(host)):
+            return await self._ask(url)
+        return self._jar.header(url, now_us() // 1_000_000)
+
+    def take_news(self) -> list[list[Cookie]]:
+        """The cookies that answers set since the last call, in parts that go into one message each."""
+        news, self._news = self._news, []
+        parts: list[list[Cookie]] = [[]]
+        size = 0
+        for cookie in news:
+            if size > _MOST_SENT:
+                parts.append([])
+                size = 0
+            parts[-1].append(cookie)
+            size += len(cookie.value)
+        return parts
+
+    def _learn(self, exchange: Exchange) -> None:
+        fields = [value for name, value in exchange.headers if name == "set-cookie"]
+        for field in fields[:_MOST_COOKIES]:
+            cookie = parse_set_cookie(field, exchange.url, now_us())
+            if cookie is not None and self._jar.keep(cookie) is not None:
+                self._news.append(cookie)
+
+
+def _cookie(cookies: str) -> Headers:
+    return (("Cookie", cookies),) if cookies else ()
+
+
+def _challenge(exchange: Exchange) -> Challenge | None:
+    if exchange.status != 401:
+        return None
+    return challenge_of(value for name, value in exchange.headers if name == "www-authenticate")
+
+
+def _authorized(opened: _Opened | None, account: Account, url: str) -> Headers:
+    if opened is None:
+        return ()
+    opened.count += 1
+    target = url[len(origin_of(url)) :] or "/"
+    field = authorization(opened.challenge, account, target, opened.count, secrets.token_hex(8))
+    return (("Authorization", field),)

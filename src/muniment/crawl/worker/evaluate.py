@@ -1,0 +1,344 @@
+"""Harvest: what an exchange means for the crawl: its links, its redirect, whether to try again. No waits, no files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct, structs
+
+from muniment.clock import now_ms
+from muniment.crawl.worker.outlinks import NOTHING, Outlinks, Resolved
+from muniment.extract.coding import decode
+from muniment.extract.found import Found
+from muniment.extract.headers import header_links, header_wishes, redirect_reference
+from muniment.extract.links import MOST_SITEMAP, Extracted, extract
+from muniment.fetch.client import unreached
+from muniment.http.conditions import conditions, is_unchanged
+from muniment.http.redirects import REDIRECTS
+from muniment.http.referrer import referer
+from muniment.http.user_agent import agent_text, robots_agent
+from muniment.model.capture import Earlier, PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure, FailureCode
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim, Finished
+from muniment.model.prior import Prior
+from muniment.model.result import Result, ResultKind
+from muniment.model.url import resolve, url_key
+from muniment.rules.politeness import THROTTLED
+from muniment.rules.retry import is_last, retryable, wait_ms
+from muniment.rules.robots.directives import wishes_for
+from muniment.rules.robots.rules import product_token
+from muniment.rules.shards import in_shard
+from muniment.settings import Settings
+
+__all__ = [
+    "Harvested",
+    "Manner",
+    "Page",
+    "Refused",
+    "failed",
+    "finished",
+    "harvest",
+    "refused",
+    "retry_wait",
+    "turned_away",
+]
+
+_MOST_EXTRACTED = 32 << 20
+"""Bytes of a document that are searched for links."""
+_SAYING = frozenset({"link", "refresh", "x-robots-tag"})
+"""Headers that may hold links or wishes."""
+# Before Python 3.12 making or naming an enumeration's member takes longer than a look into a tuple.
+_WAYS = tuple(FoundAs)
+_LABELS = tuple(found_as.label for found_as in FoundAs)
+_SITEMAP = FoundAs.SITEMAP
+_LISTED = frozenset({FoundAs.SITEMAP, FoundAs.SITEMAP_URL})
+_READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
+
+
+class Harvested(Struct, frozen=True):
+    """A page that was fetched and is ready to be recorded."""
+
+    claim: Claim
+    exchange: Exchange
+    context: PageContext
+    found: Resolved
+    done: bool
+    retry_after_ms: int
+    before: tuple[Exchange, ...] = ()
+    """Exchanges of the same try that led to this one: the challenge that an account met."""
+    cookies_sent: bytes = b""
+    """Digest of the cookies that the page was asked for with."""
+    unchanged: bool = False
+    """It is what its seed line knows."""
+    earlier: Earlier | None = None
+    """What it need not be stored again for: the capture that its seed line knows."""
+
+
+class Refused(Struct, frozen=True):
+    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or it asks for that."""
+
+    claim: Claim
+    reason: str
+    final: bool
+    retry_after_ms: int
+    found: Resolved = NOTHING
+
+
+Page = Harvested | Refused
+
+
+class Manner(Struct, frozen=True):
+    """The settings that decide how an answer is read."""
+
+    tries: int
+    agent: str = "muniment"
+    """The product name by which pages address this robot."""
+    heard: frozenset[str] = frozenset()
+    """Which words to robots are obeyed."""
+    listed: bool = False
+    """A fetch: no links are followed, and every page gets its row."""
+    redirects: bool = True
+    """Redirects are followed."""
+    shard: tuple[int, int] = (0, 1)
+    """Which part of how many a sitemap's URLs are taken for."""
+    store_unchanged: bool = False
+    """Nothing is asked for on conditions, and what the seed's digest matches is stored again."""
+    referer: bool = True
+    """Requests say which page led to theirs."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Manner:
+        """The manner that a job's settings ask for."""
+        obeyed = {"nofollow": settings.nofollow, "noarchive": settings.noarchive}
+        heard = frozenset(word for word, on in obeyed.items() if on)
+        return cls(
+            settings.tries,
+            product_token(robots_agent(settings.user_agent)),
+            heard,
+            listed=bool(settings.seed),
+            redirects=settings.redirects == "on",
+            shard=(settings.shard, settings.shards),
+            store_unchanged=settings.store_unchanged,
+            referer=settings.referer,
+        )
+
+    def headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """What goes along with each request for a page."""
+        said = referer(claim.url, claim.referrer) if self.referer and claim.referrer else ""
+        more = (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
+        return (("User-Agent", agent_text(claim.orders.ua)), *more) if claim.orders.ua else more
+
+    def conditions(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """The headers by which a page is sent only if it is not what its seed line knows."""
+        return () if claim.prior is None or self.store_unchanged else conditions(claim.prior)
+
+
+def harvest(
+    claim: Claim,
+    exchange: Exchange,
+    outlinks: Outlinks,
+    manner: Manner,
+    beside: Sequence[tuple[str, FoundAs]] = (),
+) -> Harvested | Refused:
+    """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
+    done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
+    wait = 0 if done else retry_wait(claim, manner.tries, exchange.status)
+    said = [header for header in exchange.headers if header[0] in _SAYING]
+    # the links of an answer that will be asked for again are taken from the last one
+    target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
+    reads = done and not target and (not manner.listed or claim.found_as == _SITEMAP or bool(manner.heard))
+    document = _extracted(claim, exchange) if reads else None
+    wishes = _wishes(said, document, manner) if manner.heard else manner.heard
+    if manner.listed:
+        found = _of_list(claim, document, outlinks, manner) if not target else found if manner.redirects else NOTHING
+    elif done and not target:
+        found = _links(claim, said, document, outlinks, beside, wishes)
+    if "noarchive" in wishes:
+        exchange.body.close()
+        reason = "the page asks robots not to keep it"
+        if manner.listed:
+            return failed(claim, Failure("robots", reason), outlinks, manner)
+        return Refused(claim, f"noarchive: {reason}", done, wait, found)
+    context = PageContext(
+        claim.via,
+        claim.depth,
+        _LABELS[claim.found_as],
+        claim.attempt,
+        claim.seed_url,
+        claim.meta_json,
+        target,
+        found.lines,
+    )
+    page = Harvested(claim, exchange, context, found, done, wait)
+    return page if claim.prior is None else _compared(page, claim.prior, manner)
+
+
+def _compared(page: Harvested, prior: Prior, manner: Manner) -> Harvested:
+    """The page beside what its seed line knows."""
+    if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
+        return page
+    earlier = None if manner.store_unchanged else Earlier(page.claim.url, prior.captured_at)
+    return structs.replace(page, unchanged=True, earlier=earlier)
+
+
+def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: Manner) -> Harvested:
+    """A page for which nothing was asked."""
+    page = harvest(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
+    assert isinstance(page, Harvested)
+    return page
+
+
+def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: Manner) -> Page:
+    """A page that is not to be asked for at all, as `code: text`.
+
+    It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
+    """
+    code, _, text = reason.partition(": ")
+    if not (manner.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
+        return Refused(claim, reason, True, 0)
+    failure = Failure(msgspec.convert(code, FailureCode), text)
+    last = structs.replace(claim, last_try=True, last_round=True, answered=False, free=False)
+    return failed(last, failure, outlinks, manner)
+
+
+def retry_wait(claim: Claim, tries: int, status: int) -> int:
+    """Milliseconds until the page's next try; a host that is asked too much says by itself how long to wait."""
+    return wait_ms(1 if status in THROTTLED else claim.attempt, tries, random.random())
+
+
+def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, Resolved]:
+    reference = redirect_reference(exchange.header("location")) if exchange.status in REDIRECTS else ""
+    if not reference:
+        return "", NOTHING
+    # what is asked for in order to be read stays that where it moved to
+    found_as = _WAYS[claim.found_as]
+    found_as = found_as if found_as in _READ_WHEREVER else FoundAs.REDIRECT
+    return outlinks.redirect(claim.url, reference, found_as)
+
+
+def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:
+    """What a document refers to; None when there is none."""
+    kind = exchange.header("content-type")
+    if not exchange.body.payload_length or not _may_hold_links(kind):
+        return None
+    found_as = _WAYS[claim.found_as]
+    most = MOST_SITEMAP if found_as is _SITEMAP else _MOST_EXTRACTED
+    payload = exchange.body.payload(most)
+    coding = exchange.header("content-encoding")
+    if coding:
+        payload = decode(payload, coding, most)
+    return extract(payload, kind, claim.url, found_as)
+
+
+def _wishes(said: list[tuple[str, str]], document: Extracted | None, manner: Manner) -> frozenset[str]:
+    asked = [*header_wishes(said), *(document.wishes if document else ())]
+    return wishes_for(manner.agent, asked) & manner.heard
+
+
+def _links(
+    claim: Claim,
+    said: list[tuple[str, str]],
+    document: Extracted | None,
+    outlinks: Outlinks,
+    beside: Sequence[tuple[str, FoundAs]],
+    wishes: frozenset[str],
+) -> Resolved:
+    """The outlinks of an answer: what it is to lead to, what its headers refer to, and what its document does."""
+    links = document.links if document else []
+    if said or beside:
+        # they are seen from the page itself, whatever base its document names
+        first = Found()
+        header_links(said, first.add)
+        links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
+    follow = claim.follow
+    if "nofollow" in wishes:
+        follow, links = False, [link for link in links if link[1] is not FoundAs.SITEMAP_URL]
+    if document is None:
+        return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
+    base = document.base if document.base.startswith(("http://", "https://")) else claim.url
+    found = outlinks.resolve(base, links, document.anchors, follow=follow)
+    return structs.replace(found, dropped=document.dropped) if document.dropped and follow else found
+
+
+def _of_list(claim: Claim, document: Extracted | None, outlinks: Outlinks, manner: Manner) -> Resolved:
+    """In a fetch, what a sitemap lists; of all other pages nothing."""
+    if document is None or claim.found_as != _SITEMAP:
+        return NOTHING
+    listed = [link for link in document.links if link[1] in _LISTED]
+    shard, shards = manner.shard
+    if shards > 1:
+        urls = [(resolve(claim.url, href), found_as) for href, found_as in listed]
+        listed = [
+            (url, found_as)
+            for url, found_as in urls
+            if url and (found_as is _SITEMAP or in_shard(url_key(url), shard, shards))
+        ]
+    found = outlinks.resolve(claim.url, listed, follow=True)
+    return structs.replace(found, dropped=document.dropped) if document.dropped else found
+
+
+def _may_hold_links(content_type: str) -> bool:
+    dense = content_type.startswith(("image/", "video/", "audio/", "font/"))
+    return not dense or content_type.startswith("image/svg+xml")
+
+
+def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
+    """What the tracker is told about a recorded page."""
+    claim, exchange = page.claim, page.exchange
+    started = exchange.started_at
+    return Finished(
+        claim.page_id,
+        claim.claim_id,
+        claim.attempt,
+        exchange.status,
+        "" if exchange.failure is None else str(exchange.failure),
+        page.done,
+        page.retry_after_ms,
+        started,
+        started // 1000 + exchange.duration_ms,
+        exchange.body.payload_length if exchange.status != 304 else 0,
+        payload,
+        record_id,
+        page.found.entries,
+        claim.follow,
+        "",
+        page.cookies_sent if page.context.redirect_to else b"",
+        _results(claim, exchange) if claim.orders.ua else (),
+        page.found.dropped,
+        claim.free,
+    )
+
+
+def _results(claim: Claim, exchange: Exchange) -> tuple[Result, ...]:
+    """What was done of a rule's orders; what was never sent was asked for with no agent."""
+    if not exchange.request:
+        return ()
+    return (Result(ResultKind.UA.value, msgspec.json.encode(agent_text(claim.orders.ua))),)
+
+
+def refused(page: Refused) -> Finished:
+    """What the tracker is told about a page of which nothing is kept."""
+    claim, now = page.claim, now_ms()
+    done = page.final
+    return Finished(
+        page_id=claim.page_id,
+        claim_id=claim.claim_id,
+        attempt=claim.attempt,
+        status=0,
+        error=page.reason,
+        done=done,
+        retry_after_ms=0 if done else page.retry_after_ms,
+        started_at=now * 1000,
+        finished_at=now,
+        body_length=0,
+        payload=b"",
+        record_id=b"",
+        outlinks=page.found.entries,
+        followed=True,
+        refused=page.reason if done else "",
+        dropped=page.found.dropped,
+    )

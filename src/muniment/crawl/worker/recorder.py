@@ -1,0 +1,268 @@
+"""Recorder: batches of harvested pages become synced records, then one finish.
+
+The order is the guarantee: records synced, journal synced, finish sent. A batch is what is ready: up to 100 pages, or
+whatever 50 ms brought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import structs
+
+from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.segment import Segment
+from muniment.archive.warc.batch_digests import digest_together
+from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, Draft, Wanted
+from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.worker.evaluate import Harvested, Page, Refused, finished, refused
+from muniment.errors import ArchiveError
+from muniment.model.capture import Capture, Earlier, PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.failure import of_this_machine
+from muniment.model.link import FoundAs
+from muniment.model.page import Finished
+
+__all__ = ["Page", "Recorder"]
+
+_MOST_PAGES = 100
+_LONGEST_WAIT_S = 0.05
+_PAGES_A_TURN = 16
+"""Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
+_AT_ONCE = 4 << 20
+"""Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
+
+_WALKED_HERE = 3 << 29
+"""Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
+
+AskFile = Callable[[], Awaitable[str]]
+Known = dict[bytes, Earlier]
+AskKnown = Callable[[list[bytes]], Awaitable[Known]]
+Report = Callable[[list[Page], list[Finished]], None]
+_ROBOTS = PageContext(
+    via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
+)
+
+
+class Recorder:
+    """Owns the worker's one open WARC."""
+
+    def __init__(
+        self,
+        out: Path,
+        info: WarcInfo,
+        warc_size: int,
+        ask_file: AskFile,
+        ask_known: AskKnown,
+        report: Report,
+        ended: Callable[[str], None],
+        drained: Callable[[], Awaitable[None]] | None = None,
+        *,
+        every_body: bool = False,
+    ) -> None:
+        """`drained` waits until what was reported is taken in, as far as that takes memory.
+
+        With `every_body`, one that this directory keeps already is stored again, too.
+        """
+        self._every_body = every_body
+        self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
+        self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
+        self._drained = drained
+        self._ready: list[Page] = []
+        self._asides: list[Exchange] = []
+        self._words: list[Callable[[], None]] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._segment: Segment | None = None
+        self._ended: list[str] = []
+        self.enough = 1
+        """Pages that make a batch worth writing before 50 ms are over."""
+
+    def add_aside(self, exchange: Exchange) -> None:
+        """Take in an exchange that belongs to no page (robots.txt); it is recorded with the next batch."""
+        self._wake_for_first()
+        self._asides.append(exchange)
+
+    def when_recorded(self, say: Callable[[], None]) -> None:
+        """Call this once the asides taken in so far are synced: what they mean must not outlive their records."""
+        self._wake_for_first()
+        self._words.append(say)
+
+    def add(self, page: Page) -> None:
+        """Take in a page; it is recorded with the next batch."""
+        self._wake_for_first()
+        self._ready.append(page)
+        if len(self._ready) >= min(self.enough, _MOST_PAGES):
+            self._wake.set()
+
+    @property
+    def _waits(self) -> bool:
+        return bool(self._ready or self._asides or self._words)
+
+    def _wake_for_first(self) -> None:
+        if not self._waits:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Record batches until `close`, then end the file, walk and seal it."""
+        while await self._some():
+            batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
+            await self._record(batch)
+        if self._segment is not None:
+            last = self._segment
+            await self._end(last)
+            await self._walk(last)
+        self._tell()
+
+    def close(self) -> None:
+        """Record what is ready, then end."""
+        self._closing = True
+        self._wake.set()
+
+    async def _some(self) -> bool:
+        """Wait for a batch; False when there is none and none will come."""
+        while not self._waits:
+            if self._closing:
+                return False
+            self._wake.clear()
+            await self._wake.wait()
+        if len(self._ready) < min(self.enough, _MOST_PAGES) and not self._closing:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), _LONGEST_WAIT_S)
+            except TimeoutError:
+                pass
+        return True
+
+    async def _record(self, batch: list[Page]) -> None:
+        fetched = [page for page in batch if isinstance(page, Harvested)]
+        for _ in digest_together([page.exchange for page in fetched]):
+            await asyncio.sleep(0)
+        digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
+        earlier = await self._ask_known(digests) if digests else {}
+        results: list[Finished] = []
+        words = await self._record_asides()
+        for at in range(0, len(batch), _PAGES_A_TURN):
+            results += await self._turn(batch[at : at + _PAGES_A_TURN], earlier)
+            await asyncio.sleep(0)
+        if self._segment is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
+        for say in words:
+            say()
+        if batch:
+            self._report(batch, results)
+            if self._drained is not None:
+                await self._drained()
+        self._tell()
+        for page in fetched:
+            for exchange in (*page.before, page.exchange):
+                exchange.body.close()
+
+    async def _turn(self, pages: list[Page], earlier: Known) -> list[Finished]:
+        """Record some pages; what lies in memory is made into records for all of them first."""
+        light = {at: page for at, page in enumerate(pages) if isinstance(page, Harvested) and _is_light(page.exchange)}
+        made: dict[int, Draft] = {}
+        if light:
+            segment = await self._open_segment()
+            drafts = segment.drafts([_wanted(page, earlier) for page in light.values()])
+            made = dict(zip(light, drafts, strict=True))
+        results = []
+        for at, page in enumerate(pages):
+            if isinstance(page, Refused):
+                results.append(refused(page))
+            elif at in made and not page.before:
+                results.append(_write(await self._open_segment(), page, earlier, made[at]))
+            else:
+                results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
+                await asyncio.sleep(0)
+        return results
+
+    async def _record_asides(self) -> list[Callable[[], None]]:
+        """Record them; what is to be said when they are synced."""
+        asides, words, self._asides, self._words = self._asides, self._words, [], []
+        for exchange in asides:
+            if exchange.head:
+                (await self._open_segment()).write(exchange, _ROBOTS)
+            exchange.body.close()
+        return words
+
+    async def _open_segment(self) -> Segment:
+        if self._segment is not None and self._segment.size >= self._warc_size:
+            await self._end(self._segment)
+        if self._segment is None:
+            name = await self._ask_file()
+            self._segment = Segment.open(self._out, self._parts, name, self._info)
+        return self._segment
+
+    async def _end(self, segment: Segment) -> None:
+        self._segment = None
+        await asyncio.get_running_loop().run_in_executor(None, segment.end)
+        self._ended.append(segment.name)
+
+    async def _walk(self, segment: Segment) -> None:
+        """Walk and seal the last file beside the other workers' (decision 0142).
+
+        One that cannot be sealed stays open: whoever joins the index walks it again, and says why.
+        """
+        if segment.size <= _WALKED_HERE:
+            with suppress(ArchiveError):
+                await asyncio.get_running_loop().run_in_executor(
+                    None, walk_and_seal, self._out, self._parts, segment.name
+                )
+
+    def _tell(self) -> None:
+        # after the finish of its pages: a file that fails its walk must not be told of before them
+        ended, self._ended = self._ended, []
+        for name in ended:
+            self._tell_ended(name)
+
+
+def _digest_of(page: Harvested) -> bytes:
+    """The digest of a payload that an earlier capture may have, and a later one; empty for one that is kept anyway."""
+    exchange = page.exchange
+    whole = exchange.head and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
+    return exchange.body.payload_sha1 if whole else b""
+
+
+def _is_light(exchange: Exchange) -> bool:
+    return bool(exchange.head) and exchange.body.in_memory and exchange.body.length <= LARGE
+
+
+def _wanted(page: Harvested, earlier: Known) -> Wanted:
+    """What is to be recorded of a page."""
+    # a record of this directory is found again without the archive that the seed line tells of
+    known = earlier.get(_digest_of(page)) if earlier else None
+    return page.exchange, page.context, known or page.earlier, page.unchanged
+
+
+async def _written(segment: Segment, page: Harvested, earlier: Known, made: Draft | None) -> Finished:
+    """Record a page; beside the loop when that takes long, for a worker that says nothing is taken for hung."""
+    if max(exchange.body.length for exchange in (*page.before, page.exchange)) <= _AT_ONCE:
+        return _write(segment, page, earlier, made)
+    return await asyncio.get_running_loop().run_in_executor(None, _write, segment, page, earlier, made)
+
+
+def _write(segment: Segment, page: Harvested, earlier: Known, made: Draft | None) -> Finished:
+    for early in page.before:
+        segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
+    exchange = page.exchange
+    if not exchange.head:
+        failure = exchange.failure
+        # what this machine could not ask for is asked for again, whatever the tries
+        if page.done and failure is not None and not of_this_machine(str(failure)):
+            segment.write_failure(exchange.url, failure, page.context, exchange)
+        return finished(page, payload=b"", record_id=b"")
+    if made is not None:
+        capture = segment.write_draft(made)
+    else:
+        exchange, context, known, unchanged = _wanted(page, earlier)
+        capture = segment.write(exchange, context, known, unchanged=unchanged)
+    fresh = _digest_of(page) if capture.record_type == "response" else b""
+    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
+
+
+def _raw_id(capture: Capture) -> bytes:
+    return bytes.fromhex(capture.record_id[len("urn:uuid:") :].replace("-", ""))

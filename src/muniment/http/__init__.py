@@ -1,0 +1,1 @@
+"""HTTP grammar without any I/O: header blocks, codings, cookies, authentication, redirects."""

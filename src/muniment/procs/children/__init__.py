@@ -1,0 +1,1 @@
+"""Child processes: launched, supervised, ended with their parent, and the files of their output."""

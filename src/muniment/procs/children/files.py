@@ -1,0 +1,147 @@
+"""The files of one process, in a directory of its own: command, number, output, and how it ended."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from muniment.model.process import Ending, Output
+from muniment.procs.command_text import plain_text, script_of
+
+__all__ = ["KEPT", "STREAMS", "Kept", "OwnFiles", "summary"]
+
+STREAMS = ("stdout", "stderr")
+KEPT = 4096
+"""Bytes of the first and of the last output that its row keeps."""
+_SMALL = 4096
+"""Bytes that are not worth compressing."""
+_CHUNK = 1 << 20
+
+
+class Kept(Struct, frozen=True):
+    """What a keeper says of the command that it keeps: `process.pid` once that runs."""
+
+    pid: int
+    start_ticks: int
+    keepers: tuple[tuple[int, int], ...]
+    """Number and start ticks of the one that keeps it, and of the one that stands by."""
+
+
+class OwnFiles:
+    """The directory of one process: `cmd.sh`, `process.pid`, `stdout.log`, `stderr.log`, `exit.json`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def make(self, command: Iterable[str], pwd: str) -> None:
+        """Make the directory and the script that shows the command, which has its secrets masked. Raises OSError."""
+        self.directory.mkdir(mode=0o700, parents=True)
+        script = self.directory / "cmd.sh"
+        script.write_text(script_of(command, pwd), "utf-8", "replace")
+        script.chmod(0o700)
+
+    def open_output(self, stream: str) -> int:
+        """A descriptor that a process writes its output to. Raises OSError."""
+        return os.open(self.directory / f"{stream}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def note_pid(self, pid: int) -> None:
+        """Write the number of a process that has no keeper."""
+        with suppress(OSError):
+            (self.directory / "process.pid").write_text(f"{pid}\n")
+
+    def kept(self) -> Kept | None:
+        """What a keeper wrote when its command ran; None without one."""
+        words = self._read("process.pid").split()
+        if len(words) != 6 or not all(map(bytes.isdigit, words)):
+            return None
+        pid, ticks, *keepers = map(int, words)
+        return Kept(pid, ticks, tuple(zip(keepers[::2], keepers[1::2], strict=True)))
+
+    def ending(self) -> Ending | None:
+        """What a keeper wrote when its command had ended."""
+        try:
+            return msgspec.json.decode(self._read("exit.json"), type=Ending)
+        except msgspec.DecodeError:
+            return None
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return (self.directory / name).read_bytes()
+        except OSError:
+            return b""
+
+    def conclude(self) -> tuple[Output, Output]:
+        """Sum up what was written, and compress what is worth it. No process writes there any more."""
+        stdout, stderr = (self._conclude(stream) for stream in STREAMS)
+        with suppress(OSError):
+            (self.directory / "process.pid").unlink(missing_ok=True)
+        return stdout, stderr
+
+    def _conclude(self, stream: str) -> Output:
+        path = self.directory / f"{stream}.log"
+        try:
+            size = path.stat().st_size
+            if size <= _SMALL:
+                return summary(path.read_bytes())
+            return _compressed(path)
+        except FileNotFoundError:
+            return self._concluded(stream)
+        except OSError:
+            return Output()
+
+    def _concluded(self, stream: str) -> Output:
+        """The sum of what another process, or an earlier call, has compressed already."""
+        try:
+            with self.reader(stream) as file:
+                return _summed_up(file, lambda _: None)
+        except (OSError, EOFError):
+            return Output()
+
+    def reader(self, stream: str) -> IO[bytes]:
+        """The whole output of a stream, compressed or not; empty when there is none."""
+        path = self.directory / f"{stream}.log"
+        with suppress(FileNotFoundError):
+            return path.open("rb")
+        with suppress(FileNotFoundError):
+            return gzip.GzipFile(path.with_name(f"{path.name}.gz"), "rb")  # type: ignore[return-value]
+        return io.BytesIO()
+
+
+def summary(data: bytes) -> Output:
+    """What a row keeps of an output that is at hand."""
+    digest = hashlib.sha256(data).hexdigest() if data else ""
+    return Output(_words(data[:KEPT]), _words(data[KEPT:][-KEPT:]), len(data), digest)
+
+
+def _words(data: bytes) -> str:
+    return plain_text(data.decode("utf-8", "replace"))
+
+
+def _compressed(path: Path) -> Output:
+    """Compress a log beside itself, then take it away; what its row keeps of it."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # a launcher and a sweep may do so at once
+    with path.open("rb") as file, gzip.open(part, "wb", compresslevel=1) as packed:
+        output = _summed_up(file, packed.write)
+    part.rename(path.with_name(f"{path.name}.gz"))
+    path.unlink(missing_ok=True)
+    return output
+
+
+def _summed_up(file: IO[bytes], use: Callable[[bytes], object]) -> Output:
+    digest, size, head, tail = hashlib.sha256(), 0, b"", b""
+    while piece := file.read(_CHUNK):
+        digest.update(piece)
+        use(piece)
+        size += len(piece)
+        head, rest = (head, piece) if head else (piece[:KEPT], piece[KEPT:])
+        tail = (tail + rest[-KEPT:])[-KEPT:]
+    return Output(_words(head), _words(tail), size, digest.hexdigest() if size else "")

@@ -1,0 +1,290 @@
+"""Keeps one command that is not ours: starts it, ends all that it began, and writes down how it ended.
+
+A program of its own (`python -I -S keeper.py …`), which loads nothing of the package. It adopts what the command's
+descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
+that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
+and ends what is left if the second is killed.
+
+Where no process can adopt (macOS), it seeks what is left (`seeker`). There two things cannot be promised: that what has
+left its parent, its session and its environment is found, and that the exit code is known when the second is killed.
+
+Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+# the name alone tells the type checker: `typing` would be most of what this loads
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from muniment.procs.children.seeker import Seeker
+
+_ADOPTS = hasattr(os, "pidfd_open")
+HOW = ("-I", "-S", __file__) if _ADOPTS else ("-P", "-m", "muniment.procs.children.shim")
+"""What to tell Python to run this: by itself it is there in a few milliseconds, and a seeker needs psutil."""
+KEEPER = "MUNIMENT_KEEPER"
+"""The variable that a seeker finds descendants by."""
+KEEPS = "MUNIMENT_KEEPS"
+"""The variable that tells a keeper from what it keeps, as long as nobody else has it."""
+AT_ONCE = signal.SIGUSR1
+"""Tells a keeper to end by force what it keeps; who kills the keeper itself never learns how that ended."""
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
+"""What a keeper heeds. It is begun with these blocked, so that none is lost before it can."""
+_PR_SET_CHILD_SUBREAPER = 36
+_LOOK_AGAIN_S = 0.05
+_CANNOT_RUN = 127
+_ORPHANED_S = 2.0
+"""How long what is told to end may take when nobody waits for it any more."""
+
+
+class _Keeper:
+    def __init__(self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float) -> None:
+        self._directory, self._lifeline, self._first, self._grace_s = directory, lifeline, first, grace_s
+        self._means = _means()
+        self._over_at = time.monotonic() + timeout_s if timeout_s else None
+        self._command = 0
+        self._status: int | None = None
+        self._asked = self._timed_out = self._killed = False
+        self._force_at: float | None = None
+        self._launcher = os.environ.get("MUNIMENT_PARENT")
+        self._woken, waker = os.pipe()
+        os.set_blocking(waker, False)
+        os.set_blocking(self._woken, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in ENDING:
+            signal.signal(number, self._ask)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+    def _ask(self, number: int, _: object) -> None:
+        self._asked = True
+        if number == AT_ONCE:
+            self._force_at = 0.0
+
+    def keep(self, command: list[str]) -> int:
+        """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
+        os.environ["MUNIMENT_PARENT"] = str(os.getpid())
+        if self._asked:
+            return self._conclude(-signal.SIGTERM)  # it was ended before it began
+        try:
+            self._command = self._means.begin(command, [signal.SIGCHLD, *ENDING])
+        except OSError as error:
+            print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
+            return self._conclude(_CANNOT_RUN)
+        self._tell()
+        while self._reap() and self._status is None and not self._asked:
+            self._sleep()
+        self._end_all()
+        return self._conclude(_CANNOT_RUN if self._status is None else os.waitstatus_to_exitcode(self._status))
+
+    def _tell(self) -> None:
+        numbers = (self._command, os.getpid(), os.getppid())
+        line = " ".join(f"{pid} {self._means.ticks(pid)}" for pid in numbers) + "\n"
+        self._write("process.pid", line)
+        os.write(self._lifeline, line.encode())
+
+    def _sleep(self) -> None:
+        """Wait for a signal, the end of a child, the time, or the end of the launcher or of the one that stands by."""
+        wait_ms = None if self._over_at is None else max(0.0, self._over_at - time.monotonic()) * 1000
+        events = select.poll()
+        for descriptor in (self._woken, self._lifeline, self._first):
+            events.register(descriptor, select.POLLIN)
+        for descriptor, _ in events.poll(wait_ms):
+            if descriptor == self._woken:
+                os.read(self._woken, 512)
+            else:
+                self._asked = True  # nobody writes to it: it was closed
+        if self._over_at is not None and time.monotonic() >= self._over_at:
+            self._asked = self._timed_out = True
+
+    def _reap(self) -> bool:
+        """Take in every child that has ended, adopted ones too; whether any is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._command:
+                self._status = status
+
+    def _end_all(self) -> None:
+        """Ask all that is left to end, and then make it: without a child there is no descendant either."""
+        if self._force_at is None:
+            grace_s = min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s
+            self._force_at = time.monotonic() + grace_s
+        told: set[tuple[int, int]] = set()
+        # a seeker has no children but the command
+        while self._reap() or (not _ADOPTS and self._means.left(self._command)):
+            forced = time.monotonic() > self._force_at
+            for pid, ticks in self._means.left(self._command):
+                if forced or (pid, ticks) not in told:
+                    told.add((pid, ticks))
+                    self._means.signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
+                    self._killed |= forced and pid == self._command
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _is_orphan(self) -> bool:
+        return str(self._means.parent(os.getppid())) != self._launcher
+
+    def take_over(self, how: int) -> int:
+        """End at once what a keeper left that was killed, `how`, and write down how its command ended."""
+        if self._read("exit.json"):
+            return 128 - how  # it had done all, and was ending
+        self._command = int((self._read("process.pid").split() or ["0"])[0]) or self._eldest()
+        if not self._command:
+            return self._conclude(how)  # it had begun nothing
+        self._end_all()
+        if self._status is None:
+            return self._conclude(-signal.SIGKILL if self._killed else None)
+        return self._conclude(os.waitstatus_to_exitcode(self._status))
+
+    def _eldest(self) -> int:
+        """What the keeper had begun, and not come to tell."""
+        left = self._means.left(0) if _ADOPTS else []
+        return left[0][0] if left else 0
+
+    def _conclude(self, code: int | None) -> int:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ending = {
+            "exit_code": code,
+            "timed_out": self._timed_out,
+            "cpu_ms": int((used.ru_utime + used.ru_stime) * 1000),
+            "max_rss": used.ru_maxrss * self._means.rss_unit,
+        }
+        self._write("exit.json", json.dumps(ending))
+        return _CANNOT_RUN if code is None else code if code >= 0 else 128 - code
+
+    def _read(self, name: str) -> str:
+        try:
+            with open(os.path.join(self._directory, name)) as file:  # noqa: PTH118, PTH123
+                return file.read()
+        except OSError:
+            return ""
+
+    def _write(self, name: str, text: str) -> None:
+        path = os.path.join(self._directory, name)  # noqa: PTH118  (pathlib would be most of what this loads)
+        try:
+            with open(f"{path}.part", "w") as file:  # noqa: PTH123
+                file.write(text)
+            os.rename(f"{path}.part", path)  # noqa: PTH104
+        except OSError as error:
+            print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+
+
+class _Adopter:
+    """Linux's own means: what descendants leave behind is this process's, and a descriptor holds who is signalled."""
+
+    rss_unit = 1024
+
+    def begin(self, command: list[str], defaults: list[signal.Signals]) -> int:
+        """Start the command in a session of its own; its number. Raises OSError."""
+        return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=defaults)
+
+    def ticks(self, pid: int) -> int:
+        """When a process began; 0 when it is not there."""
+        fields = _fields(pid)
+        return int(fields[19]) if fields else 0
+
+    def parent(self, pid: int) -> int:
+        """The number of a process's parent; 0 when it is not there."""
+        fields = _fields(pid)
+        return int(fields[1]) if fields else 0
+
+    def left(self, _command: int) -> list[tuple[int, int]]:
+        """All descendants of this process that are alive: number and start ticks."""
+        children: dict[int, list[tuple[int, int]]] = {}
+        for name in os.listdir("/proc"):  # noqa: PTH208
+            if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
+                children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
+        found, waiting = [], [os.getpid()]
+        while waiting:
+            more = children.pop(waiting.pop(), [])
+            found += more
+            waiting += [number for number, _ in more]
+        # a shell whose child is ended first would tell of an exit code of its own
+        return sorted(found, key=lambda one: one[1])
+
+    def signal(self, pid: int, ticks: int, number: signal.Signals) -> None:
+        """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            return
+        try:
+            if self.ticks(pid) == ticks:
+                signal.pidfd_send_signal(descriptor, number)
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def _fields(pid: int | str) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/stat", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _means() -> _Adopter | Seeker:
+    if _ADOPTS:
+        return _Adopter()
+    from muniment.procs.children.seeker import Seeker  # noqa: PLC0415  (after the fork: what it loads may have threads)
+
+    return Seeker(KEEPER, os.environ[KEEPER])
+
+
+def main(arguments: list[str]) -> int:
+    """Keep the command of a command line."""
+    directory, lifeline, grace_s, timeout_s, *command = arguments
+    os.environ.pop(KEEPS, None)
+    _adopt()
+    if not _ADOPTS:
+        os.environ[KEEPER] = os.urandom(16).hex()
+    os.set_inheritable(int(lifeline), False)
+    first, held = os.pipe()
+    second = os.fork()
+    if second:
+        os.close(int(lifeline))
+        os.close(first)
+        return _stand_by(directory, second)
+    os.close(held)  # now its end tells that of the one that stands by, without whom the launcher cannot wait for this
+    _adopt()
+    return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s)).keep(command)
+
+
+def _adopt() -> None:
+    if _ADOPTS:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _stand_by(directory: str, second: int) -> int:
+    """Wait for the keeper, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
+
+    def pass_on(number: int, _: object) -> None:
+        try:
+            os.kill(second, number)
+        except ProcessLookupError:
+            pass  # it has ended, and this one is about to hear of it
+
+    for number in ENDING:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
+    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0).take_over(status)
+
+
+if __name__ == "__main__":
+    # at once: while Python ends, a signal has no handler any more
+    os._exit(main(sys.argv[1:]))

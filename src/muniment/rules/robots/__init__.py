@@ -1,0 +1,1 @@
+"""robots.txt and robots meta words (RFC 9309)."""

@@ -1,0 +1,1 @@
+"""Pipelines: who may work for the tracker, their sessions, and which job each slot works at."""

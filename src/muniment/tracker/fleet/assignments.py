@@ -1,0 +1,114 @@
+"""Assignments: which job each slot of a pipeline sticks to, and the locks that hold it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, func, or_, select
+
+from muniment.errors import UsageError
+from muniment.model.job import JobState
+from muniment.model.pipeline import Lock, Pipeline, Session, tags_of
+from muniment.rules.assignment import JobOffer, Slot, assign
+from muniment.tracker.db.database import Asked, Database, Prepared, Row, one_transaction
+from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
+from muniment.tracker.schema.tables import jobs
+
+__all__ = ["asked", "lock_slot", "settle_slots"]
+
+_AT_WORK = Prepared(
+    select(
+        pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly,
+        assignments.c.slot, assignments.c.job_id, assignments.c.lock,
+    )
+    .select_from(sessions)
+    .join(pipelines, pipelines.c.id == sessions.c.pipeline_id)
+    .outerjoin(assignments, assignments.c.pipeline_id == pipelines.c.id)
+    .where(sessions.c.epoch == bindparam("epoch")),
+    "epoch",
+)  # fmt: skip
+_OFFERED = (
+    select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency)
+    .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
+    .where(jobs.c.place_id == "")
+    .order_by(jobs.c.id)
+)
+_OFFERS = Prepared(_OFFERED)
+# slots of pipelines that are away take no room
+_TAKEN = Prepared(
+    select(assignments.c.job_id, func.count())
+    .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
+    .where(sessions.c.ended_at.is_(None), assignments.c.pipeline_id != bindparam("pipeline"))
+    .group_by(assignments.c.job_id),
+    "pipeline",
+)
+
+
+def asked(epoch: int) -> list[Asked]:
+    """What `settle_slots` goes by: the slots of a session's pipeline, and the jobs that have pages."""
+    return [(_AT_WORK, (epoch,)), (_OFFERS, ())]
+
+
+def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, now: int) -> list[int | None]:
+    """Bring the slots of a pipeline in line with the jobs, within the caller's transaction.
+
+    Returns the job that each slot may take pages of; a slot that is locked to a job without any has none.
+    """
+    pipeline, before = _at_work(answers[0], session.slots)
+    offers = _offers(db, pipeline.name, answers[1])
+    after = assign(pipeline, before, offers)
+    if after != [slot.job_id for slot in before]:
+        # two pipelines that take slots at once do so one after the other: together they might be too many
+        offers = _offers(db, pipeline.name, db.connection.execute(_OFFERED.with_for_update()).all())
+        after = assign(pipeline, before, offers)
+    for number, (slot, job_id) in enumerate(zip(before, after, strict=True)):
+        if slot.job_id == job_id:
+            continue
+        here = (assignments.c.pipeline_id == pipeline.name) & (assignments.c.slot == number)
+        db.connection.execute(assignments.delete().where(here))
+        if job_id is not None:
+            row = {"pipeline_id": pipeline.name, "slot": number, "job_id": job_id, "since": now}
+            db.connection.execute(assignments.insert().values(row))
+    offered = {offer.job_id for offer in offers}
+    return [job_id if job_id in offered else None for job_id in after]
+
+
+def _at_work(rows: Sequence[Row], slots: int) -> tuple[Pipeline, list[Slot]]:
+    name, tags, matchonly, *_ = rows[0]
+    held = {number: Slot(job_id, Lock(lock)) for *_, number, job_id, lock in rows if number is not None}
+    return Pipeline(name, tags_of(tags), bool(matchonly)), [held.get(number, Slot()) for number in range(slots)]
+
+
+def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[JobOffer]:
+    """The jobs that have pages, those apart that an output directory names: they run without pipelines."""
+    limited = any(most is not None for *_, most in rows)
+    others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,))) if limited else {}
+    return [
+        JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0))
+        for job_id, nice, tags, most in rows
+    ]
+
+
+@one_transaction
+def lock_slot(db: Database, pipeline: str, slot: int, lock: Lock, now: int, job_id: int | None = None) -> None:
+    """Lock a slot to its job, or to another one; `Lock.NONE` takes the lock off. Raises UsageError when it has no job.
+
+    A pipeline that is away may be locked: it finds its job when it comes.
+    """
+    if slot < 0:
+        raise UsageError("slots are numbered from 0")
+    here = (assignments.c.pipeline_id == pipeline) & (assignments.c.slot == slot)
+    with db.transaction() as connection:
+        held = connection.execute(select(assignments.c.job_id).where(here)).scalar()
+        wanted = job_id if job_id is not None else held
+        if wanted is None:
+            raise UsageError(f"slot {slot} of the pipeline {pipeline} has no job; name the one to lock it to")
+        state = connection.execute(select(jobs.c.state).where(jobs.c.id == wanted)).scalar()
+        if state is None:
+            raise UsageError(f"there is no job {wanted}")
+        if lock is Lock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
+            raise UsageError(f"job {wanted} is {state} already")
+        connection.execute(assignments.delete().where(here))
+        row = {"pipeline_id": pipeline, "slot": slot, "job_id": wanted, "lock": lock.value, "since": now}
+        connection.execute(assignments.insert().values(row))

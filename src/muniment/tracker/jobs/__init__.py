@@ -1,0 +1,1 @@
+"""Jobs: their states, settings, changes, audit, stash and reports."""

@@ -1,0 +1,54 @@
+"""The audit of a job: every change with who, when, from and to; the job's age counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from sqlalchemy import bindparam, select
+
+from muniment.model.change import Changed
+from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.tables import job_changes, jobs
+
+__all__ = ["Noted", "changes_of", "note", "settings_age"]
+
+_AGE = Prepared(select(jobs.c.settings_age).where(jobs.c.id == bindparam("job")), "job")
+
+
+class Noted(Struct, frozen=True):
+    """One change of a job."""
+
+    age: int
+    at: int
+    """Unix ms."""
+    who: str
+    what: str
+    before: str
+    after: str
+
+
+def note(db: Database, job_id: int, who: str, changes: Sequence[Changed], now: int) -> int:
+    """Note changes within the transaction that makes them; returns the job's new age."""
+    age = settings_age(db, job_id)
+    rows = [
+        {"job_id": job_id, "age": number, "at": now, "who": who, "what": c.what, "before": c.before, "after": c.after}
+        for number, c in enumerate(changes, age + 1)
+    ]
+    if rows:
+        db.connection.execute(job_changes.insert(), rows)
+        age += len(rows)
+        db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings_age=age))
+    return age
+
+
+def settings_age(db: Database, job_id: int) -> int:
+    """How often a job was changed: who knows of fewer changes has old settings."""
+    return int(db.rows(_AGE, (job_id,))[0][0])
+
+
+def changes_of(db: Database, job_id: int, since: int = 0) -> list[Noted]:
+    """The changes after an age, in order."""
+    c = job_changes.c
+    found = select(c.age, c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id, c.age > since)
+    return [Noted(*row) for row in db.connection.execute(found.order_by(c.age))]

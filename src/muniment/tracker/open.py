@@ -1,0 +1,166 @@
+"""Opening a job: a new one with its start pages, or one that an earlier run left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from muniment.model.job import Origin
+from muniment.model.mask import masked_header, masked_proxy
+from muniment.rules.changes import kept_settings
+from muniment.rules.rule_engine import Ruleset
+from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
+from muniment.rules.scope import Scope
+from muniment.settings import Settings
+from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.queue import retries
+from muniment.tracker.queue.admission import Admission
+from muniment.tracker.queue.frontier import Frontier
+from muniment.tracker.queue.rejudge import rejudge
+from muniment.tracker.queue.seeds import SeedBook, begin_list
+from muniment.tracker.queue.sites import Sites
+from muniment.tracker.stores.hosts import Hosts
+
+__all__ = ["Opened", "Starts", "load_frontier", "open_job", "submit_job"]
+
+
+class Opened(Struct, frozen=True):
+    """A job ready to run."""
+
+    job: jobs.Job
+    frontier: Frontier
+    settings: Settings
+    """Those in force: what the command line gives, and what was changed while an earlier run was under way."""
+    resumed: bool
+    given_back: int
+    """Pages that a killed run held and that wait again."""
+    seeds: SeedBook | None = None
+    """The list of a fetch."""
+
+
+class Starts(Struct, frozen=True):
+    """What a job begins with: start URLs, or a list that is read while it runs."""
+
+    urls: Sequence[str] = ()
+    """Normalised."""
+    list_digest: bytes = b""
+
+    @property
+    def digest(self) -> bytes:
+        """What a resumed run compares."""
+        return self.list_digest or jobs.start_digest(self.urls)
+
+
+def open_job(
+    db: Database,
+    name: str,
+    settings: Settings,
+    starts: Starts,
+    now: int,
+    sets: tuple[IgnoreSet, ...] = (),
+    *,
+    retry_failed: bool = False,
+) -> Opened:
+    """Make or resume the one job of an embedded tracker; with `retry_failed`, pages that failed get new tries."""
+    job = jobs.find_job(db)
+    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
+    if job is None:
+        return _create(db, name, settings, given, starts, now)
+    db.hold(job.job_id)
+    before = jobs.given_of(db, job)
+    version, known = jobs.latest_rules(db, job.job_id)
+    rules = keep_changes(known, before.rules, given.rules)
+    settings = kept_settings(jobs.settings_of(job), before.settings, settings)
+    ruleset = jobs.ruleset_of(db, job.job_id, version + (rules != known), rules)
+    if job.outcome == "failed":
+        # before the sums of the job are read
+        retries.try_again(db, job.job_id, settings.tries)
+    if retry_failed:
+        # before its pages wait again: a run that is killed then must not find a job that is over
+        jobs.reopen(db, job.job_id)
+        retries.try_failed_again(db, job.job_id, settings.tries)
+    retries.revive(db, job.job_id, settings)
+    frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
+    given_back = frontier.recover()
+    _keep_given(db, job, given, settings, rules if rules != known else None, now)
+    if job.judged != ruleset.version:
+        rejudge(db, job.job_id, ruleset)
+    return Opened(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
+
+
+def submit_job(
+    db: Database,
+    name: str,
+    settings: Settings,
+    starts: Starts,
+    now: int,
+    sets: tuple[IgnoreSet, ...] = (),
+    origin: Origin = jobs.NOBODY,
+) -> Opened:
+    """Make one more job of a tracker that has many."""
+    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
+    return _create(db, name, settings, given, starts, now, origin)
+
+
+def load_frontier(db: Database, job_id: int) -> Frontier:
+    """The frontier of a job that was made before, as it stands: what pipelines hold stays theirs."""
+    job = jobs.load_job(db, job_id)
+    ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
+    return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
+
+
+@one_transaction
+def _keep_given(
+    db: Database, job: jobs.Job, given: jobs.Given, settings: Settings, rules: Rules | None, now: int
+) -> None:
+    """Keep what this run was given; `rules` when they are others than before."""
+    with db.transaction():
+        if rules is not None:
+            jobs.save_rules(db, job.job_id, rules, now)
+        jobs.save_settings(db, job.job_id, _without_secrets(settings))
+        jobs.save_given(db, job.job_id, given)
+
+
+def _without_secrets(settings: Settings) -> Settings:
+    proxy = tuple(map(masked_proxy, settings.proxy))
+    return structs.replace(settings, proxy=proxy, header=tuple(map(masked_header, settings.header)))
+
+
+@one_transaction
+def _create(
+    db: Database,
+    name: str,
+    settings: Settings,
+    given: jobs.Given,
+    starts: Starts,
+    now: int,
+    origin: Origin = jobs.NOBODY,
+) -> Opened:
+    urls = starts.urls
+    ruleset = compile_ruleset(1, given.rules, urls)
+    with db.transaction():
+        job = jobs.create_job(db, name, given, starts.digest, now, origin)
+        jobs.save_rules(db, job.job_id, given.rules, now)
+        frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
+        sites.begin(urls)
+        admission.add_starts(urls)
+        if settings.seed:
+            begin_list(db, job.job_id)
+    db.hold(job.job_id)
+    return Opened(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
+
+
+def _seeds(db: Database, job_id: int, settings: Settings, admission: Admission) -> SeedBook | None:
+    return SeedBook(db, job_id, admission) if settings.seed else None
+
+
+def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> tuple[Frontier, Admission, Sites]:
+    scope = Scope(
+        settings.level, settings.page_only, settings.offsite_links, settings.max_redirects, listed=bool(settings.seed)
+    )
+    hosts = Hosts(db, job_id)
+    admission = Admission(db, job_id, scope, ruleset, hosts, settings.tries)
+    sites = Sites(db, job_id, scope, hosts, admission, no_parent=settings.no_parent)
+    return Frontier(db, job_id, scope, admission, sites, hosts, settings.rounds), admission, sites

@@ -1,0 +1,1 @@
+"""The queue of pages: admitted, claimed, finished, given back."""

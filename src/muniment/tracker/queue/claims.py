@@ -1,0 +1,152 @@
+"""Claims: the pages of a host that are due, with all that a worker needs to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Select, bindparam, case, or_, select
+from sqlalchemy.sql import FromClause
+
+from muniment.http.referrer import comes_from_nowhere
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim
+from muniment.model.prior import Prior
+from muniment.model.rule import NO_ORDERS, Orders
+from muniment.model.url import MOST_URL, full_length, is_web
+from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
+from muniment.rules.rule_engine import Ruleset
+from muniment.rules.scope import FAR, Scope
+from muniment.rules.worker_deaths import given_up
+from muniment.tracker.db.database import Asked, Database, Prepared, Row
+from muniment.tracker.queue.lineage import Heritage, before, heirs, heritages
+from muniment.tracker.queue.referrers import first_referrers
+from muniment.tracker.schema.tables import PENDING, pages, seeds
+from muniment.tracker.schema.tries import TRIED
+
+__all__ = ["Claims"]
+
+_parent, _seed = pages.alias("parent"), pages.alias("seed")
+_COLUMNS = (
+    pages.c.id, pages.c.url, pages.c.ruleset, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
+    pages.c.found_as, _parent.c.url, pages.c.on_site, pages.c.deaths,
+    pages.c.via_id, pages.c.nice, pages.c.rounds, pages.c.throttled,
+)  # fmt: skip
+_WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
+_OF_NO_LIST = "", "", "", None
+_NAMES = "job", "host", "now", "never", "most"
+
+
+def _due(statement: Select[Any], source: FromClause) -> Prepared:
+    due = (
+        statement.select_from(source)
+        .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
+        # no page waits so long: its time is of a clock that has been set back since
+        .where(or_(pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never")))
+        .order_by(pages.c.nice, pages.c.id)
+        .limit(bindparam("most"))
+        .with_for_update(skip_locked=True, of=pages)
+    )
+    return Prepared(due, *_NAMES)
+
+
+_FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
+_LISTED = _due(
+    select(
+        *_COLUMNS, pages.c.redirects, _seed.c.url, seeds.c.page_id, seeds.c.meta_json, seeds.c.digest, seeds.c.etag,
+        seeds.c.last_modified, seeds.c.captured_at,
+    ),
+    _WITH_PARENT.outerjoin(_seed, (_seed.c.job_id == pages.c.job_id) & (_seed.c.id == pages.c.seed_id)).outerjoin(
+        seeds,
+        (seeds.c.job_id == pages.c.job_id)
+        & (seeds.c.page_id == case((pages.c.seed_id.is_(None), pages.c.id), else_=pages.c.seed_id)),
+    ),
+)  # fmt: skip
+
+
+class Claims:
+    """Says how to look up what is due, and makes claims of it."""
+
+    def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
+        self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
+        self._statement = _LISTED if scope.listed else _FOUND
+        self._number = 0
+        self._referrers: dict[int, str] = {}
+        self._heritages: dict[int, Heritage] = {}
+
+    def begin(self, after: int | None) -> None:
+        """Number the claims that follow, all alike: the first number after a given one, or after the last."""
+        self._number = (self._number if after is None else after) + 1
+
+    def asked(self, wanted: Sequence[tuple[int, int]], now: int) -> list[Asked]:
+        """The first pages that are due of each (host number, most): id, URL, version of the rules, what `claim` takes.
+
+        PostgreSQL locks them and leaves out those that another session has locked.
+        """
+        never = now + LONGEST_WAIT_MS
+        return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
+
+    def trace(self, due: Sequence[Sequence[Row]], ruleset: Ruleset) -> None:
+        """Look up where the chains of redirects began that led to pages which are due, and what rules say of others."""
+        if ruleset.gives_agents:
+            via = heirs((row[6], row[10]) for rows in due for row in rows)
+            self._heritages = heritages(self._db, self._job_id, ruleset, via)
+        if not self._scope.listed:
+            redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
+            self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
+
+    def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
+        """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
+        page_id, url, _, tried, left, hops, found_as, via, site, deaths, via_id, nice, rounds, throttled, *listed = row
+        left = left if tried else tries
+        seed_url, meta_json, barred, prior = self._of_list(url, listed) if listed else _OF_NO_LIST
+        # by position, which takes a quarter of the time that names do
+        return Claim(
+            page_id,
+            self._number,
+            url,
+            host,
+            tried + 1,
+            left <= 1,
+            -1 if hops == FAR else hops,
+            found_as,
+            via or "",
+            self._scope.follows(bool(site)),
+            seed_url,
+            meta_json,
+            barred or (given_up(deaths) if deaths else ""),
+            prior,
+            self._orders(ruleset, url, hops, found_as, via_id) if ruleset.gives_orders else NO_ORDERS,
+            deaths,
+            rounds >= self._rounds,
+            False,
+            self._referrer(found_as, via, via_id),
+            throttled < MOST_FREE,
+            nice,
+        )
+
+    def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> Orders:
+        """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
+        said = ruleset.verdict(url, hops, found_as)
+        if said.agent is None and ruleset.gives_agents:
+            return Orders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
+        return said.orders
+
+    def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:
+        if found_as == FoundAs.REDIRECT:
+            return self._referrers.get(via_id or 0, "")
+        return "" if via is None or comes_from_nowhere(found_as) else via
+
+    def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:
+        redirects, seed_url, more, meta_json, digest, etag, last_modified, captured_at = listed
+        barred = ""
+        if redirects > self._scope.max_redirects:
+            barred = f"limit: more than {self._scope.max_redirects} redirects lead here"
+        elif not is_web(url):
+            barred = f"scheme: {url.partition(':')[0]} is neither http nor https"
+        elif (length := full_length(url)) > MOST_URL:
+            barred = f"limit: a URL of {length} characters; at most {MOST_URL} are asked for"
+        # what a redirect leads to is another page than the list knows
+        known = more is not None and seed_url is None and (digest or etag or last_modified)
+        prior = Prior(digest, etag, last_modified, captured_at) if known else None
+        return seed_url or url, meta_json or "", barred, prior

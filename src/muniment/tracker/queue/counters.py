@@ -1,0 +1,103 @@
+"""Sums of a job: what was captured, what failed. Each session adds to a row of its own, so that nobody waits for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import sub
+
+from msgspec import Struct, structs
+from sqlalchemy import bindparam, select
+
+from muniment.model.page import Finished
+from muniment.rules.retry import is_failed
+from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.tables import job_sums
+
+__all__ = ["Sums", "Totals", "take_out"]
+
+_SUMS = (
+    job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
+    job_sums.c.payload_bytes,
+)  # fmt: skip
+"""In the order of `Totals`."""
+_BEGUN = Prepared(
+    job_sums.insert()
+    .prefix_with("OR IGNORE", dialect="sqlite")
+    .values(job_id=bindparam("job"), session=bindparam("mine")),
+    "job",
+    "mine",
+)
+_OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
+_SAVE = Prepared(
+    job_sums.update()
+    .where(job_sums.c.job_id == bindparam("job"), job_sums.c.session == bindparam("mine"))
+    .values({column.name: bindparam(column.name) for column in _SUMS}),
+    *(column.name for column in _SUMS),
+    "job",
+    "mine",
+)
+
+
+class Totals(Struct):
+    """Running sums of the job."""
+
+    captured: int = 0
+    failed: int = 0
+    starts_captured: int = 0
+    requisites: int = 0
+    payload_bytes: int = 0
+
+
+def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> None:
+    """Take pages out of the sums they were added to, by `pages.counted`; within the caller's transaction.
+
+    They are taken from the row of this session, whichever added them: the sum over all rows is what counts.
+    """
+    db.many(_BEGUN, [(job_id, db.session)])
+    mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
+    fewer = {
+        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[1],
+        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[2],
+        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[3],
+        job_sums.c.starts_captured: job_sums.c.starts_captured - starts,
+    }
+    db.connection.execute(job_sums.update().where(*mine).values(fewer))
+
+
+class Sums:
+    """The sums of one job; changes happen within the caller's transaction."""
+
+    def __init__(self, db: Database, job_id: int) -> None:
+        self._db, self._job_id = db, job_id
+        self._load()
+        db.when_undone(self._load)
+
+    def _load(self) -> None:
+        if self._db.session:
+            self._db.many(_BEGUN, [(self._job_id, self._db.session)])
+        # in one statement: what others commit between two of them would be taken from what is ours
+        rows = self._db.rows(_OF_ALL, (self._job_id,))
+        self.totals = Totals(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
+        self._others = Totals(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
+
+    def count(self, page: Finished, *, as_page: bool, start: bool) -> int:
+        """Add a done page to its sum; which one that is (`pages.counted`)."""
+        totals = self.totals
+        totals.payload_bytes += page.body_length
+        if is_failed(page.status, page.error):
+            totals.failed += 1
+            return 3
+        if as_page:
+            totals.captured += 1
+            totals.starts_captured += start
+            return 1
+        totals.requisites += 1
+        return 2
+
+    def save(self, again: Counter[int]) -> None:
+        """Write them; pages that go again, by the sum that they were added to, are taken out first."""
+        self.totals.captured -= again[1]
+        self.totals.requisites -= again[2]
+        self.totals.failed -= again[3]
+        mine = tuple(map(sub, structs.astuple(self.totals), structs.astuple(self._others)))
+        self._db.many(_SAVE, [(*mine, self._job_id, self._db.session)])

@@ -1,0 +1,399 @@
+"""The frontier: pages are claimed, finished and given back. One transaction a batch; a finish counts once.
+
+The order that makes a crash harmless: records are synced before a finish is sent, and a finish changes a page only
+while the page still carries the finish's claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from operator import itemgetter
+
+from msgspec import Struct, structs
+from sqlalchemy import bindparam, func, literal_column, null, select
+
+from muniment.model.capture import Capture
+from muniment.model.change import Change
+from muniment.model.cookie import Cookie
+from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
+from muniment.rules.politeness import THROTTLED
+from muniment.rules.retry import BETWEEN_ROUNDS_MS
+from muniment.rules.scope import Scope, Standing
+from muniment.tracker.db.database import Alike, Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.jobs.changes import Amended, amend
+from muniment.tracker.jobs.store import load_job, settle
+from muniment.tracker.queue.admission import Admission, Parent
+from muniment.tracker.queue.claims import Claims
+from muniment.tracker.queue.counters import Sums, Totals
+from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.queue.lineage import SHOWN
+from muniment.tracker.queue.lost_captures import Lost
+from muniment.tracker.queue.payloads import Payloads
+from muniment.tracker.queue.redirect_loops import Loops
+from muniment.tracker.queue.rejudge import JUDGED, Judging
+from muniment.tracker.queue.rounds import begin_round
+from muniment.tracker.queue.sites import Sites
+from muniment.tracker.queue.writers import Peers, Seen
+from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
+from muniment.tracker.schema.tries import TRIED
+from muniment.tracker.stores.cookies import CookieBook
+from muniment.tracker.stores.hosts import Hosts
+from muniment.tracker.stores.results import ResultBook
+from muniment.tracker.stores.robots import RobotsBook
+
+__all__ = ["FinishReport", "Frontier"]
+
+_CLAIMED = Alike(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"))
+    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
+    pages.c.id,
+    "claim", "v", "job", "page",
+)  # fmt: skip
+_HELD = Lookup(
+    select(
+        pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
+        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
+        TRIED, pages.c.rounds, pages.c.throttled,
+    ).with_for_update(),
+    pages.c.job_id,
+    pages.c.id,
+)  # fmt: skip
+_FINISH = Alike(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"))
+    .values(
+        state=bindparam("s"),
+        attempts=literal_column("attempts + 1"),
+        attempts_remaining=bindparam("left"),
+        ready_at=bindparam("at"),
+        claim_id=null(),
+        links_told=bindparam("told"),
+        counted=bindparam("sum"),
+        reason=bindparam("why"),
+        throttled=pages.c.throttled + bindparam("free"),
+        # the others go first from now on: a page that is always refused must not stand in their way
+        nice=pages.c.nice + bindparam("later"),
+        deaths=literal_column("0"),
+    ),
+    pages.c.id,
+    "s", "left", "later", "at", "told", "sum", "why", "free", "job", "page",
+)  # fmt: skip
+_ATTEMPT_COLUMNS = (
+    "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
+)  # fmt: skip
+_ATTEMPT = Prepared(
+    attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
+    *_ATTEMPT_COLUMNS,
+)
+_RELEASE = Alike(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.claim_id == bindparam("claim"))
+    .values(state=literal_column("'READY'"), claim_id=null()),
+    pages.c.id,
+    "job", "claim", "page",
+)  # fmt: skip
+
+_READY, _SKIPPED = PageState.READY.value, PageState.SKIPPED.value
+
+_page_of = itemgetter(-1)
+"""The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
+
+
+class FinishReport(Struct, frozen=True):
+    """What one finish batch changed."""
+
+    accepted: list[Finished]
+    """Pages whose claim still held; the others changed nothing."""
+    pending: dict[int, int]
+    """Pages newly waiting, per host number: new ones and retries."""
+    retries: dict[int, int]
+    """Host number → earliest time (Unix ms) at which one of its pages is due; hosts with new pages are left out."""
+    skipped: list[tuple[str, str]]
+    """URL and reason of the new pages that a rule keeps out."""
+    requisites: list[tuple[int, int, int]]
+    """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
+
+
+class _Held(Struct, frozen=True):
+    """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
+
+    claim_id: int | None
+    host_id: int
+    standing: Standing
+    left: int
+    seed_id: int | None
+    ruleset: int
+    """The version that it was claimed under, which holds for the whole attempt."""
+    tried: int
+    """Attempts in its life."""
+    rounds: int
+    throttled: int
+
+    def parent(self, page: Finished) -> Parent:
+        """The page with its outlinks."""
+        return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
+
+
+class Frontier:
+    """Claims, finishes and releases pages of one job."""
+
+    def __init__(
+        self, db: Database, job_id: int, scope: Scope, admission: Admission, sites: Sites, hosts: Hosts, rounds: int
+    ) -> None:
+        self._db, self._job_id, self._scope = db, job_id, scope
+        self._admission, self._sites, self.hosts = admission, sites, hosts
+        self.payloads = Payloads(db, job_id)
+        self.robots = RobotsBook(db, job_id)
+        self.cookies = CookieBook(db, job_id)
+        self.results = ResultBook(db, job_id)
+        self._repair = Repair(db, job_id, scope, admission)
+        self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
+        self._lost = Lost(db, job_id, self._repair, admission.keys, self.payloads)
+        self._claims = Claims(db, job_id, scope, rounds)
+        self._rounds = rounds
+        self.peers = Peers(db, job_id)
+        self._left_out: list[tuple[int, str, str]] = []
+        self._sums = Sums(db, job_id)
+
+    @one_transaction
+    def recover(self) -> int:
+        """Give back what a killed run held; returns how many pages that were."""
+        with self._db.transaction() as connection:
+            given_back = connection.execute(
+                # by the range of all claims, or SQLite reads every page of the job
+                pages.update()
+                .where(pages.c.job_id == self._job_id, CLAIMED, pages.c.claim_id >= 0)
+                .values(state=PageState.READY.value, claim_id=None)
+            )
+            return given_back.rowcount
+
+    @property
+    def totals(self) -> Totals:
+        """Sums of the job: what this process added, and what others had when it began."""
+        return self._sums.totals
+
+    def pending(self) -> dict[int, int]:
+        """Pages that wait to be claimed, per host number."""
+        counted = (
+            select(pages.c.host_id, func.count())
+            .where(pages.c.job_id == self._job_id, PENDING)
+            .group_by(pages.c.host_id)
+        )
+        return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
+
+    def requisites(self) -> list[tuple[int, int]]:
+        """Pages that wait and that others are shown with: host number, how many."""
+        if self._scope.listed:
+            return []
+        # the index alone tells it, unless rules give nice values
+        shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
+        waiting = pages.c.job_id == self._job_id, PENDING, shown
+        counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
+        return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
+
+    @one_transaction
+    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
+        """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
+
+        Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). All have
+        the first number after `after`; without it, the one after that of the last claims.
+        """
+        with self._db.transaction():
+            return self.claim_within(wanted, now, after)
+
+    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
+        """The same, within the caller's transaction."""
+        looks = self.peers.asked()
+        answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
+        self._keep_up(self.peers.seen(answers[: len(looks)]))
+        claims: list[Claim] = []
+        skipped: list[Row] = []
+        ruleset = self._admission.ruleset
+        self._claims.begin(after)
+        self._claims.trace(answers[len(looks) :], ruleset)
+        for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
+            name = self.hosts.name(host_id)
+            for row in due:
+                if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
+                    continue
+                claim = self._claims.claim(row, name, self._admission.tries, ruleset)
+                if claim.last_try and self.hosts.has_answered(host_id, claim.url):
+                    claim = structs.replace(claim, answered=True)
+                claims.append(claim)
+        self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
+        self._db.many(JUDGED, skipped)
+        if ruleset.gives_orders:
+            self.results.expect(claims)
+        return claims
+
+    def _keep_up(self, seen: Seen) -> None:
+        """Go by what other processes changed."""
+        if seen.sites:
+            self.hosts.look_again()
+        if seen.cookies:
+            self.cookies.look_again()
+        if seen.ruleset is not None:
+            self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
+
+    def _leave_out(self, host_id: int, row: Row, skipped: list[Row]) -> bool:
+        """Whether the rules in force leave out a page that was judged by older ones."""
+        ruleset = self._admission.ruleset
+        reason = ruleset.verdict(row[1], row[5], row[6]).skipped
+        if not reason:
+            return False
+        skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
+        self._left_out.append((host_id, row[1], reason))
+        return True
+
+    def take_left_out(self) -> list[tuple[int, str, str]]:
+        """Host number, URL and reason of the pages that claims skipped since the last call; they wait no more."""
+        left_out, self._left_out = self._left_out, []
+        return left_out
+
+    @one_transaction
+    def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
+        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+        results = self.results.store(batch.pages)
+        self._admission.expect(len(batch.urls))
+        with self._db.transaction():
+            told = {page.page_id: page for page in batch.pages}
+            # locked in order, so that sessions never wait for each other
+            held = self._held(sorted(told))
+            accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
+            starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
+            self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
+            self._keep_up(self.peers.look())
+            texts = dict(batch.urls)
+            pending: Counter[int] = Counter()
+            retries: dict[int, int] = {}
+            # First, so that a page which another one of this batch brings nearer is known to have told its children.
+            finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
+            self._db.many(_FINISH, sorted(finishes, key=_page_of))
+            waiting = dict(pending)
+            if not self._scope.listed:
+                pending += self._sites.learn(starts, texts)
+            parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
+            pending += self._admission.admit(parents, texts)
+            pending += self._repair.work()
+            tried = [page for page in accepted if not page.refused]
+            self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
+            if results:
+                self.results.keep(results, {page.page_id for page in accepted})
+            self.payloads.remember(accepted)
+            self.hosts.keep_noted()
+            self.cookies.keep(batch.cookies)
+            if self.cookies:
+                pending += self._loops.learn(accepted, now)
+            self._sums.save(self._repair.take_again())
+        # new pages of a host do not wait for its retries
+        due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
+        shown = self._admission.take_shown()
+        requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
+        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped(), requisites)
+
+    def _held(self, page_ids: list[int]) -> dict[int, _Held]:
+        rows = self._db.lookup(_HELD, self._job_id, page_ids)
+        return {
+            row[0]: _Held(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
+            for row in rows
+        }
+
+    def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+        host_id, standing = held.host_id, held.standing
+        if page.refused:
+            return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
+        free = page.free and not page.done and page.status in THROTTLED
+        left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
+        parked = left <= 0 and not page.done and held.rounds < self._rounds
+        at = counted = 0
+        if parked:
+            left, at = 0, now + BETWEEN_ROUNDS_MS
+        elif not page.done:
+            left, at = max(1, left), now + page.retry_after_ms
+            retries[host_id] = min(at, retries.get(host_id, at))
+            pending[host_id] += 1
+        if left == 0:
+            as_page = self._scope.as_page(standing)
+            counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
+        if page.done and not page.followed and self._scope.follows(standing.on_site):
+            # the host became part of the site while the page was out
+            self._admission.tell_again(page.page_id)
+        later = int(free and not held.throttled)
+        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+
+    def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
+        return (
+            self._job_id, page.page_id, page.attempt, session_of(page.claim_id), worker, ruleset,
+            page.started_at // 1000, page.finished_at, page.status, page.error,
+        )  # fmt: skip
+
+    @one_transaction
+    def release(self, claims: list[tuple[int, int]]) -> None:
+        """Give pages back unfetched: (page id, claim id)."""
+        with self._db.transaction():
+            self._db.many(_RELEASE, [(self._job_id, claim, page) for page, claim in claims])
+
+    @one_transaction
+    def fetch_again(self, captures: list[Capture]) -> dict[int, int]:
+        """Take back captures that were lost, in one transaction; pages newly pending per host number."""
+        with self._db.transaction():
+            pending = self._lost.fetch_again(captures, self._admission.tries)
+            self._sums.save(self._repair.take_again())
+        return dict(pending)
+
+    def amend(self, change: Change, now: int) -> Amended:
+        """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
+        self._keep_up(self.peers.look())
+        amended = amend(self._db, load_job(self._db, self._job_id), change, now)
+        if amended.ruleset is not None:
+            self._admission.ruleset = amended.ruleset
+        if amended.settings is not None:
+            self._admission.tries = amended.settings.tries
+        return amended
+
+    def judging(self, only: PageState | None = None) -> Judging:
+        """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
+        return Judging(self._db, self._job_id, self._admission.ruleset, only)
+
+    @one_transaction
+    def add_cookies(self, cookies: list[Cookie]) -> None:
+        """Take in cookies that came from elsewhere than an answer."""
+        with self._db.transaction():
+            self.cookies.keep(cookies)
+
+    def look_again(self) -> None:
+        """See whether another process left shorter paths to be told."""
+        self._repair.look_again()
+
+    def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
+        """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
+
+        Returns (host number, pages newly pending, when the first of them is due in Unix ms).
+        """
+        return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
+
+    def settle(self, now: int) -> str:
+        """Bring the job's state in line with its pages; returns it."""
+        return settle(self._db, self._job_id, now)
+
+    @one_transaction
+    def repair(self) -> dict[int, int]:
+        """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
+        with self._db.transaction():
+            self._db.take_turns(self._job_id, alone=False)
+            self._keep_up(self.peers.look())
+            pending = self._repair.work()
+            self._sums.save(self._repair.take_again())
+        return dict(pending)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the job knows no URL at all."""
+        return not self._admission.last_id
+
+    @property
+    def repairing(self) -> bool:
+        """Whether shorter paths are still being told; a job is not finished while they are."""
+        return self._repair.waiting

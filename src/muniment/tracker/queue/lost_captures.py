@@ -1,0 +1,82 @@
+"""Lost captures: their pages wait again, and no later revisit refers to their payloads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from sqlalchemy import func, select
+
+from muniment.model.capture import Capture
+from muniment.model.link import FoundAs
+from muniment.model.page import PageState
+from muniment.rules.session_ids import page_key
+from muniment.tracker.db.database import Database, Lookup, one_transaction
+from muniment.tracker.jobs.store import reopen
+from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.queue.page_keys import PageKeys
+from muniment.tracker.queue.payloads import Payloads
+from muniment.tracker.schema.tables import fresh_payloads, job_sums, pages, payloads
+from muniment.tracker.schema.tries import TRIED, new_tries
+
+__all__ = ["Lost", "wait_again"]
+
+_DONE = Lookup(
+    select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted).where(
+        pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
+    ),
+    pages.c.job_id,
+    pages.c.id,
+)
+_ROBOTS = FoundAs.ROBOTS.label
+_SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
+"""What `pages.counted` says that a page was added to."""
+_AT_ONCE = 500
+
+
+class Lost:
+    """Takes back what was done with captures of one job, within the caller's transaction."""
+
+    def __init__(self, db: Database, job_id: int, repair: Repair, keys: PageKeys, payloads: Payloads) -> None:
+        self._db, self._job_id, self._repair, self._keys, self._payloads = db, job_id, repair, keys, payloads
+
+    def fetch_again(self, captures: Iterable[Capture], tries: int) -> Counter[int]:
+        """Make the pages pending whose last try these captures are; pages newly pending per host number.
+
+        Pages that wait or are claimed are fetched in any case.
+        """
+        lost = [capture for capture in captures if capture.found_as != _ROBOTS]
+        last = {page_key(capture.url): capture.attempt for capture in lost}
+        pending: Counter[int] = Counter()
+        ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
+        for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
+            if tried == last[key]:
+                self._repair.send_again(page_id, counted, tries)
+                pending[host_id] += 1
+        stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
+        self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
+        return pending
+
+
+def wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
+    """Make done pages pending, of which nothing else is known; their job goes on with its next run.
+
+    A kill in between leaves some of them waiting, and the job open.
+    """
+    reopen(db, job_id)
+    for at in range(0, len(ids), _AT_ONCE):
+        _wait_again(db, job_id, ids[at : at + _AT_ONCE], tries)
+
+
+@one_transaction
+def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
+    here = pages.c.job_id == job_id, pages.c.id.in_(ids)
+    with db.transaction() as connection:
+        sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
+        fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
+        mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
+        connection.execute(job_sums.update().where(*mine).values(fewer))
+        connection.execute(pages.update().where(*here).values(counted=0, **new_tries(tries)))
+        for kept in (payloads, fresh_payloads):
+            connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))

@@ -1,0 +1,137 @@
+"""Newcomers: pages that a batch brings. Their rows are written at once, each with the best that its parents offer.
+
+Beside other processes, one of them may have brought the same URL in between: its page stands, and ours is its page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+from sqlalchemy import bindparam
+
+from muniment.model.page import PageState
+from muniment.model.url import host_of, is_web
+from muniment.rules.rule_engine import Ruleset
+from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
+from muniment.tracker.db.database import Database, Prepared, Row
+from muniment.tracker.queue.lineage import before, heirs, heritage, heritages, nice_value
+from muniment.tracker.queue.page_keys import PageKeys
+from muniment.tracker.schema.tables import pages
+from muniment.tracker.stores.hosts import Host, Hosts
+
+__all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
+
+_COLUMNS = (
+    "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "nice", "link_hops", "requisite_hops",
+    "redirects", "found_as", "via_id", "seed_id", "on_site", "included", "in_scope", "ruleset", "reason",
+)  # fmt: skip
+_URL, _HOST, _STATE, _NICE, _IN_SCOPE, _REASON = map(
+    _COLUMNS.index, ("url", "host_id", "state", "nice", "in_scope", "reason")
+)
+_LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
+_INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
+
+
+class Offer(Struct):
+    """The best that the parents of one batch offer a page."""
+
+    link: int = FAR
+    requisite: int = FAR
+    redirects: int = 0
+
+
+class Newcomer(Struct):
+    """A page that this batch brings."""
+
+    page_id: int
+    key: bytes
+    url: str
+    found_as: int
+    via_id: int | None
+    seed_id: int | None
+
+
+class Written(Struct, frozen=True):
+    """What became of the pages of a batch."""
+
+    rows: Sequence[Row] = ()
+    """Those that nobody else brought."""
+    all_new: bool = True
+    """No other process brought one of them first; otherwise who asks has to look all of them up."""
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """URL and reason of those that rules keep out."""
+        return [(str(row[_URL]), str(row[_REASON])) for row in self.rows if row[_REASON]]
+
+    def pending(self) -> Counter[int]:
+        """Pages that wait, per host number."""
+        ready = PageState.READY.value
+        return Counter(row[_HOST] for row in self.rows if row[_IN_SCOPE] and row[_STATE] == ready)
+
+    def shown(self) -> Counter[tuple[int, int]]:
+        """Pending pages that are nothing but requisites: how many, by the page that led here and by host number."""
+        ready = PageState.READY.value
+        return Counter(
+            (row[_VIA], row[_HOST])
+            for row in self.rows
+            if row[_LINK] == FAR
+            and row[_IN_SCOPE]
+            and row[_STATE] == ready
+            and urgency(row[_REQUISITE], row[_FOUND_AS])
+        )
+
+
+class Newcomers:
+    """Writes the new pages of one job, within the caller's transaction."""
+
+    def __init__(self, db: Database, job_id: int, scope: Scope, hosts: Hosts, keys: PageKeys) -> None:
+        self._db, self._job_id, self._scope, self._hosts, self._keys = db, job_id, scope, hosts, keys
+
+    def write(self, fresh: list[tuple[Newcomer, Offer | None]], ruleset: Ruleset, tries: int) -> Written:
+        """Write pages, each with the best offer that it got."""
+        if not fresh:
+            return Written()
+        names = [host_of(page.url) if is_web(page.url) else "" for page, _ in fresh]
+        self._hosts.meet(names)
+        rows = [
+            self._row(page, offer, self._hosts.get(name), ruleset, tries)
+            for (page, offer), name in zip(fresh, names, strict=True)
+        ]
+        if ruleset.gives_nice:
+            rows = self._ordered(fresh, rows, ruleset)
+        all_new = self._keys.add([(self._job_id, page.key, page.page_id) for page, _ in fresh])
+        ours = rows if all_new else self._ours(rows)
+        self._db.many(_INSERT, ours)
+        return Written(ours, len(ours) == len(rows))
+
+    def _ours(self, rows: list[Row]) -> list[Row]:
+        """The rows whose URLs nobody else made known."""
+        standing = {page_id for _, page_id, _ in self._keys.find([row[2] for row in rows])}
+        return [row for row in rows if row[1] in standing]
+
+    def _ordered(self, fresh: list[tuple[Newcomer, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
+        """The rows with the nice values that rules say."""
+        via = heirs((page.found_as, page.via_id) for page, _ in fresh)
+        known = heritages(self._db, self._job_id, ruleset, via)
+        made = []
+        for (page, offer), row in zip(fresh, rows, strict=True):
+            link, requisite = (offer.link, offer.requisite) if offer else (FAR, FAR)
+            led = before(known, page.found_as, page.via_id)
+            said = heritage(ruleset, page.url, link, page.found_as, led)
+            made.append((*row[:_NICE], nice_value(said.nice, requisite, page.found_as), *row[_NICE + 1 :]))
+        return made
+
+    def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
+        link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
+        site = on_site(page.url, host.site_paths)
+        included = not rules.include or rules.include.match(page.url) is not None
+        reason = rules.reason(page.url, link, page.found_as, listed=self._scope.listed)
+        scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
+        state = PageState.SKIPPED if reason else PageState.READY
+        return (
+            self._job_id, page.page_id, page.key, page.url, host.host_id, state.value, tries,
+            -urgency(requisite, page.found_as), link, requisite, redirects, page.found_as, page.via_id, page.seed_id,
+            site, included, scope, rules.version, reason,
+        )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Looking one page up: what the tracker knows of a URL, for `why`. Reads beside a running crawl."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlalchemy import select
+
+from muniment.model.link import FoundAs
+from muniment.model.url import shortened, url_key
+from muniment.rules.scope import FAR
+from muniment.rules.session_ids import page_key
+from muniment.tracker.db.database import Database
+from muniment.tracker.queue.page_keys import PageKeys
+from muniment.tracker.schema.tables import attempts, hosts, pages
+
+__all__ = ["AttemptMade", "PageKnown", "find_page"]
+
+
+class AttemptMade(Struct, frozen=True):
+    """One try at a page."""
+
+    number: int
+    started_at: int
+    """Unix ms."""
+    status: int
+    error: str
+
+
+class PageKnown(Struct, frozen=True, kw_only=True):
+    """What the tracker knows of a page."""
+
+    page_id: int
+    url: str
+    state: str
+    reason: str
+    ruleset: int
+    """The version of the rules that it was judged by."""
+    in_scope: bool
+    on_site: bool
+    link_hops: int | None
+    requisite_hops: int | None
+    found_as: str
+    via: str
+    attempts_remaining: int
+    ready_at: int
+    """Unix ms; the page waits until then."""
+    host_until: int
+    """Unix ms; nothing is asked of its host until then."""
+    host_reason: str
+    nice: int
+    """Lower goes first."""
+    attempts: tuple[AttemptMade, ...]
+
+
+def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
+    """The page of a normalised URL, or None when it was never seen."""
+    known = PageKeys(db, job_id).find([page_key(url), url_key(url)])
+    found = select(pages).where(pages.c.job_id == job_id, pages.c.id.in_([page_id for _, page_id, _ in known]))
+    # a redirect to itself with a session id has a page of its own (rules.sessions)
+    rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != shortened(url)))
+    if not rows:
+        return None
+    page = rows[0]
+    via = select(pages.c.url).where(pages.c.job_id == job_id, pages.c.id == page["via_id"])
+    waits = select(hosts.c.wait_until, hosts.c.wait_reason).where(
+        hosts.c.job_id == job_id, hosts.c.id == page["host_id"]
+    )
+    host_until, host_reason = db.connection.execute(waits).one()
+    tries = (
+        select(attempts.c.number, attempts.c.started_at, attempts.c.status, attempts.c.error)
+        .where(attempts.c.job_id == job_id, attempts.c.page_id == page["id"])
+        .order_by(attempts.c.number)
+    )
+    return PageKnown(
+        page_id=page["id"],
+        url=page["url"],
+        state=page["state"],
+        reason=page["reason"],
+        ruleset=page["ruleset"],
+        in_scope=page["in_scope"],
+        on_site=page["on_site"],
+        link_hops=None if page["link_hops"] == FAR else page["link_hops"],
+        requisite_hops=None if page["requisite_hops"] == FAR else page["requisite_hops"],
+        found_as=FoundAs(page["found_as"]).label,
+        via=str(db.connection.execute(via).scalar() or ""),
+        attempts_remaining=page["attempts_remaining"],
+        ready_at=page["ready_at"],
+        host_until=host_until,
+        host_reason=host_reason,
+        nice=page["nice"],
+        attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
+    )

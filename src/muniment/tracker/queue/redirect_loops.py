@@ -1,0 +1,154 @@
+"""Redirect loops: a page that a chain of redirects comes back to is fetched again when its cookies have changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+from sqlalchemy import bindparam, select
+from sqlalchemy.sql import Join
+
+from muniment.http.redirects import REDIRECTS, Turn, fetch_again
+from muniment.model.cookie import digest_of
+from muniment.model.link import FoundAs
+from muniment.model.page import LINK_ENTRY, Finished, PageState
+from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.queue.admission import Admission, unpack_children
+from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.schema.tables import attempts, pages, relations, results
+from muniment.tracker.schema.tries import IS_LATEST, TRIED
+from muniment.tracker.stores.cookies import CookieBook
+from muniment.tracker.stores.hosts import Hosts
+
+__all__ = ["Loops"]
+
+_KIND = "cookies_sent"
+
+
+def _with_latest() -> Join:
+    """Pages with their latest attempt."""
+    return pages.join(attempts, IS_LATEST)
+
+
+_TARGET = Prepared(
+    select(
+        pages.c.id, pages.c.url, pages.c.host_id, pages.c.state, pages.c.attempts_remaining, pages.c.in_scope,
+        pages.c.counted, TRIED, pages.c.redirects, attempts.c.status, results.c.value,
+    )
+    .select_from(
+        _with_latest().outerjoin(
+            results,
+            (results.c.job_id == pages.c.job_id)
+            & (results.c.page_id == pages.c.id)
+            & (results.c.attempt == TRIED)
+            & (results.c.kind == bindparam("kind")),
+        )
+    )
+    .where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k"))
+    .with_for_update(of=pages),
+    "kind", "job", "k",
+)  # fmt: skip
+_STEP = Prepared(
+    select(attempts.c.status, relations.c.children)
+    .select_from(
+        _with_latest().join(relations, (relations.c.job_id == pages.c.job_id) & (relations.c.parent_id == pages.c.id))
+    )
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page")),
+    "job",
+    "page",
+)
+_SAVE = Prepared(
+    results.insert()
+    .prefix_with("OR REPLACE", dialect="sqlite")
+    .values({name: bindparam(name) for name in ("job_id", "page_id", "attempt", "kind", "value")}),
+    "job_id", "page_id", "attempt", "kind", "value",
+)  # fmt: skip
+
+
+class _Target(Struct, frozen=True):
+    """The page that a redirect leads to."""
+
+    page_id: int
+    url: str
+    host_id: int
+    state: str
+    left: int
+    in_scope: bool
+    counted: int
+    turn: Turn
+
+    @property
+    def done(self) -> bool:
+        return self.state == PageState.READY and self.left == 0 and self.in_scope
+
+
+class Loops:
+    """Sends pages again, within the caller's transaction, after the attempts and relations of a batch are written."""
+
+    def __init__(
+        self,
+        db: Database,
+        job_id: int,
+        book: CookieBook,
+        hosts: Hosts,
+        repair: Repair,
+        max_redirects: int,
+        admission: Admission,
+    ) -> None:
+        self._db, self._job_id, self._book, self._hosts, self._repair = db, job_id, book, hosts, repair
+        self._max_redirects, self._admission = max_redirects, admission
+
+    def learn(self, finished: Iterable[Finished], now: int) -> Counter[int]:
+        """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number."""
+        pending: Counter[int] = Counter()
+        for page in finished:
+            key = _redirect(page)
+            if key is None:
+                continue
+            if page.cookies_sent:
+                row = (self._job_id, page.page_id, page.attempt, _KIND, page.cookies_sent.hex())
+                self._db.many(_SAVE, [row])
+            target = self._target(key)
+            if target is not None and target.done and self._has_another_turn(target, page.page_id, now // 1000):
+                self._repair.send_again(target.page_id, target.counted, self._admission.tries)
+                pending[target.host_id] += 1
+        return pending
+
+    def _has_another_turn(self, target: _Target, page_id: int, now: int) -> bool:
+        cookies = digest_of(self._book.header(target.url, now))
+        # one redirect more than asked: the walk, which costs the most, is for those that would go again
+        if not fetch_again(target.turn, 1, cookies, self._max_redirects):
+            return False
+        steps = self._steps(target.page_id, page_id)
+        return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._max_redirects)
+
+    def _target(self, key: bytes) -> _Target | None:
+        rows = self._db.rows(_TARGET, (_KIND, self._job_id, key))
+        if not rows:
+            return None
+        page_id, url, host_id, state, left, in_scope, counted, tried, redirects, status, sent = rows[0]
+        turn = Turn(status, tried, redirects, bytes.fromhex(sent or ""))
+        return _Target(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
+
+    def _steps(self, start: int, end: int) -> int | None:
+        """How many redirects lead from one page to another; None when they do not."""
+        page = start
+        for steps in range(self._max_redirects + 1):
+            if page == end:
+                return steps
+            rows = self._db.rows(_STEP, (self._job_id, page))
+            # a page without links keeps those of the capture before it: its latest status says what it is
+            words = unpack_children(rows[0][1]) if rows and rows[0][0] in REDIRECTS else ()
+            led = [word >> 8 for word in words if word & 0xFF == FoundAs.REDIRECT]
+            if not led:
+                break
+            page = led[0]
+        return None
+
+
+def _redirect(page: Finished) -> bytes | None:
+    """The key of the URL that a page redirects to."""
+    entry = page.outlinks[:LINK_ENTRY]
+    moved = page.done and page.status in REDIRECTS and len(entry) == LINK_ENTRY and entry[-1] == FoundAs.REDIRECT
+    return entry[:-1] if moved else None

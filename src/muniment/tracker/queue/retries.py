@@ -1,0 +1,97 @@
+"""Retries: pages that get new tries in a later run. They are taken out of the sums, before a run reads these."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sqlalchemy import ColumnElement, Connection, exists, func, literal_column, or_, select
+
+from muniment.rules.retry import ASKS_AGAIN
+from muniment.settings import Settings
+from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.jobs.store import reopen
+from muniment.tracker.queue.counters import take_out
+from muniment.tracker.schema.tables import attempts, pages
+from muniment.tracker.schema.tries import IS_LATEST, new_tries
+
+__all__ = ["any_failed", "any_to_revive", "revive", "try_again", "try_failed_again"]
+
+_DEAD = "dead-host: %"
+_BY_ROBOTS = "robots: robots.txt%"
+_UNKNOWN = "robots: robots.txt answers%"
+"""As older versions judged pages whose robots.txt could not be had."""
+
+
+@one_transaction
+def try_again(db: Database, job_id: int, tries: int) -> int:
+    """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
+    with db.transaction() as connection:
+        return _give_back(db, connection, job_id, (pages.c.link_hops == 0) & (pages.c.state == "READY"), tries)
+
+
+def any_failed(db: Database, job_id: int) -> bool:
+    """Whether there are pages that `try_failed_again` takes up."""
+    some = select(pages.c.id).where(pages.c.job_id == job_id, _has_failed()).limit(1)
+    return db.connection.execute(some).first() is not None
+
+
+@one_transaction
+def try_failed_again(db: Database, job_id: int, tries: int) -> int:
+    """Give the pages that failed for good, or were skipped with a dead host, their tries back; returns how many."""
+    with db.transaction() as connection:
+        return _give_back(db, connection, job_id, _has_failed(), tries)
+
+
+def _has_failed() -> ColumnElement[bool]:
+    """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
+    asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
+    unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
+    return or_(pages.c.counted == 3, unasked, pages.c.counted.in_((1, 2)) & asks_again)
+
+
+def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
+    """Make pages wait as if they had not been tried, out of the sums; before those of the job are read."""
+    here = pages.c.job_id == job_id, which
+    is_start = pages.c.link_hops == literal_column("0")
+    sums: Counter[int] = Counter()
+    starts = 0
+    found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
+    for counted, start, count in connection.execute(found):
+        sums[counted] += count
+        starts += count if start and counted == 1 else 0
+    take_out(db, job_id, sums, starts)
+    anew = {"state": "READY", "reason": "", "rounds": 0, "throttled": 0, "counted": 0, **new_tries(tries)}
+    connection.execute(pages.update().where(*here).values(anew))
+    return sums.total()
+
+
+def any_to_revive(db: Database, job_id: int, settings: Settings) -> bool:
+    """Whether there are pages that `revive` takes up."""
+    some = select(pages.c.id).where(pages.c.job_id == job_id, _kept_back(settings)).limit(1)
+    return db.connection.execute(some).first() is not None
+
+
+def revive(db: Database, job_id: int, settings: Settings) -> int:
+    """Give pages new tries that the next run asks for again: those of hosts that were given up in the one before.
+
+    And those that robots.txt kept out, when it is not obeyed any more. Returns how many there are; with some, the
+    job is open again.
+    """
+    if not any_to_revive(db, job_id, settings):
+        return 0
+    # before its pages wait again: a run that is killed then must not find a job that is over
+    reopen(db, job_id)
+    return _revive(db, job_id, settings)
+
+
+@one_transaction
+def _revive(db: Database, job_id: int, settings: Settings) -> int:
+    with db.transaction() as connection:
+        return _give_back(db, connection, job_id, _kept_back(settings), settings.tries)
+
+
+def _kept_back(settings: Settings) -> ColumnElement[bool]:
+    beginnings = (_DEAD, _UNKNOWN) if settings.robots else (_DEAD, _BY_ROBOTS)
+    skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
+    failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
+    return or_(skipped, (pages.c.counted == 3) & failed_so)

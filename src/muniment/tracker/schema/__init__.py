@@ -1,0 +1,1 @@
+"""Every table of the tracker, with its columns explained."""

@@ -1,0 +1,131 @@
+"""The tables of pipelines: who may work for the tracker, who does now, and at which jobs (seed 002).
+
+They do not grow with a job, so their keys do not begin with one. With them, and those of the processes that write the
+tracker beside each other, `metadata` has all tables.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
+from sqlalchemy.schema import DDL
+
+from muniment.tracker.schema.seeds import seed_repeats
+from muniment.tracker.schema.tables import (
+    attempts,
+    fresh_payloads,
+    hosts,
+    job_sums,
+    metadata,
+    page_keys,
+    pages,
+    payloads,
+    relations,
+    repairs,
+    results,
+    seeds,
+)
+
+__all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
+
+LIVE = text("sessions.ended_at IS NULL")
+"""A session that has not ended; the condition of the index that finds it."""
+
+WRITER_WORDS = "a connection that writes; its number is free again when it has ended"
+COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place"
+LOCK_WORDS = "NONE | INDEFINITELY | UNTIL_FINISHED: while one is locked, its pipeline gets no other job"
+
+pipelines = Table(
+    "pipelines",
+    metadata,
+    Column("id", Text, primary_key=True, comment="its name, readable, such as berlin-2"),
+    Column("token_hash", LargeBinary, nullable=False, comment="SHA-256 of its token, which is nowhere else"),
+    Column("tags", Text, nullable=False, server_default="", comment="what jobs may ask for, one a line"),
+    Column("matchonly", Boolean, nullable=False, comment="takes only jobs that name one of its tags"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    info={"holds": "pipelines that may work for this tracker"},
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("epoch", Integer, primary_key=True, comment="from 1 over all pipelines: the upper part of its claims"),
+    Column("pipeline_id", Text, ForeignKey("pipelines.id"), nullable=False, comment="whose it is"),
+    Column("instance", Text, nullable=False, comment="hexadecimal, made when the pipeline's process began"),
+    Column("version", Text, nullable=False, comment="of Muniment, there"),
+    Column("slots", Integer, nullable=False, comment="how many jobs, at most, it works at beside each other"),
+    Column("claims", BigInteger, nullable=False, server_default="0", comment="claims numbered so far"),
+    Column("began_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("lease_until", BigInteger, nullable=False, comment="Unix ms: ended by the next sweep after that"),
+    Column("report", Text, nullable=False, server_default="", comment="JSON: its machine as last reported"),
+    Column("reported_at", BigInteger, comment="Unix ms; NULL: no report yet"),
+    Column("ended_at", BigInteger, comment="Unix ms; NULL while it is LIVE, from then on it is ENDED"),
+    Column("ending", Text, nullable=False, server_default="", comment="GOODBYE | EXITED | LAPSED | REPLACED; or empty"),
+    Index(
+        "ix_sessions_live",
+        "pipeline_id",
+        sqlite_where=text("ended_at IS NULL"),
+        info={"serves": "the session of a pipeline, and those whose lease has run out"},
+    ),
+    info={"holds": "connections of pipelines, each with the lease of all its claims"},
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("pipeline_id", Text, ForeignKey("pipelines.id"), primary_key=True, comment="whose slot it is"),
+    Column("slot", Integer, primary_key=True, autoincrement=False, comment="from 0"),
+    Column("job_id", Integer, ForeignKey("jobs.id"), nullable=False, comment="the job that the slot sticks to"),
+    Column("lock", Text, nullable=False, server_default="NONE", comment=LOCK_WORDS),
+    Column("since", BigInteger, nullable=False, comment="Unix ms"),
+    info={"holds": "which job each slot works at; a slot without a job has no row"},
+)
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("session", Integer, primary_key=True, autoincrement=False, comment=WRITER_WORDS),
+    Column("commits", BigInteger, nullable=False, server_default="0", comment=COMMITS_WORDS),
+    sqlite_with_rowid=False,
+    info={"holds": "connections that write to a PostgreSQL tracker, each with a number that it holds a lock on"},
+)
+
+job_numbers = Table(
+    "job_numbers",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
+    Column("pages", BigInteger, nullable=False, server_default="0", comment="page numbers given out"),
+    Column("hosts", Integer, nullable=False, server_default="0", comment="host numbers given out"),
+    sqlite_with_rowid=False,
+    info={"holds": "numbers that processes beside each other took of a job, in blocks; none for a job that one runs"},
+)
+
+
+def _keep(table: Table, how: str) -> None:
+    """Say how PostgreSQL keeps a table: what inserts leave free of a page takes the next versions of its rows."""
+    said = DDL(f"ALTER TABLE {table.name} SET ({how})")  # type: ignore[no-untyped-call]
+    event.listen(table, "after_create", said.execute_if(dialect="postgresql"))
+
+
+_keep(pages, "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05")
+_keep(hosts, "fillfactor = 80")
+# every transaction of a connection changes its rows
+_keep(job_sums, "fillfactor = 20")
+_keep(writers, "fillfactor = 20")
+
+# For each new row PostgreSQL would look at the job's, and lock it: that costs more than the row, and whoever changes
+# the job's state waits for all of them.
+for _growing in (
+    pages,
+    page_keys,
+    relations,
+    repairs,
+    attempts,
+    results,
+    payloads,
+    fresh_payloads,
+    seeds,
+    seed_repeats,
+    hosts,
+):
+    for _key in _growing.foreign_key_constraints:
+        _key.ddl_if(dialect="sqlite")

@@ -1,0 +1,1 @@
+"""What the tracker keeps beside pages: hosts, robots.txt, cookies, results."""

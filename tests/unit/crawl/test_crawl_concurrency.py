@@ -1,0 +1,115 @@
+"""The limit of requests in flight, divided among workers that come and go."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from muniment.crawl.orchestrator.concurrency import InflightDesk
+from muniment.crawl.protocol import InflightSet
+from muniment.settings import Settings
+
+
+class Log:
+    """Takes in events."""
+
+    def __init__(self):
+        self.written = []
+
+    def write(self, event, **fields):
+        self.written.append((event, fields))
+
+
+class Desk(InflightDesk):
+    """A desk whose messages are kept."""
+
+    def __init__(self, **settings):
+        self.told, self.log = [], Log()
+        super().__init__(
+            structs.replace(Settings(), **settings), self.log, lambda worker, said: self.told.append((worker, said))
+        )
+
+    def news(self):
+        told, self.told = self.told, []
+        return told
+
+
+def test_workers_have_equal_parts_and_hear_of_new_ones():
+    desk = Desk(start_inflight=65)
+    desk.staff([0])
+    assert (desk.part(0), desk.news()) == (65, [(0, InflightSet(65))])
+    desk.staff([0, 3])
+    assert desk.news() == [(0, InflightSet(33)), (3, InflightSet(32))]
+    desk.staff([3])
+    assert desk.news() == [(3, InflightSet(65))]
+
+
+def test_it_grows_while_it_is_wanted_and_tells_only_changes():
+    desk = Desk(start_inflight=64, inflight=100)
+    desk.staff([0])
+    desk.news()
+    for now in range(1_000, 2_000, 10):
+        desk.wanted(now)
+    assert desk.news() == [(0, InflightSet(96)), (0, InflightSet(100))]
+
+
+def silence(desk, hosts, now=50_000, asked_at=40_000, held=20):
+    for host in hosts:
+        desk.fell_silent(host, asked_at, now)
+    desk.tick(now, lambda: held)
+
+
+def test_a_burst_over_many_domains_halves_it_once():
+    desk = Desk(start_inflight=200)
+    desk.staff([0, 1])
+    desk.news()
+    silence(desk, [f"www.site{n}.example" for n in range(8)])
+    assert desk.news() == [(0, InflightSet(50)), (1, InflightSet(50))]
+    assert desk.crowded(59_000)
+    silence(desk, [f"www.site{n}.example" for n in range(20)], now=61_000, asked_at=49_000)
+    assert (desk.limit, desk.crowded(61_000)) == (100, False), "what was asked before the cut is no news"
+    [(event, fields)] = desk.log.written
+    assert (event, fields["who"], fields["from"], fields["to"]) == ("change", "muniment", 200, 100)
+
+
+def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_hold():
+    desk = Desk(start_inflight=400, inflight=2_000)
+    silence(desk, [f"site{n}.example" for n in range(99)], held=9_500)
+    assert desk.limit == 400
+    silence(desk, ["site99.example"], held=9_500)
+    assert desk.limit == 200
+
+
+def test_what_a_person_changes_ends_no_calm():
+    desk = Desk(start_inflight=400, inflight=2_000)
+    silence(desk, [f"site{n}.example" for n in range(100)])
+    desk.change(structs.replace(Settings(), inflight=1_000))
+    desk.wanted(59_999)
+    assert desk.limit == 200
+    desk.wanted(60_000)
+    assert desk.limit == 232, "by a step, as after every cut"
+
+
+def test_a_cut_at_the_least_limit_is_no_event():
+    desk = Desk(start_inflight=32, min_inflight=32)
+    silence(desk, [f"site{n}.example" for n in range(20)])
+    assert (desk.limit, desk.crowded(59_000), desk.log.written) == (32, True, [])
+
+
+def test_many_hosts_of_one_domain_are_one():
+    desk = Desk(start_inflight=200)
+    silence(desk, [f"blog{n}.one.example" for n in range(500)])
+    assert desk.limit == 200
+
+
+def test_hosts_that_fall_silent_one_after_the_other_are_no_burst():
+    desk = Desk(start_inflight=200)
+    for number in range(100):
+        silence(desk, [f"site{number}.example"], now=50_000 + number * 1_000)
+    assert desk.limit == 200
+
+
+def test_other_bounds_hold_at_once():
+    desk = Desk(start_inflight=200)
+    desk.staff([0])
+    desk.change(structs.replace(Settings(), inflight=10))
+    assert desk.part(0) == 10
