@@ -29,10 +29,10 @@ from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
-from muniment.rules.bounds import parse_delay, parse_size
 from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
-from muniment.settings import DelayRange, options
+from muniment.settings.table import DelayRange, options
+from muniment.settings.values import parse_delay, parse_size
 from muniment.tracker.schema.pipelines import metadata
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -280,7 +280,7 @@ def test_error_codes_are_documented() -> None:
 
 
 def test_states_are_documented() -> None:
-    comments = (ROOT / "src/muniment/tracker/tables.py").read_text()
+    comments = (ROOT / "src/muniment/tracker/schema/tables.py").read_text()
     architecture = (DOCS / "architecture.md").read_text()
     for states in re.findall(r'comment="([A-Z]+(?: \| [A-Z]+)+)"', comments):
         assert all(state in architecture for state in states.split(" | ")), states

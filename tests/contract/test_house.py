@@ -13,6 +13,7 @@ FLOORS = (
     {"settings"},
     {"model"},
     {"rules", "extract"},
+    {"http"},
     {"tracker", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
@@ -20,8 +21,8 @@ FLOORS = (
     {"cli"},
 )
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-BESIDE = {"", "testing", "__main__"}
-"""The package itself, what is shipped for tests, and `python -m`."""
+BESIDE = {"", "__main__"}
+"""The package itself, and `python -m`."""
 VAGUE = {"utils", "util", "common", "helpers", "helper", "base", "misc", "lib", "core", "tools", "shared", "stuff"}
 LONGEST_FUNCTION, LONGEST_MODULE = 60, 400
 MODULES = sorted(trees())
@@ -109,7 +110,9 @@ def test_only_settings_read_the_environment_of_users():
         module
         for module, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and folder(module) != "testing"
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
-    processes = {f"muniment.procs.{name}" for name in ("launch", "book", "keeper", "portable")}
-    assert readers <= {"muniment.settings", *processes}
+    processes = {
+        f"muniment.procs.{name}" for name in ("children.launch", "registry", "children.shim", "platform.portable")
+    }
+    assert readers <= {"muniment.settings.environment", *processes}

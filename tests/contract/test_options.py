@@ -16,7 +16,7 @@ from muniment.cli.inspect import inspect
 from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
-from muniment.settings import DEFAULT_USER_AGENT, DelayRange, Settings, defaults
+from muniment.settings.table import DEFAULT_USER_AGENT, DelayRange, Settings, defaults
 
 # The contract's table: flags, the setting, its default for `crawl`.
 CONTRACT = {
@@ -141,7 +141,7 @@ def uses() -> set[str]:
     return {
         node.attr
         for module, tree in trees().items()
-        if module != "muniment.settings" and folder(module) != "testing"
+        if folder(module) != "settings"
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and (getattr(node.value, "id", "") or getattr(node.value, "attr", "")).endswith("settings")

@@ -53,7 +53,7 @@ def test_alembic_finds_no_difference(migrated):
 
 def test_the_revision_of_the_code_is_the_head():
     config = Config()
-    config.set_main_option("script_location", str(Path(engine_module.__file__).parent / "process_migrations"))
+    config.set_main_option("script_location", str(Path(engine_module.__file__).parent / "migrations"))
     assert ScriptDirectory.from_config(config).get_heads() == [PROCESSES_REVISION]
 
 

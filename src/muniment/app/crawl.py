@@ -20,7 +20,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
 from muniment.procs.children.launch import Launched, launch_worker
 from muniment.procs.registry import Book
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
     from muniment.crawl.progress import FinishedBefore, Summary

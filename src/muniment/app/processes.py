@@ -8,7 +8,7 @@ from pathlib import Path
 from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.process import ProcessType
 from muniment.procs.registry import Book
-from muniment.settings import processes_directory
+from muniment.settings.environment import processes_directory
 from muniment.tracker.processes.sqlite import processes_of
 
 __all__ = ["CommandRow", "open_book", "processes_home"]

@@ -15,7 +15,7 @@ from muniment.model.place import TrackerPlace
 from muniment.procs.children.launch import Launched
 from muniment.procs.registry import Book
 from muniment.rules.rulesets import IgnoreSet
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
     from muniment.crawl.progress import Snapshot

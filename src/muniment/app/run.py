@@ -28,13 +28,13 @@ from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
 from muniment.crawl import protocol as say
 from muniment.crawl.events import EventLog
-from muniment.crawl.info import warc_info
 from muniment.crawl.orchestrator.limits import Limits, no_room
 from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.orchestrator.seed_feed import Feeder
 from muniment.crawl.orchestrator.warc_files import Shelf
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.progress import FinishedBefore, Outcome, Summary
+from muniment.crawl.protocol import warc_info
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
@@ -48,7 +48,8 @@ from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import Source
-from muniment.settings import Settings, operator_name
+from muniment.settings.environment import operator_name
+from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs

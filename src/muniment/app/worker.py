@@ -16,7 +16,7 @@ from muniment.archive.durable import archive_error
 from muniment.control.privacy import keep_private
 from muniment.crawl import protocol as say
 from muniment.crawl.channel import Channel
-from muniment.crawl.info import warc_info
+from muniment.crawl.protocol import warc_info
 from muniment.crawl.worker.loop import Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.fetch.client import Client

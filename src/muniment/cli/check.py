@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.display import counted
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
-from muniment.cli.wording import counted
 from muniment.control.check import Verdict, check_directory, repair_directory
 from muniment.errors import StoppedError, UsageError
 

@@ -15,23 +15,14 @@ from typing import Protocol, Self
 
 import click
 
-from muniment.cli.wording import counted
 from muniment.crawl.progress import FinishedBefore, Snapshot, Summary, Waited
 from muniment.model.trouble import Trouble
 from muniment.rules.causes import LeftOut, advised
 
 __all__ = [
-    "LineDisplay",
-    "SilentDisplay",
-    "crowded_lines",
-    "duration_text",
-    "size_text",
-    "tell_finished",
-    "tell_summary",
-    "time_left_text",
-    "trouble_lines",
-    "waiting_lines",
-]
+    "LineDisplay", "SilentDisplay", "counted", "crowded_lines", "duration_text", "size_text", "tell_finished",
+    "tell_summary", "time_left_text", "trouble_lines", "waiting_lines",
+]  # fmt: skip
 
 _LINE_EVERY_S = 10.0
 _MOST_TROUBLES = 5
@@ -246,3 +237,8 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
         more_than_named = f"and {more:,} more; " if summary.bad_lines else ""
         lines.append(f"  {more_than_named}crawl.jsonl names them")
     return lines
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something: `1 page`, `1,200 pages`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

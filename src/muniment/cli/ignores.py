@@ -15,7 +15,7 @@ from muniment.control.place import tracker_place
 from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, AddSet, RemoveIgnore, RemoveSet
 from muniment.rules.ignore_sets import built_in
-from muniment.settings import operator_name
+from muniment.settings.environment import operator_name
 
 __all__ = ["ignores"]
 

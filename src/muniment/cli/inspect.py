@@ -7,12 +7,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import crowded_lines, duration_text, size_text, trouble_lines
+from muniment.cli.display import counted, crowded_lines, duration_text, size_text, trouble_lines
 from muniment.cli.options import PLACE, log_option
-from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
-from muniment.rules.bounds import MOST_ROWS
+from muniment.settings.values import MOST_ROWS
 
 __all__ = ["inspect"]
 

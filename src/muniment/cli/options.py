@@ -14,18 +14,10 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
-from muniment.rules.bounds import is_number, parse_number
 from muniment.rules.output_names import parse_name, parse_place
-from muniment.settings import (
-    Command,
-    DelayRange,
-    Option,
-    Settings,
-    contact_given,
-    defaults,
-    options,
-    parse_proxy,
-)
+from muniment.settings.environment import contact_given
+from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
+from muniment.settings.values import is_number, parse_number, parse_proxy
 
 __all__ = ["PLACE", "log_option", "out_option", "read_settings", "setting_options", "state_option"]
 

@@ -9,8 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from muniment.cli.display import SilentDisplay, duration_text, size_text, time_left_text, waiting_lines
-from muniment.cli.wording import counted
+from muniment.cli.display import SilentDisplay, counted, duration_text, size_text, time_left_text, waiting_lines
 from muniment.crawl.progress import Snapshot
 
 __all__ = ["LiveDisplay", "panel_of"]

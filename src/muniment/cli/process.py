@@ -22,7 +22,7 @@ from muniment.control.processes import Shown
 from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.stop import GRACE_S
-from muniment.rules.bounds import MOST_ROWS
+from muniment.settings.values import MOST_ROWS
 from muniment.tracker.processes.store import ProcessStore
 
 __all__ = ["process"]

@@ -13,7 +13,7 @@ from muniment.control.place import tracker_place
 from muniment.errors import UsageError
 from muniment.model.change import Change, SetNice, SetValues
 from muniment.rules.changes import changeable, parse_assignments, parse_nice
-from muniment.settings import operator_name
+from muniment.settings.environment import operator_name
 
 __all__ = ["carry_out", "set_"]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.display import counted
 from muniment.cli.options import log_option, out_option, state_option
-from muniment.cli.wording import counted
 from muniment.clock import iso_ms
 from muniment.control.place import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
-from muniment.tracker.queue.parents import Parents
+from muniment.tracker.queue.page_lookup import Parents
 
 __all__ = ["why"]
 

@@ -22,12 +22,11 @@ from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
 from muniment.rules.rulesets import Rules, rule_named
 from muniment.rules.scope import FAR
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.queue.page_lookup import PageKnown, find_page
-from muniment.tracker.queue.parents import Parents, parents_of
+from muniment.tracker.queue.page_lookup import PageKnown, Parents, find_page, parents_of
 from muniment.tracker.stores.robots import RobotsBook
 
 __all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]

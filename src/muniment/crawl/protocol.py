@@ -13,52 +13,24 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from muniment import __version__
+from muniment.archive.warc.records import WarcInfo
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
+from muniment.http.user_agent import agent_text, operator_text
 from muniment.model.capture import Earlier
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
 from muniment.rules.politeness import Sign
 from muniment.rules.robots.rules import RobotsAnswer
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = [
-    "Alive",
-    "Amended",
-    "AskCookies",
-    "AskFile",
-    "AskKnown",
-    "AskRobots",
-    "Bye",
-    "CookieField",
-    "CookiesSet",
-    "FileEnded",
-    "FileName",
-    "Finish",
-    "FinishAck",
-    "Frames",
-    "FromOrchestrator",
-    "FromWorker",
-    "GapSet",
-    "GiveBack",
-    "Hello",
-    "HostDead",
-    "HostSays",
-    "HostWait",
-    "InflightSet",
-    "Known",
-    "NameFound",
-    "PagesOut",
-    "PermitsHeld",
-    "PermitsSet",
-    "RobotsKnown",
-    "RobotsTold",
-    "Setup",
-    "Stop",
-    "Trouble",
-    "WantPages",
-    "encode",
-]
+    "Alive", "Amended", "AskCookies", "AskFile", "AskKnown", "AskRobots", "Bye", "CookieField", "CookiesSet",
+    "FileEnded", "FileName", "Finish", "FinishAck", "Frames", "FromOrchestrator", "FromWorker", "GapSet", "GiveBack",
+    "Hello", "HostDead", "HostSays", "HostWait", "InflightSet", "Known", "NameFound", "PagesOut", "PermitsHeld",
+    "PermitsSet", "RobotsKnown", "RobotsTold", "Setup", "Stop", "Trouble", "WantPages", "encode", "warc_info",
+]  # fmt: skip
 
 
 class Hello(Struct, frozen=True, array_like=True, tag=True):
@@ -353,3 +325,14 @@ class Frames(Generic[M]):
             raise ProtocolError(f"a message that makes no sense: {error}") from None
         finally:
             del buffer[:at]
+
+
+def warc_info(setup: Setup) -> WarcInfo:
+    """The warcinfo record's content for a run."""
+    return WarcInfo(
+        software=f"muniment/{__version__}",
+        user_agent=agent_text(setup.settings.user_agent, setup.settings.contact),
+        robots="obey" if setup.settings.robots else "ignore",
+        operator=operator_text(setup.operator, setup.settings.contact),
+        command=setup.command_line,
+    )

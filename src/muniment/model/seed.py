@@ -7,7 +7,7 @@ from msgspec import Struct
 from muniment.model.link import FoundAs
 from muniment.model.prior import Prior
 
-__all__ = ["BadLine", "SeedBatch", "SeedLine", "SeedPlace"]
+__all__ = ["BadLine", "SeedBatch", "SeedLine", "SeedPlace", "in_shard"]
 
 _NOTHING = Prior()
 
@@ -55,3 +55,8 @@ class SeedBatch(Struct, frozen=True):
     lines: list[SeedLine]
     bad: list[BadLine]
     end: SeedPlace
+
+
+def in_shard(key: bytes, shard: int, shards: int) -> bool:
+    """Whether the URL of a key (`model.url.url_key`) belongs to a part: its first eight bytes, modulo the parts."""
+    return int.from_bytes(key[:8], "big") % shards == shard

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.model.change import Changed
-from muniment.rules.bounds import parse_number
-from muniment.settings import DelayRange, Option, Settings, options
+from muniment.settings.table import DelayRange, Option, Settings, options
+from muniment.settings.values import parse_number
 
 __all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments", "parse_nice"]
 

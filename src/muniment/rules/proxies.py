@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from muniment.settings import DIRECT, split_proxy
+from muniment.settings.values import DIRECT, split_proxy
 
 __all__ = ["ProxyRule", "proxy_for", "proxy_rules"]
 

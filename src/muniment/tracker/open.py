@@ -12,7 +12,7 @@ from muniment.rules.changes import kept_settings
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.scope import Scope
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, one_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue import retries

@@ -14,7 +14,7 @@ from muniment.crawl.orchestrator import seed_feed as module
 from muniment.crawl.orchestrator.seed_feed import Feeder
 from muniment.model.place import TrackerPlace
 from muniment.seeds.source import open_source
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.open import Starts, open_job
 

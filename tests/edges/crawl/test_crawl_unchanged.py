@@ -34,7 +34,7 @@ from muniment.fetch.config import FetchConfig
 from muniment.http.auth import Account
 from muniment.http.credentials import Credentials, Reach
 from muniment.model.prior import Prior
-from muniment.settings import DelayRange
+from muniment.settings.table import DelayRange
 
 BODY = b"<p>words that stay the same</p>\n" * 20
 DIGEST = hashlib.sha1(BODY).hexdigest()

@@ -20,7 +20,7 @@ from muniment.crawl.channel import Channel
 from muniment.crawl.worker.loop import Worker
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import launch_worker
-from muniment.settings import DelayRange, Settings
+from muniment.settings.table import DelayRange, Settings
 
 
 class _Desk:

@@ -12,7 +12,7 @@ from muniment.model.job import JobTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.pipeline import Ending, Greeting, HandedOut, Pipeline
 from muniment.model.place import TrackerPlace
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from msgspec import structs
 from sqlalchemy import Table, func, select
-from test_tracker_lost import capture
+from test_tracker_lost_captures import capture
 from tests.support.pages import finish_batch, finished
 from tracker_harness import A, Tracker, site
 

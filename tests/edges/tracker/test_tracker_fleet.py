@@ -18,7 +18,7 @@ from muniment.model.pipeline import Ending, Greeting, HostReport, Pipeline
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.rulesets import Rules, compile_ruleset
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
 from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS
 from muniment.tracker.jobs import control as terms

@@ -12,7 +12,7 @@ from muniment.model.place import TrackerPlace
 from muniment.model.prior import Prior
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web, url_key
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.open import Starts, open_job

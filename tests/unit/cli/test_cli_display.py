@@ -12,9 +12,16 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from muniment.cli.display import LineDisplay, duration_text, size_text, tell_finished, tell_summary, waiting_lines
+from muniment.cli.display import (
+    LineDisplay,
+    counted,
+    duration_text,
+    size_text,
+    tell_finished,
+    tell_summary,
+    waiting_lines,
+)
 from muniment.cli.panel import panel_of
-from muniment.cli.wording import counted
 from muniment.crawl.progress import FinishedBefore, Outcome, Snapshot, Summary, Waited
 from muniment.model.seed import SeedPlace
 from muniment.tracker.queue.seeds import ListRead

@@ -7,7 +7,7 @@ import pytest
 
 from muniment.cli import main
 from muniment.cli.options import read_settings, setting_options
-from muniment.settings import Command, DelayRange, Settings, defaults
+from muniment.settings.table import Command, DelayRange, Settings, defaults
 
 
 def settings_of(*arguments: str, of: Command = "crawl") -> Settings:

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from muniment.crawl.orchestrator.concurrency import InflightDesk
 from muniment.crawl.protocol import InflightSet
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 
 class Log:

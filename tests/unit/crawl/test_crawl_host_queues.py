@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.pages import claim
 
 from muniment.crawl.worker.host_queues import Lanes
-from muniment.settings import DelayRange
+from muniment.settings.table import DelayRange
 
 A, B = "a.example", "b.example"
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from muniment.crawl.orchestrator.limits import Limits
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.queue.counters import Totals
 
 

@@ -17,7 +17,7 @@ from muniment.errors import ProtocolError
 from muniment.model.capture import Earlier
 from muniment.model.link import FoundAs
 from muniment.rules.politeness import Sign
-from muniment.settings import DelayRange, Settings
+from muniment.settings.table import DelayRange, Settings
 
 FROM_WORKER = [
     say.Hello(7),

@@ -7,7 +7,7 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.change import Changed
 from muniment.rules.changes import change_settings, changeable, kept_settings, parse_assignments
-from muniment.settings import DelayRange, Settings
+from muniment.settings.table import DelayRange, Settings
 
 
 def test_names_are_those_of_the_options():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.mask import redact
-from muniment.settings import Settings, options
+from muniment.settings.table import Settings, options
 
 SECRET = "hush"
 

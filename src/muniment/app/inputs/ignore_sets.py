@@ -9,7 +9,7 @@ from muniment.rules.ignore_sets import chosen, parse_import
 from muniment.rules.patterns import Patterns
 from muniment.rules.rulesets import IgnoreSet
 from muniment.seeds.plain import plain_text
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = ["chosen_sets"]
 

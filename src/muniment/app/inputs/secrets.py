@@ -19,7 +19,8 @@ from muniment.http.netscape import FIRST_LINE, lines_of, read_cookies
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
 from muniment.seeds.plain import plain_text
-from muniment.settings import Settings, split_proxy
+from muniment.settings.table import Settings
+from muniment.settings.values import split_proxy
 
 __all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_secrets", "save_cookies"]
 

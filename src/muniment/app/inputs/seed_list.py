@@ -15,7 +15,7 @@ from muniment.errors import UsageError
 from muniment.model.mask import redact
 from muniment.seeds.plain import HEAD, is_plain, plain_pieces
 from muniment.seeds.source import Source, digest_of, kind_of, open_source
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
 

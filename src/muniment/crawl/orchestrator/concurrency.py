@@ -12,7 +12,7 @@ from muniment.crawl import protocol as say
 from muniment.crawl.events import EventLog
 from muniment.rules.domains import registered_domain
 from muniment.rules.inflight import Flow, cut, flow_within, is_burst, is_crowded, raised, share_of
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = ["InflightDesk"]
 

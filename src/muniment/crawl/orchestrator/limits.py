@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 from muniment.clock import monotonic
-from muniment.errors import DiskFullError
-from muniment.settings import Settings
+from muniment.crawl.events import EventLog
+from muniment.errors import ArchiveError, DiskFullError
+from muniment.settings.table import Settings
 from muniment.tracker.queue.counters import Totals
 
-__all__ = ["Limits", "no_room"]
+__all__ = ["DiskDesk", "Limits", "no_room"]
 
 _MOST_RESERVED = 1 << 30
 _PART_RESERVED = 20
@@ -69,3 +70,26 @@ class Limits:
         if self._time is not None and monotonic() - self._started >= self._time:
             return "--max-time"
         return ""
+
+
+class DiskDesk:
+    """Watches the output directory's filesystem."""
+
+    def __init__(self, out: Path, limits: Limits, events: EventLog) -> None:
+        self._out, self._limits, self._events = out, limits, events
+        self.paused = False
+
+    def tick(self) -> None:
+        """Look again, and tell what has changed. Raises ArchiveError when the directory is gone."""
+        try:
+            short = shutil.disk_usage(self._out).free < self._limits.min_free
+        except FileNotFoundError:
+            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
+        if short != self.paused:
+            self.paused = short
+            self._events.write("pause" if short else "resume", reason="disk")
+
+    @property
+    def note(self) -> str:
+        """What keeps the crawl waiting, for the display; empty for nothing."""
+        return f"paused: less than {self._limits.min_free} bytes are free on the disk" if self.paused else ""

@@ -17,7 +17,7 @@ from muniment.crawl.orchestrator.workers import Crew, Member, most_workers
 from muniment.model.change import Change, Changed, Removal, SetNice, SetRules, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Judging
 

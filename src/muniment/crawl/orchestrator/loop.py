@@ -20,10 +20,9 @@ from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.concurrency import InflightDesk
 from muniment.crawl.orchestrator.control_server import ChangeDesk
 from muniment.crawl.orchestrator.damage import Salvage
-from muniment.crawl.orchestrator.disk_space import DiskDesk
 from muniment.crawl.orchestrator.give_up import Patience
 from muniment.crawl.orchestrator.host_policy import HostsDesk
-from muniment.crawl.orchestrator.limits import Limits
+from muniment.crawl.orchestrator.limits import DiskDesk, Limits
 from muniment.crawl.orchestrator.live_settings import Steering
 from muniment.crawl.orchestrator.poison import Suspects
 from muniment.crawl.orchestrator.robots_cache import RobotsDesk

@@ -9,12 +9,11 @@ from msgspec import structs
 
 from muniment.crawl.events import EventLog
 from muniment.model.link import FoundAs
-from muniment.model.seed import BadLine, SeedBatch, SeedLine
+from muniment.model.seed import BadLine, SeedBatch, SeedLine, in_shard
 from muniment.model.url import url_key
-from muniment.rules.shards import in_shard
 from muniment.seeds.read import batches
 from muniment.seeds.source import Source
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.queue.seeds import ListRead, SeedBook
 
 __all__ = ["Feeder"]

@@ -17,7 +17,7 @@ from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import OUT_OF_MEMORY, Launched, ending
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = ["Crew", "Member", "most_workers"]
 

@@ -26,13 +26,13 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim, Finished
 from muniment.model.prior import Prior
 from muniment.model.result import Result, ResultKind
+from muniment.model.seed import in_shard
 from muniment.model.url import resolve, url_key
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots.directives import wishes_for
 from muniment.rules.robots.rules import product_token
-from muniment.rules.shards import in_shard
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = [
     "Harvested",

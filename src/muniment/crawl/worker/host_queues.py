@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from muniment.clock import monotonic
 from muniment.model.page import Claim
-from muniment.settings import DelayRange
+from muniment.settings.table import DelayRange
 
 __all__ = ["Lanes"]
 

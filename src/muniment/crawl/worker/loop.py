@@ -41,7 +41,7 @@ from muniment.rules.politeness import Sign
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 
 __all__ = ["Worker"]
 

@@ -29,7 +29,7 @@ from muniment.rules.rulesets import (
     replace_rules,
     set_nice,
 )
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, one_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import note

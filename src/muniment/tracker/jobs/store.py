@@ -15,7 +15,7 @@ from muniment.model.job import JobState, Origin
 from muniment.model.pipeline import Lock
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.rulesets import Rules, compile_ruleset
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, one_transaction
 from muniment.tracker.schema.pipelines import assignments, job_numbers
 from muniment.tracker.schema.tables import (
@@ -38,6 +38,7 @@ __all__ = [
     "any_parked",
     "any_pending",
     "any_start_captured",
+    "clear_finished",
     "create_job",
     "find_job",
     "given_of",

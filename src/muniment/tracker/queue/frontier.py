@@ -32,7 +32,7 @@ from muniment.tracker.queue.lost_captures import Lost
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import Loops
 from muniment.tracker.queue.rejudge import JUDGED, Judging
-from muniment.tracker.queue.rounds import begin_round
+from muniment.tracker.queue.retries import begin_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import Peers, Seen
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, exists, func, literal_column, or_, select
 
 from muniment.rules.retry import ASKS_AGAIN
-from muniment.settings import Settings
+from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, one_transaction
-from muniment.tracker.jobs.store import reopen
-from muniment.tracker.queue.counters import take_out
-from muniment.tracker.schema.tables import attempts, pages
+from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
+from muniment.tracker.queue.counters import Sums, take_out
+from muniment.tracker.schema.tables import PARKED, PENDING, attempts, pages
 from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
-__all__ = ["any_failed", "any_to_revive", "revive", "try_again", "try_failed_again"]
+__all__ = ["any_failed", "any_to_revive", "begin_round", "revive", "try_again", "try_failed_again"]
 
 _DEAD = "dead-host: %"
 _BY_ROBOTS = "robots: robots.txt%"
@@ -95,3 +96,31 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
     failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
     return or_(skipped, (pages.c.counted == 3) & failed_so)
+
+
+@one_transaction
+def begin_round(
+    db: Database, job_id: int, tries: int, sums: Sums, waited: Collection[int] = ()
+) -> list[tuple[int, int, int]]:
+    """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
+
+    Returns (host number, pages newly pending, when the first of them is due in Unix ms).
+    """
+    with db.transaction() as connection:
+        db.take_turns(job_id, alone=True)
+        if not any_parked(db, job_id) or any_claimed(db, job_id) or _others_wait(db, job_id, waited):
+            return []
+        parked = pages.c.job_id == job_id, PARKED
+        counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
+        found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
+        again = {"counted": 0, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
+        taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
+        sums.save(Counter({3: taken}))
+    return found
+
+
+def _others_wait(db: Database, job_id: int, waited: Collection[int]) -> bool:
+    if not waited:
+        return any_pending(db, job_id)
+    pending = select(pages.c.host_id).where(pages.c.job_id == job_id, PENDING).distinct()
+    return not set(db.connection.execute(pending).scalars()) <= set(waited)

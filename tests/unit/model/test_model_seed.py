@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.model.seed import in_shard
 from muniment.model.url import url_key
-from muniment.rules.shards import in_shard
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(1, 50))

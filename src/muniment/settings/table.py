@@ -1,4 +1,4 @@
-"""Every setting of a job: its name, defaults, help and when it may change. The only reader of environment and files.
+"""Every setting of a job: its name, defaults, help and when it may change.
 
 One table serves the command line, the tracker's job row, the workers and `docs/options.md` (a contract test holds the
 docs to it). A field is an option exactly when it is annotated with `Option`.
@@ -6,34 +6,14 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 
 from __future__ import annotations
 
-import getpass
-import os
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
-from urllib.parse import urlsplit
 
 from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
-from muniment.errors import UsageError
 
-__all__ = [
-    "DEFAULT_USER_AGENT",
-    "DIRECT",
-    "Command",
-    "DelayRange",
-    "Option",
-    "Settings",
-    "contact_given",
-    "defaults",
-    "operator_name",
-    "options",
-    "parse_proxy",
-    "processes_directory",
-    "split_proxy",
-]
+__all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
@@ -323,66 +303,3 @@ def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Opt
 def defaults(command: Command) -> Settings:
     """The settings of a command that was given no options."""
     return Settings(**{name: default for name, _, default, _ in options(command)})
-
-
-def split_proxy(text: str) -> tuple[str, str]:
-    """The pattern of hosts and the URL of a `--proxy` value: `HOST=URL`, `HOST=direct`, or `URL` for every host."""
-    match = _PROXY_RULE.fullmatch(text)
-    return (match[1].strip().lower(), match[2]) if match else ("*", text)
-
-
-def parse_proxy(text: str) -> str:
-    """A `--proxy` value as given, once its kind is known and it names a host; the complaint does not show it."""
-    pattern, url = split_proxy(text)
-    if url == DIRECT:
-        return text
-    parts = urlsplit(url)
-    try:
-        good = bool(pattern) and parts.scheme in _PROXIES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
-        raise UsageError(f"this proxy is none of {known} with a host and a port, and not HOST={DIRECT}")
-    return text
-
-
-DIRECT = "direct"
-"""In place of a proxy's URL: no proxy."""
-_PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
-_PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
-
-
-def contact_given() -> str:
-    """MUNIMENT_CONTACT: the contact where none is given on the command line."""
-    return os.environ.get("MUNIMENT_CONTACT", "").strip()
-
-
-def operator_name() -> str:
-    """Who runs this, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
-    try:
-        name = os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
-    except (KeyError, OSError):
-        return ""
-    return name.encode("utf-8", "replace").decode()
-
-
-def processes_directory() -> Path:
-    """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
-
-    Raises UsageError when there is no home directory, and when its name is no text.
-    """
-    try:
-        place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()
-        str(place).encode()
-    except RuntimeError:
-        raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
-    except (OSError, UnicodeEncodeError):
-        raise UsageError(
-            "the directory to keep processes in has gone, or its name is no UTF-8: set MUNIMENT_PROCESSES=DIR"
-        ) from None
-    return place
-
-
-def _state_home() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracker_harness import IMG, A, site
 
 from muniment.control.why import why
-from muniment.tracker.queue.parents import MOST_TOLD, Lead, Parents, parents_of
+from muniment.tracker.queue.page_lookup import MOST_TOLD, Lead, Parents, parents_of
 
 START, WANTED = site(""), site("wanted")
 PAGES = [site(f"p{number}") for number in range(600)]

@@ -1,4 +1,4 @@
-"""Numbers of options: how they are written, and which of them make sense."""
+"""Values of options: how they are written, and which of them make sense."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ import re
 from decimal import Decimal
 from types import NoneType
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 from muniment.errors import UsageError
-from muniment.settings import DelayRange, Option
+from muniment.settings.table import DelayRange, Option
 
-__all__ = ["MOST_ROWS", "is_number", "parse_delay", "parse_number", "parse_seconds", "parse_size"]
+__all__ = [
+    "DIRECT",
+    "MOST_ROWS",
+    "is_number",
+    "parse_delay",
+    "parse_number",
+    "parse_proxy",
+    "parse_seconds",
+    "parse_size",
+    "split_proxy",
+]
 
 MOST_ROWS = 1_000_000
 """Rows that a command may be asked to show."""
+DIRECT = "direct"
+"""In place of a proxy's URL: no proxy."""
+_PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
+_PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _LONGEST = 30
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -104,3 +119,25 @@ def parse_seconds(text: str) -> float:
     if not seconds > 0:
         raise UsageError(f"{text!r} is not a number of seconds above 0; write it as 60 or 0.5")
     return seconds
+
+
+def split_proxy(text: str) -> tuple[str, str]:
+    """The pattern of hosts and the URL of a `--proxy` value: `HOST=URL`, `HOST=direct`, or `URL` for every host."""
+    match = _PROXY_RULE.fullmatch(text)
+    return (match[1].strip().lower(), match[2]) if match else ("*", text)
+
+
+def parse_proxy(text: str) -> str:
+    """A `--proxy` value as given, once its kind is known and it names a host; the complaint does not show it."""
+    pattern, url = split_proxy(text)
+    if url == DIRECT:
+        return text
+    parts = urlsplit(url)
+    try:
+        good = bool(pattern) and parts.scheme in _PROXIES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
+        raise UsageError(f"this proxy is none of {known} with a host and a port, and not HOST={DIRECT}")
+    return text

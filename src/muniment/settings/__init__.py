@@ -1,0 +1,1 @@
+"""Settings: the one table of options, how their values are read, and what the environment says."""

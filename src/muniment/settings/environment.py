@@ -1,0 +1,46 @@
+"""What the environment of the user says: contact, operator, where processes are kept. Nothing else reads it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from pathlib import Path
+
+from muniment.errors import UsageError
+
+__all__ = ["contact_given", "operator_name", "processes_directory"]
+
+
+def contact_given() -> str:
+    """MUNIMENT_CONTACT: the contact where none is given on the command line."""
+    return os.environ.get("MUNIMENT_CONTACT", "").strip()
+
+
+def operator_name() -> str:
+    """Who runs this, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
+    try:
+        name = os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+    return name.encode("utf-8", "replace").decode()
+
+
+def processes_directory() -> Path:
+    """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
+
+    Raises UsageError when there is no home directory, and when its name is no text.
+    """
+    try:
+        place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()
+        str(place).encode()
+    except RuntimeError:
+        raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
+    except (OSError, UnicodeEncodeError):
+        raise UsageError(
+            "the directory to keep processes in has gone, or its name is no UTF-8: set MUNIMENT_PROCESSES=DIR"
+        ) from None
+    return place
+
+
+def _state_home() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
