@@ -25,7 +25,7 @@ from typing import Any
 
 LOADED = (
     *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
-    *("app.run", "control.seed_list", "tracker.sqlite"),
+    *("app.run", "app.inputs.seed_list", "tracker.db.sqlite"),
 )
 """What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""
 _MOST = 1 << 18

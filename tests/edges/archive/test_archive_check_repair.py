@@ -18,6 +18,7 @@ from muniment.control.check import check_directory, repair_directory
 from muniment.errors import BusyError
 from muniment.model.capture import Earlier
 from muniment.model.failure import Failure
+from muniment.model.names import told_name
 from muniment.procs.lock import lock_directory
 
 HTML = b"<p>words</p>" * 50
@@ -229,7 +230,7 @@ def test_a_file_that_cannot_be_opened_is_told(directory, name):
     done = mended(directory)
     assert done.repaired == ()
     [fault] = done.faults
-    assert (fault.file, fault.code) == (name, "gzip")
+    assert (fault.file, fault.code) == (told_name(name), "gzip")
     assert "cannot be read: No such file or directory" in fault.text
 
 
