@@ -21,7 +21,14 @@ import uvloop
 
 from muniment.archive.warc.digests import sha1_labels, sha1_of
 from muniment.archive.warc.members import deflate_member, deflate_quickly, store_member
-from muniment.archive.warc.records import RECORD_END, Event, WarcInfo, request_record, response_header, warcinfo_record
+from muniment.archive.warc.records import (
+    RECORD_END,
+    ExchangeHeader,
+    WarcInfo,
+    request_record,
+    response_header,
+    warcinfo_record,
+)
 from muniment.clock import iso_us, new_record_urn, now_us
 
 _BUFFERED = 64
@@ -42,7 +49,7 @@ class Archive:
 
     def record(self, url: str, request: bytes, block: bytes, body_at: int) -> None:
         """Add the records of an answer, and its row."""
-        event, urn, at = Event(url, iso_us(now_us()), self._warcinfo, ""), new_record_urn(), self._offset
+        event, urn, at = ExchangeHeader(url, iso_us(now_us()), self._warcinfo, ""), new_record_urn(), self._offset
         payload = memoryview(block)[body_at:]
         digest = sha1_of(b"", [payload])
         payload_label, block_label, asked = sha1_labels((digest, sha1_of(block), sha1_of(request)))

@@ -39,7 +39,7 @@ from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
-from muniment.tracker.open import Starts, load_frontier, open_job, submit_job
+from muniment.tracker.open import StartPages, load_frontier, open_job, submit_job
 from muniment.tracker.queue import claims as claims_module
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.schema.tables import jobs
@@ -60,7 +60,7 @@ def site(count: int, hosts: int = 1) -> list[str]:
 def job(place: TrackerPlace, urls: Sequence[str]) -> Iterator[tuple[Database, Frontier]]:
     """A new job with its start pages."""
     with closing(opened(place)) as db:
-        yield db, open_job(db, "benchmark", SETTINGS, Starts(urls), 1).frontier
+        yield db, open_job(db, "benchmark", SETTINGS, StartPages(urls), 1).frontier
 
 
 def claimed(frontier: Frontier) -> list[Claim]:
@@ -195,7 +195,7 @@ def together(place: TrackerPlace, pages: int, callers: int) -> str:
     """Pages a second that processes claim and finish which share one job."""
     names = [f"p{number}" for number in range(callers)]
     with closing(opened(place)) as db:
-        submit_job(db, "benchmark", SETTINGS, Starts(site(pages, HOSTS)), 1)
+        submit_job(db, "benchmark", SETTINGS, StartPages(site(pages, HOSTS)), 1)
         for name in names:
             add_pipeline(db, Pipeline(name), 1)
     ready = multiprocessing.Barrier(callers)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from muniment.archive.index.journal import Entry, entries, entry_frame, header_frame, journalled_length
+from muniment.archive.index.journal import JournalEntry, entries, entry_frame, header_frame, journalled_length
 from muniment.errors import ArchiveError
 
-_ROWS = [Entry(length, None) for length in (120, 4000, 70_000)]
+_ROWS = [JournalEntry(length, None) for length in (120, 4000, 70_000)]
 _VALID = header_frame("x.warc.gz") + b"".join(map(entry_frame, _ROWS))
 SEEDS = [b"\xff\xff" + _VALID, b"\x10\x00", b"\xff\x00" + entry_frame(_ROWS[0])]
 

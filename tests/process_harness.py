@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from muniment.model.process import Process, Seen
+from muniment.model.process import LiveProcess, Process
 from muniment.procs.platform.identity import here
 from muniment.procs.stop import kill_strays, members
 from muniment.tracker.processes.sqlite import open_processes
@@ -62,7 +62,7 @@ def opened(home: Path) -> Iterator[ProcessStore]:
         yield store
 
 
-def everyone_of(store: ProcessStore) -> list[Seen]:
+def everyone_of(store: ProcessStore) -> list[LiveProcess]:
     """Every living process that belongs to a launched row."""
     return list(members([row for row in store.newest(1_000) if row.directory]).values())
 

@@ -50,7 +50,7 @@ class Crawled:
 EAGER = (
     sys.executable,
     "-c",
-    "from muniment.crawl import crew; crew._BUSY = -1; from muniment.cli import main; main()",
+    "from muniment.crawl.orchestrator import workers; workers._BUSY = -1; from muniment.cli import main; main()",
 )
 """The command line, but for adding workers however little they compute: on a busy machine they get little to do."""
 

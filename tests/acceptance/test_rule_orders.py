@@ -19,7 +19,7 @@ from muniment.rules.session_ids import page_key
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue.page_keys import PageKeys
-from muniment.tracker.stores.results import ResultBook
+from muniment.tracker.stores.results import ResultStore
 
 QUIET = ("--no-sitemaps", "--tries", 1, "--rounds", 0, "--quiet", "--workers", 1)
 FIREFOX = AGENTS["firefox"]
@@ -34,7 +34,7 @@ def results(out: Path, url: str) -> list[tuple[str, str, bytes]]:
         job = jobs.find_job(db)
         assert job is not None
         (found,) = PageKeys(db, job.job_id).find([page_key(url)])
-        return [(one.kind, one.status, one.value) for one in ResultBook(db, job.job_id).of_page(found[1])]
+        return [(one.kind, one.status, one.value) for one in ResultStore(db, job.job_id).of_page(found[1])]
 
 
 def test_a_page_its_hops_and_its_requisites_are_asked_for_as_a_rule_says(

@@ -26,9 +26,9 @@ from sqlalchemy.exc import IntegrityError
 
 import muniment.tracker.db.migrate as migrate
 from muniment.errors import BusyError, UsageError
-from muniment.model.job import JobState, Outcome
+from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import PageState
-from muniment.model.pipeline import Ending, Lock
+from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.result import ResultKind, ResultStatus
 from muniment.tracker.connect import opened
@@ -228,7 +228,7 @@ def test_tables_carry_the_names_of_seed_002() -> None:
     assert {"jobs", "pages", "relations", "attempts", "results", "job_rulesets"} <= set(metadata.tables)
 
 
-@pytest.mark.parametrize("words", [PageState, JobState, Outcome, Lock, Ending, ResultKind, ResultStatus])
+@pytest.mark.parametrize("words", [PageState, JobState, JobOutcome, SlotLock, SessionEnding, ResultKind, ResultStatus])
 def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
     [defined] = [n for n in ast.walk(trees()[words.__module__]) if getattr(n, "name", "") == words.__name__]
     after = dict(zip(defined.body, defined.body[1:], strict=False))

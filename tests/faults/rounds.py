@@ -35,9 +35,9 @@ MOST_RUNS = 60
 MARK = "MUNIMENT_HARNESS_ROUND"
 IMPATIENT = f"""
 from functools import partial
-from muniment.crawl.orchestrator import workers as crew
+from muniment.crawl.orchestrator import workers
 from muniment.crawl.orchestrator import loop as orchestrator
-orchestrator.Crew = partial(crew.Crew, silence_s={SILENCE_S})
+orchestrator.Workers = partial(workers.Workers, silence_s={SILENCE_S})
 from muniment.cli import main
 main()
 """

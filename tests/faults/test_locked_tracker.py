@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from broken_machine import PACE, a_site, events, is_whole, wait_for
 
-SHORT = "from muniment.tracker import engine; engine.PATIENCE_S = {}; from muniment.cli import main; main()"
+SHORT = "from muniment.tracker.db import database; database.PATIENCE_S = {}; from muniment.cli import main; main()"
 
 
 @pytest.mark.parametrize("released", [True, False])

@@ -21,9 +21,9 @@ from processes import children
 
 SHORT = """
 from functools import partial
-from muniment.crawl.orchestrator import workers as crew
+from muniment.crawl.orchestrator import workers
 from muniment.crawl.orchestrator import loop as orchestrator
-orchestrator.Crew = partial(crew.Crew, silence_s=3.0)
+orchestrator.Workers = partial(workers.Workers, silence_s=3.0)
 from muniment.cli import main
 main()
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from muniment.extract.found import cleaned
-from muniment.extract.links import Extracted
+from muniment.extract.links import Extraction
 from muniment.model.link import FoundAs, Kind
-from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.prior import Prior
 from muniment.model.result import Result
 from muniment.model.url import host_of, url_key
@@ -20,7 +20,7 @@ Links = Sequence[tuple[str, FoundAs]]
 _STARTED_AT = 1_795_000_000_123_456
 
 
-def anchors_of(found: Extracted) -> list[str]:
+def anchors_of(found: Extraction) -> list[str]:
     """What a document's anchors refer to, cleaned, each once."""
     return list(dict.fromkeys(href for raw in found.anchors if (href := cleaned(raw))))
 
@@ -46,7 +46,7 @@ def claim(
 
 
 def packed_links(links: Links) -> bytes:
-    """The entries of `Finished.outlinks`."""
+    """The entries of `PageResult.outlinks`."""
     return b"".join(url_key(url) + bytes([found_as]) for url, found_as in links)
 
 
@@ -64,10 +64,10 @@ def finished(
     started_at: int = _STARTED_AT,
     refused: str = "",
     results: tuple[Result, ...] = (),
-) -> Finished:
+) -> PageResult:
     """What a worker says of a claimed page; plain links are left out when the claim says not to follow."""
     told = [(url, found_as) for url, found_as in links if page.follow or found_as.kind is not Kind.LINK]
-    return Finished(
+    return PageResult(
         page_id=page.page_id,
         claim_id=page.claim_id,
         attempt=page.attempt,
@@ -88,6 +88,6 @@ def finished(
     )
 
 
-def finish_batch(pages: Iterable[Finished], links: Links = ()) -> FinishBatch:
+def finish_batch(pages: Iterable[PageResult], links: Links = ()) -> FinishBatch:
     """Pages finished together, with the texts of every URL that they lead to."""
     return FinishBatch(list(pages), [(url_key(url), url) for url, _ in links])

@@ -11,7 +11,7 @@ import msgspec
 from muniment.clock import now_ms
 from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
-from muniment.model.change import Answer, Change, Changed, Removal
+from muniment.model.change import Change, ChangeMade, ChangeReply, Removal
 from muniment.model.place import TrackerPlace
 from muniment.procs.lock import lock_both
 from muniment.procs.socket import ask
@@ -25,7 +25,7 @@ _PATIENCE_S = 5.0
 """How long a run may be starting or ending, so that it holds the directory and takes no changes."""
 
 
-def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
+def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[ChangeMade, ...]:
     """Change the crawl in a directory; what changed is in force when this returns. Raises UsageError."""
     if not place.database and not place.file.is_file():
         raise UsageError(f"there is no tracker at {place.file}")
@@ -33,7 +33,7 @@ def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Change
     while True:
         said = ask(out, msgspec.json.encode(change))
         if said is not None:
-            answer = msgspec.json.decode(said, type=Answer)
+            answer = msgspec.json.decode(said, type=ChangeReply)
             if answer.error:
                 raise UsageError(answer.error)
             return answer.changes
@@ -47,7 +47,7 @@ def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Change
             time.sleep(0.1)
 
 
-def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Changed, ...]:
+def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[ChangeMade, ...]:
     locks = lock_both(out, place.directory, patience_s=0)
     try:
         with tracker_at(place) as db:

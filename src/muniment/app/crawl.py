@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 from muniment.app.inputs.credentials import crawl_credentials, list_credentials
 from muniment.app.inputs.secrets import Secrets, holds_secrets, read_secrets
 from muniment.app.processes import CommandRow
-from muniment.app.request import Request, Taken, Watch, output_directory
+from muniment.app.request import Request, RunContext, Watch, output_directory
 from muniment.app.traces import unless_refused
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private, make_private
 from muniment.errors import UsageError
 from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
-from muniment.procs.children.launch import Launched, launch_worker
-from muniment.procs.registry import Book
+from muniment.procs.children.launch import LaunchedWorker, launch_worker
+from muniment.procs.registry import ProcessRegistry
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
-    from muniment.crawl.progress import FinishedBefore, Summary
-    from muniment.seeds.source import Source
+    from muniment.crawl.progress import AlreadyFinished, Summary
+    from muniment.seeds.source import SeedSource
 
 __all__ = ["begun"]
 
 
 @contextmanager
-def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary | FinishedBefore]]:
+def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary | AlreadyFinished]]:
     """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
     That gets a `watch`, which it shows a snapshot four times a second, and returns the summary, or that the job had
@@ -58,7 +58,7 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
         book = row.keep_in(state, place.database, "orchestrator")
         try:
             with _launched(book, locks) as first:
-                taken = Taken(
+                taken = RunContext(
                     request=request,
                     secrets=secrets,
                     credentials=credentials,
@@ -82,14 +82,14 @@ def _refuse_odd_names(directory: Path) -> None:
         raise UsageError(no_text(str(directory.absolute())))
 
 
-def _run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
+def _run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
     from muniment.app.run import run_locked  # noqa: PLC0415  (while the worker imports what it needs)
 
     return run_locked(taken, watch)
 
 
 @contextmanager
-def _launched(book: Book, locks: list[int]) -> Iterator[Launched]:
+def _launched(book: ProcessRegistry, locks: list[int]) -> Iterator[LaunchedWorker]:
     """A first worker, which is ended in case nobody takes it in: it holds the lock."""
     first = launch_worker(*locks, book=book)
     try:
@@ -100,7 +100,7 @@ def _launched(book: Book, locks: list[int]) -> Iterator[Launched]:
         first.process.wait()
 
 
-def _list_of(settings: Settings) -> Source | None:
+def _list_of(settings: Settings) -> SeedSource | None:
     if not settings.seed:
         return None
     from muniment.app.inputs.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
@@ -108,7 +108,7 @@ def _list_of(settings: Settings) -> Source | None:
     return named_list(settings)
 
 
-def _credentials(request: Request, secrets: Secrets, source: Source | None) -> Credentials:
+def _credentials(request: Request, secrets: Secrets, source: SeedSource | None) -> Credentials:
     """What is given for the requests, as far as that can be said before a stream is read."""
     if source is None:
         return crawl_credentials(secrets, request.urls, request.accounts)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.process import ProcessType
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.processes.sqlite import processes_of
 
@@ -23,7 +23,7 @@ def processes_home(state: Path | None) -> Path:
 
 def open_book(
     state: Path | None, database: str, process_type: ProcessType, label: str = "", *, silent: bool = False
-) -> Book:
+) -> ProcessRegistry:
     """The book of this process; one that keeps nothing when its store cannot be used, which is said in one line.
 
     With a `database` the rows lie beside the tracker. Raises TrackerLostError and UsageError when its server cannot be
@@ -34,17 +34,17 @@ def open_book(
     except UsageError as error:
         return _none(error, silent=silent)
     try:
-        return Book(processes_of(home, database), home, process_type, label, database, silent=silent)
+        return ProcessRegistry(processes_of(home, database), home, process_type, label, database, silent=silent)
     except TrackerLostError:
         raise
     except TrackerError as error:
         return _none(error, silent=silent)
 
 
-def _none(error: Exception, *, silent: bool) -> Book:
+def _none(error: Exception, *, silent: bool) -> ProcessRegistry:
     if not silent:
         _log.warning("processes are not recorded: %s", error)
-    return Book()
+    return ProcessRegistry()
 
 
 class CommandRow:
@@ -52,14 +52,14 @@ class CommandRow:
 
     def __init__(self, label: str) -> None:
         self._label, self._over = label, False
-        self._book: Book | None = None
+        self._book: ProcessRegistry | None = None
 
     @property
-    def book(self) -> Book:
+    def book(self) -> ProcessRegistry:
         """The book with the row."""
         return self.begin()
 
-    def begin(self) -> Book:
+    def begin(self) -> ProcessRegistry:
         """Begin the row, if it was not."""
         if self._book is None:
             # who looks at processes says itself what is wrong with their store
@@ -68,7 +68,7 @@ class CommandRow:
             self._book.current()
         return self._book
 
-    def keep_in(self, state: Path | None, database: str, label: str) -> Book:
+    def keep_in(self, state: Path | None, database: str, label: str) -> ProcessRegistry:
         """Begin the row in another store, as another one. Raises TrackerLostError and UsageError, as `open_book`."""
         self._book = open_book(state, database, "cli", label)
         return self._book

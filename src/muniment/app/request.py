@@ -12,16 +12,16 @@ from muniment.app.inputs.secrets import Secrets
 from muniment.http.auth import Account
 from muniment.http.credentials import Credentials
 from muniment.model.place import TrackerPlace
-from muniment.procs.children.launch import Launched
-from muniment.procs.registry import Book
+from muniment.procs.children.launch import LaunchedWorker
+from muniment.procs.registry import ProcessRegistry
 from muniment.rules.rulesets import IgnoreSet
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
     from muniment.crawl.progress import Snapshot
-    from muniment.seeds.source import Source
+    from muniment.seeds.source import SeedSource
 
-__all__ = ["Request", "Taken", "Watch", "output_directory"]
+__all__ = ["Request", "RunContext", "Watch", "output_directory"]
 
 Watch = Callable[["Snapshot"], None]
 """What is shown the crawl four times a second."""
@@ -43,7 +43,7 @@ class Request(Struct, frozen=True):
     """By origin: those in start URLs."""
 
 
-class Taken(Struct, frozen=True, kw_only=True):
+class RunContext(Struct, frozen=True, kw_only=True):
     """A job whose directories this run has taken."""
 
     request: Request
@@ -52,16 +52,16 @@ class Taken(Struct, frozen=True, kw_only=True):
     """Of a list that is still on standard input, without what it says."""
     private: bool
     """Files are for their owner alone: a secret was given, now or in an earlier run."""
-    source: Source | None
+    source: SeedSource | None
     """The list of a fetch; None as long as that is still on standard input."""
     out: Path
     place: TrackerPlace
     """Where the tracker lies."""
-    book: Book
+    book: ProcessRegistry
     """The rows of this run's processes."""
     locks: tuple[int, ...]
     """Descriptors; the first is that of the event log."""
-    first: Launched
+    first: LaunchedWorker
     """The first worker; the caller ends it if it was not taken in."""
 
 

@@ -19,42 +19,42 @@ from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
-from muniment.app.request import Taken, Watch, output_directory
+from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.index.journal import PARTS
-from muniment.archive.recovery.cut import Repaired
+from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.limits import Limits, no_room
 from muniment.crawl.orchestrator.loop import Orchestrator
-from muniment.crawl.orchestrator.seed_feed import Feeder
-from muniment.crawl.orchestrator.warc_files import Shelf
+from muniment.crawl.orchestrator.seed_feed import SeedFeed
+from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
-from muniment.crawl.progress import FinishedBefore, Outcome, Summary
+from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.crawl.protocol import warc_info
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
-from muniment.procs.children.launch import Indexer, Launched, launch_worker, most_descriptors
-from muniment.procs.registry import Book
+from muniment.procs.children.launch import Indexer, LaunchedWorker, launch_worker, most_descriptors
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
 from muniment.rules.domains import troubles_of
 from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
-from muniment.seeds.source import Source
+from muniment.seeds.source import SeedSource
 from muniment.settings.environment import operator_name
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
-from muniment.tracker.open import Opened, Starts, open_job
+from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.retries import any_failed, any_to_revive
 
 __all__ = ["run_locked"]
@@ -65,7 +65,7 @@ _LEAST_DESCRIPTORS = 64
 """Files and sockets that a process of a crawl needs at least: half of them are for connections."""
 
 
-def run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
+def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
     """Run or resume a job that had not finished before. Raises MunimentError."""
     out, place = taken.out, taken.place
     try:
@@ -76,11 +76,11 @@ def run_locked(taken: Taken, watch: Watch) -> Summary | FinishedBefore:
         raise no_room(error, out, place.directory, taken.request.settings) from error
 
 
-def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summary | FinishedBefore:
+def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary | AlreadyFinished:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
     if settings.seed and taken.source is None:
         taken = _with_stream(taken)
-    starts = Starts(request.urls, taken.source.digest if taken.source else b"")
+    starts = StartPages(request.urls, taken.source.digest if taken.source else b"")
     job = jobs.find_job(db)
     if job is None:
         _check_empty(out, place)
@@ -88,11 +88,11 @@ def _run_on(db: Database, taken: Taken, watch: Watch, *, paired: bool) -> Summar
         _check_same(out, job, settings, starts, "" if paired else str(place))
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
-            return FinishedBefore(given_up(db, job.job_id))
+            return AlreadyFinished(given_up(db, job.job_id))
     return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 
 
-def _with_stream(taken: Taken) -> Taken:
+def _with_stream(taken: RunContext) -> RunContext:
     """The list that came as a stream, kept, and what it says of accounts."""
     source = spooled_list(taken.request.settings, taken.out)
     credentials = list_credentials(taken.secrets, source, taken.request.accounts)
@@ -105,10 +105,10 @@ def _with_stream(taken: Taken) -> Taken:
 class _Launching:
     """Launches workers; the first is on its way already."""
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: RunContext) -> None:
         self._locks, self._book, self._ready = taken.locks, taken.book, [taken.first]
 
-    def __call__(self) -> Launched:
+    def __call__(self) -> LaunchedWorker:
         return self._ready.pop() if self._ready else launch_worker(*self._locks, book=self._book)
 
 
@@ -119,7 +119,7 @@ def _check_empty(out: Path, place: TrackerPlace) -> None:
         )
 
 
-def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: Starts, new_state: str) -> None:
+def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: StartPages, new_state: str) -> None:
     before = jobs.settings_of(job)
     if new_state and output_directory(before) != out:
         raise UsageError(f"{new_state} is the tracker of {output_directory(before)}; choose another --state")
@@ -166,14 +166,14 @@ def _end_at_once(text: str) -> None:
         os._exit(1)
 
 
-async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summary:
+async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch) -> Summary:
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
     most_descriptors(least=_LEAST_DESCRIPTORS)
     events = EventLog(locks[0], out)
     urls = request.urls if source is None else _first_urls(source)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
-    setup = say.Setup(
+    setup = protocol.Setup(
         number=0,
         out=str(out),
         settings=settings,
@@ -185,11 +185,11 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         private=taken.private,
         late_names=reach.late_names,
     )
-    shelf = Shelf(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
-    repaired = shelf.open()
-    if rebuilt := await shelf.take_stock():
-        _regain(db, out, shelf, rebuilt)
-    emptied = shelf.empty
+    files = WarcFiles(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
+    repaired = files.open()
+    if rebuilt := await files.take_stock():
+        _regain(db, out, files, rebuilt)
+    emptied = files.empty
     lost = _look_for_lost(out, repaired)
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
@@ -208,10 +208,9 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
         repaired_files=len(repaired),
         lost_captures=lost,
     )
-    feeder = Feeder(source, opened.seeds, settings, events) if source and opened.seeds else None
-    orchestrator = Orchestrator(
-        opened.frontier, shelf, events, setup, Limits(opened.settings, out), _Launching(taken), feeder
-    )
+    seed_feed = SeedFeed(source, opened.seeds, settings, events) if source and opened.seeds else None
+    limits, launch = Limits(opened.settings, out), _Launching(taken)
+    orchestrator = Orchestrator(opened.frontier, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(_watch(orchestrator, watch)), asyncio.create_task(_tend(taken.book))]
     try:
         # once: stop when what is in flight has landed; twice: at once
@@ -224,28 +223,30 @@ async def _run(taken: Taken, db: Database, starts: Starts, watch: Watch) -> Summ
             task.cancel()
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    summary = _conclude(db, opened, orchestrator, shelf, events, outcome)
-    return structs.replace(summary, list_read=feeder.read, bad_lines=tuple(feeder.named)) if feeder else summary
+    summary = _conclude(db, opened, orchestrator, files, events, outcome)
+    return (
+        structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
+    )
 
 
-def _regain(db: Database, out: Path, shelf: Shelf, rebuilt: list[str]) -> None:
+def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """After the index was lost: what no record tells, and the tracker does."""
     from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
         complete_rows(db, job, out / PARTS, rebuilt)
         missing, rows = lost_failures(db, job, out)
-        left = missing - (shelf.keep(rows) if missing else 0)
+        left = missing - (files.keep(rows) if missing else 0)
         if left:
             _log.warning(
                 "of %d pages that were captured, %s has no record: put back the files that were moved away, or have "
                 "these pages fetched again by muniment check %s --repair and the same command",
                 *(left, out, out),
             )
-    shelf.regained()
+    files.regained()
 
 
-def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:
+def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     """Captures that were safe and are gone, as far as is known; their pages wait again, and the user is told."""
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
@@ -261,7 +262,7 @@ def _look_for_lost(out: Path, repaired: list[Repaired]) -> int:
     return max(lost, pages)
 
 
-def _first_urls(source: Source) -> list[str]:
+def _first_urls(source: SeedSource) -> list[str]:
     """The first web addresses of a list; raises UsageError when it holds nothing at all."""
     batch = None
     for batch in batches(source, SeedPlace()):
@@ -278,7 +279,7 @@ async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
         await asyncio.sleep(_WATCH_S)
 
 
-async def _tend(book: Book) -> None:
+async def _tend(book: ProcessRegistry) -> None:
     """Keep the rows of processes true, beside the crawl; those that a killed one left behind at once."""
     while True:
         await asyncio.to_thread(tend, book)
@@ -286,13 +287,18 @@ async def _tend(book: Book) -> None:
 
 
 def _conclude(
-    db: Database, opened: Opened, orchestrator: Orchestrator, shelf: Shelf, events: EventLog, outcome: Outcome
+    db: Database,
+    opened: OpenJob,
+    orchestrator: Orchestrator,
+    files: WarcFiles,
+    events: EventLog,
+    outcome: RunOutcome,
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and shelf.joined:
+    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
-    files, size = shelf.files()
+    count, size = files.files()
     left = left_out(db, job_id)
     skipped = sum(one.pages for one in left if not one.failed)
     summary = Summary(
@@ -304,7 +310,7 @@ def _conclude(
         skipped=skipped,
         queued=last.queued,
         payload_bytes=last.payload_bytes,
-        warc_files=files,
+        warc_files=count,
         warc_bytes=size,
         statuses=tuple(sorted(orchestrator.progress.statuses.items())),
         errors=tuple(orchestrator.progress.errors.most_common()),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muniment.errors import MunimentError
 from muniment.model.place import TRACKER
-from muniment.procs.lock import Lock, lock_both, make_directory
+from muniment.procs.lock import FileLock, lock_both, make_directory
 from muniment.tracker.processes.sqlite import PROCESSES_FILE
 
 __all__ = ["Traces", "unless_refused"]
@@ -22,7 +22,7 @@ class Traces:
     def __init__(self) -> None:
         self._made: list[Path] = []
         """Directories that were missing, those within others first."""
-        self._locks: list[Lock] = []
+        self._locks: list[FileLock] = []
         self._there: dict[Path, set[str]] = {}
         """What was in each of them when it was locked."""
         self._events = 0

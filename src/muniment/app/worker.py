@@ -14,7 +14,7 @@ import uvloop
 
 from muniment.archive.durable import archive_error
 from muniment.control.privacy import keep_private
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import warc_info
 from muniment.crawl.worker.loop import Worker
@@ -42,23 +42,23 @@ async def _serve(sock: socket.socket) -> int:
     built: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
 
-    def received(message: say.FromOrchestrator) -> None:
+    def received(message: protocol.FromOrchestrator) -> None:
         nonlocal worker
         if worker is not None:
             worker.received(message)
-        elif isinstance(message, say.Setup):
+        elif isinstance(message, protocol.Setup):
             # at once: what was sent right after it is for the worker already
             try:
                 worker = _build(channel, message)
             except OSError as error:
                 trouble = archive_error(error, Path(message.out) / "parts")
-                channel.send(say.Trouble(isinstance(trouble, DiskFullError), str(trouble)))
+                channel.send(protocol.WorkerFailure(isinstance(trouble, DiskFullError), str(trouble)))
                 built.set_exception(trouble)
             except Exception as error:
                 built.set_exception(error)
             else:
                 built.set_result(worker)
-        elif isinstance(message, say.Stop):
+        elif isinstance(message, protocol.Stop):
             os._exit(0)
 
     gone = asyncio.Event()
@@ -71,9 +71,9 @@ async def _serve(sock: socket.socket) -> int:
             os._exit(0 if worker is None else 1)
 
     asyncio.get_running_loop().set_exception_handler(_gone_wrong)
-    channel = Channel(say.FromOrchestrator, received, lost)
+    channel = Channel(protocol.FromOrchestrator, received, lost)
     await channel.open(sock)
-    channel.send(say.Hello(os.getpid()))
+    channel.send(protocol.Hello(os.getpid()))
     code = 0
     try:
         await (await built).run()
@@ -95,7 +95,7 @@ def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     loop.default_exception_handler(context)
 
 
-def _build(channel: Channel, setup: say.Setup) -> Worker:
+def _build(channel: Channel, setup: protocol.Setup) -> Worker:
     if setup.private:
         keep_private()
     settings = setup.settings

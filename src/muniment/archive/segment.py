@@ -13,17 +13,17 @@ from pathlib import Path
 from isal import isal_zlib
 
 from muniment.archive.durable import GrowingFile, archive_error, seal
-from muniment.archive.index.journal import Entry, entry_frame, header_frame, journal_path
+from muniment.archive.index.journal import JournalEntry, entry_frame, header_frame, journal_path
 from muniment.archive.index.rows import failure_row, record_row
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc import records
-from muniment.archive.warc.builder import LARGE, Draft, Wanted, compress, draft
+from muniment.archive.warc.builder import LARGE, ExchangeRecords, Wanted, compress, draft
 from muniment.archive.warc.members import Part, deflate_member, stream_deflated, stream_stored
 from muniment.archive.warc.records import RECORD_END, WarcInfo
 from muniment.clock import new_record_urn, now_us
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture, Earlier, PageContext
+from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 
@@ -74,7 +74,12 @@ class Segment:
         return self._warc.length
 
     def write(
-        self, exchange: Exchange, context: PageContext, earlier: Earlier | None = None, *, unchanged: bool = False
+        self,
+        exchange: Exchange,
+        context: PageContext,
+        earlier: EarlierCapture | None = None,
+        *,
+        unchanged: bool = False,
     ) -> Capture:
         """Add the records of one exchange and its row; buffered, safe only after `sync`.
 
@@ -87,11 +92,11 @@ class Segment:
             return self.write_failure(exchange.url, failure, context, exchange)
         return self._write((exchange, context, earlier, unchanged), None)
 
-    def write_draft(self, made: Draft) -> Capture:
+    def write_draft(self, made: ExchangeRecords) -> Capture:
         """The same of what `drafts` made, which is made again when it was for another file."""
         return self._write(made.wanted, made)
 
-    def drafts(self, wanted: Sequence[Wanted]) -> list[Draft]:
+    def drafts(self, wanted: Sequence[Wanted]) -> list[ExchangeRecords]:
         """Make and compress the records of exchanges with no large body, for `write_draft`; nothing is written.
 
         One after the other, each record's compression would push out of the processor's cache what makes the next.
@@ -156,7 +161,7 @@ class Segment:
         self._append(self._first)
         self._journal.append(self._entry(None))
 
-    def _write(self, wanted: Wanted, made: Draft | None) -> Capture:
+    def _write(self, wanted: Wanted, made: ExchangeRecords | None) -> Capture:
         mark = self._warc.length
         try:
             if made is None or made.warcinfo != self._warcinfo:
@@ -172,7 +177,7 @@ class Segment:
         self._note(capture)
         return capture
 
-    def _write_records(self, made: Draft) -> Capture:
+    def _write_records(self, made: ExchangeRecords) -> Capture:
         exchange, context, _, unchanged = made.wanted
         offset = self._warc.length
         if made.record_type == "response" and exchange.body.length > LARGE:
@@ -195,7 +200,7 @@ class Segment:
     def _entry(self, capture: Capture | None) -> bytes:
         """The frame of what was appended since the last one."""
         checksum, self._checksum = self._checksum, 0
-        return entry_frame(Entry(self._warc.length, capture, checksum))
+        return entry_frame(JournalEntry(self._warc.length, capture, checksum))
 
     def _note(self, capture: Capture) -> None:
         self._fresh.append(capture)

@@ -11,7 +11,7 @@ import msgspec
 from muniment.cli.display import counted
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
-from muniment.control.check import Verdict, check_directory, repair_directory
+from muniment.control.check import CheckResult, check_directory, repair_directory
 from muniment.errors import StoppedError, UsageError
 
 __all__ = ["check"]
@@ -42,7 +42,7 @@ def check(invocation: Invocation, /, directory: Path, repair: bool, as_json: boo
     return 1 if found.faults else 0
 
 
-def _tell(found: Verdict, *, quiet: bool) -> None:
+def _tell(found: CheckResult, *, quiet: bool) -> None:
     for done in found.repaired:
         click.echo(f"repaired: {done.file}: {done.text}")
     for fault in found.faults:

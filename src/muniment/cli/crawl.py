@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from muniment.cli.display import SilentDisplay
-    from muniment.crawl.progress import FinishedBefore, Summary
+    from muniment.crawl.progress import AlreadyFinished, Summary
 
 __all__ = ["crawl", "fetch"]
 
@@ -89,11 +89,11 @@ def _run(invocation: Invocation, request: Request, *, as_json: bool, quiet: bool
     return done.exit_code
 
 
-def _tell(request: Request, done: Summary | FinishedBefore, out: Path) -> None:
+def _tell(request: Request, done: Summary | AlreadyFinished, out: Path) -> None:
     from muniment.cli.display import tell_finished, tell_summary  # noqa: PLC0415  (loaded with what was shown)
-    from muniment.crawl.progress import FinishedBefore  # noqa: PLC0415
+    from muniment.crawl.progress import AlreadyFinished  # noqa: PLC0415
 
-    if isinstance(done, FinishedBefore):
+    if isinstance(done, AlreadyFinished):
         tell_finished(done, out)
         return
     seed = request.settings.seed

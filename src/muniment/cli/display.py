@@ -15,9 +15,9 @@ from typing import Protocol, Self
 
 import click
 
-from muniment.crawl.progress import FinishedBefore, Snapshot, Summary, Waited
+from muniment.crawl.progress import AlreadyFinished, Snapshot, Summary, WaitingHost
 from muniment.model.trouble import Trouble
-from muniment.rules.causes import LeftOut, advised
+from muniment.rules.causes import SkipCause, advised
 
 __all__ = [
     "LineDisplay", "SilentDisplay", "counted", "crowded_lines", "duration_text", "size_text", "tell_finished",
@@ -91,7 +91,7 @@ def _short(host: str) -> str:
     return host if len(host) <= _MOST_HOST else f"{host[: _MOST_HOST - 1]}…"
 
 
-def _clock(one: Waited) -> str:
+def _clock(one: WaitingHost) -> str:
     """The local time; with the date when that is another day."""
     until = datetime.fromtimestamp(one.until_ms / 1000)
     return f"{until:%H:%M:%S}" if until.date() == datetime.now().date() else f"{until:%Y-%m-%d %H:%M:%S}"
@@ -171,7 +171,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         click.echo(_how_to_go_on(summary.outcome.reason), err=True)
 
 
-def tell_finished(before: FinishedBefore, out: Path) -> None:
+def tell_finished(before: AlreadyFinished, out: Path) -> None:
     """That a job had finished before, and what is to be had of it all the same."""
     click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
     _tell(_given_up_lines(before.given_up))
@@ -187,8 +187,8 @@ def _given_up_lines(pages: int) -> list[str]:
 
 def _left_out_lines(summary: Summary, place: str) -> list[str]:
     """Why pages were left out, and what to do about it, a line for each cause."""
-    left = [LeftOut(cause, pages, False) for cause, pages in summary.skipped_by]
-    left += [LeftOut(cause, pages, True) for cause, pages in summary.failed_by]
+    left = [SkipCause(cause, pages, False) for cause, pages in summary.skipped_by]
+    left += [SkipCause(cause, pages, True) for cause, pages in summary.failed_by]
     return [f"  {advised(one, place)}" for one in left]
 
 

@@ -18,7 +18,7 @@ from muniment.cli.invocation import Group
 from muniment.cli.options import log_option
 from muniment.control import processes
 from muniment.control.place import database_url
-from muniment.control.processes import Shown
+from muniment.control.processes import ProcessView
 from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.stop import GRACE_S
@@ -77,7 +77,7 @@ def process() -> None:
 def tree(process_id: str, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
     """Show processes under those that launched them: the trees in which something runs, or what is below one."""
 
-    def look() -> list[Shown]:
+    def look() -> list[ProcessView]:
         return processes.trees(store, process_id, most, everything=everything)
 
     return _show(store, look, watch=watch, tree=True, **how)
@@ -92,7 +92,7 @@ def tree(process_id: str, most: int, everything: bool, watch: bool, store: Proce
 def list_(status: str | None, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
     """List the newest processes."""
 
-    def look() -> list[Shown]:
+    def look() -> list[ProcessView]:
         return processes.newest(store, most, status or "", everything=everything)
 
     return _show(store, look, watch=watch, tree=False, **how)
@@ -199,7 +199,7 @@ def _seconds(span: str) -> float:
 
 def _show(
     store: ProcessStore,
-    look: Callable[[], Sequence[Shown]],
+    look: Callable[[], Sequence[ProcessView]],
     *,
     watch: bool,
     tree: bool,
@@ -226,7 +226,7 @@ def _repeat(store: ProcessStore, show_once: Callable[[], None], *, watch: bool) 
     return 0
 
 
-def _print(rows: Sequence[Shown], *, as_json: bool) -> None:
+def _print(rows: Sequence[ProcessView], *, as_json: bool) -> None:
     if as_json:
         _echo_json([_told(row) for row in rows])
     else:
@@ -234,7 +234,7 @@ def _print(rows: Sequence[Shown], *, as_json: bool) -> None:
             click.echo(row.process.id)
 
 
-def _told(shown: Shown) -> dict[str, Any]:
+def _told(shown: ProcessView) -> dict[str, Any]:
     """One flat object: the row's columns, and how it is now."""
     told = msgspec.to_builtins(shown)
     return {**told.pop("process"), **told}

@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from muniment.cli.display import duration_text, size_text
 from muniment.clock import iso_ms
-from muniment.control.processes import Shown
+from muniment.control.processes import ProcessView
 from muniment.model.process import Process
 
 __all__ = ["show_detail", "showing"]
@@ -29,7 +29,7 @@ _COLOURS = {"running": "green", "queued": "cyan", "silent": "yellow", "exited": 
 
 
 @contextmanager
-def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[Shown]], None]]:
+def showing(*, tree: bool, watch: bool) -> Iterator[Callable[[Sequence[ProcessView]], None]]:
     """Yields what shows processes: once, or in place of what it showed before."""
     console = Console(highlight=False)
     draw = _tree if tree else _table
@@ -65,7 +65,7 @@ class _LineForEach:
             yield line
 
 
-def _tree(rows: Sequence[Shown]) -> RenderableType:
+def _tree(rows: Sequence[ProcessView]) -> RenderableType:
     if not rows:
         return Text("nothing runs; `muniment process tree --all` shows what did")
     top = Tree("", hide_root=True)
@@ -97,7 +97,7 @@ def _say_left_out(top: Tree, left_out: Counter[int]) -> None:
             tree.add(f"... {left_out[id(tree)]:,} more")
 
 
-def _line(shown: Shown) -> Text:
+def _line(shown: ProcessView) -> Text:
     row = shown.process
     text = Text()
     text.append(f"{row.process_type} ", "bold")
@@ -108,7 +108,7 @@ def _line(shown: Shown) -> Text:
     return text
 
 
-def _state(shown: Shown) -> str:
+def _state(shown: ProcessView) -> str:
     row = shown.process
     if shown.state != "exited":
         return shown.state
@@ -116,7 +116,7 @@ def _state(shown: Shown) -> str:
     return f"exited {code}{', its time was over' if row.timed_out else ''}"
 
 
-def _use(shown: Shown) -> str:
+def _use(shown: ProcessView) -> str:
     cpu = "-" if shown.cpu_s is None else f"{shown.cpu_s:.1f}"
     return f"cpu {cpu} s  rss {'-' if shown.rss is None else size_text(shown.rss)}"
 
@@ -130,7 +130,7 @@ def _printable(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
-def _table(rows: Sequence[Shown]) -> RenderableType:
+def _table(rows: Sequence[ProcessView]) -> RenderableType:
     if not rows:
         return Text("no such processes are known here; --state and --database name other stores")
     names = ("id", "type", "status", "pid", "age", "cpu s", "rss")
@@ -151,7 +151,7 @@ def _table(rows: Sequence[Shown]) -> RenderableType:
     return table
 
 
-def show_detail(shown: Shown, ancestors: Sequence[Process]) -> None:
+def show_detail(shown: ProcessView, ancestors: Sequence[Process]) -> None:
     """Print all that is known of a process."""
     row = shown.process
     lines = [

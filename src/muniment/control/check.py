@@ -8,42 +8,42 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.archive.check.directory import Checked, Fault, check, is_own
+from muniment.archive.check.directory import CheckReport, Fault, check, is_own
 from muniment.archive.check.pool import Enrol
 from muniment.control.place import POINTER
 from muniment.control.privacy import is_private, keep_private
 from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, lock_directory
-from muniment.procs.registry import Book, Plan
+from muniment.procs.registry import ProcessPlan, ProcessRegistry
 
-__all__ = ["Verdict", "check_directory", "repair_directory"]
+__all__ = ["CheckResult", "check_directory", "repair_directory"]
 
 
-class Repair(Struct, frozen=True):
+class RepairAction(Struct, frozen=True):
     """One thing that `--repair` did."""
 
     file: str
     text: str
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class CheckResult(Struct, frozen=True, kw_only=True):
     """What a check found, and what was mended before it."""
 
     files: int
     records: int
     rows: int
     faults: tuple[Fault, ...]
-    repaired: tuple[Repair, ...] = ()
+    repaired: tuple[RepairAction, ...] = ()
     notes: tuple[str, ...] = ()
     """What could not be compared, and why; no fault."""
 
 
-def check_directory(out: Path, book: Book | None = None) -> Verdict:
+def check_directory(out: Path, book: ProcessRegistry | None = None) -> CheckResult:
     """Check a directory, which may be of a run that is under way; blocks. Its processes have rows in the book."""
     return _verdict(out, check(out, enrol=_enrolling(book)))
 
 
-def repair_directory(out: Path, book: Book | None = None) -> Verdict:
+def repair_directory(out: Path, book: ProcessRegistry | None = None) -> CheckResult:
     """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
     from muniment.archive.check import repair as mend  # noqa: PLC0415
@@ -68,7 +68,7 @@ def repair_directory(out: Path, book: Book | None = None) -> Verdict:
             checked = check(out, enrol=enrol)
         if half and _has_tracker(out):
             _list_again(out)
-        repaired = tuple([Repair(one.file, one.text) for one in done]) + _fetched_again(out)
+        repaired = tuple([RepairAction(one.file, one.text) for one in done]) + _fetched_again(out)
         return _verdict(out, checked, repaired)
     finally:
         for lock in locks:
@@ -84,20 +84,20 @@ def _list_again(out: Path) -> None:
     mend.join_index(out)
 
 
-def _enrolling(book: Book | None) -> Enrol:
+def _enrolling(book: ProcessRegistry | None) -> Enrol:
     # one that was forked, or that Python spawned, has no command line of its own
-    plan = Plan(process_type="worker", label="check", command=tuple(sys.orig_argv))
+    plan = ProcessPlan(process_type="worker", label="check", command=tuple(sys.orig_argv))
     return lambda: book.enter(plan, own_files=False) if book else None
 
 
-def _fetched_again(out: Path) -> tuple[Repair, ...]:
+def _fetched_again(out: Path) -> tuple[RepairAction, ...]:
     if not _has_tracker(out):
         return ()
     from muniment.control.done import fetch_again  # noqa: PLC0415  (as below)
 
     pages = fetch_again(out)
     text = f"{pages} pages that were done without a row wait again: give the command of their run again"
-    return (Repair(TRACKER, text),) if pages else ()
+    return (RepairAction(TRACKER, text),) if pages else ()
 
 
 def _has_tracker(out: Path) -> bool:
@@ -110,9 +110,9 @@ def _against_tracker(out: Path) -> tuple[list[Fault], str]:
     return pages_without_row(out)
 
 
-def _verdict(out: Path, checked: Checked, repaired: tuple[Repair, ...] = ()) -> Verdict:
+def _verdict(out: Path, checked: CheckReport, repaired: tuple[RepairAction, ...] = ()) -> CheckResult:
     faults, note = _against_tracker(out) if _has_tracker(out) else ([], "")
-    return Verdict(
+    return CheckResult(
         files=checked.files,
         records=checked.records,
         rows=checked.rows,

@@ -14,7 +14,7 @@ from muniment.rules.rulesets import Rules, compile_ignores
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs import store as jobs
 
-__all__ = ["Matched", "Matches", "PatternInForce", "built_in_sets", "in_force", "matching"]
+__all__ = ["PatternInForce", "PatternMatch", "PatternMatches", "built_in_sets", "in_force", "matching"]
 
 
 class PatternInForce(Struct, frozen=True):
@@ -25,7 +25,7 @@ class PatternInForce(Struct, frozen=True):
     pattern: str
 
 
-class Matched(Struct, frozen=True):
+class PatternMatch(Struct, frozen=True):
     """A pattern that is found in a URL."""
 
     set: str
@@ -34,12 +34,12 @@ class Matched(Struct, frozen=True):
     """Why the built-in set has it; empty for others."""
 
 
-class Matches(Struct, frozen=True):
+class PatternMatches(Struct, frozen=True):
     """Which patterns are found in a URL."""
 
     url: str
     """Normalised."""
-    matches: tuple[Matched, ...]
+    matches: tuple[PatternMatch, ...]
 
 
 def built_in_sets() -> tuple[BuiltInSet, ...]:
@@ -53,7 +53,7 @@ def in_force(place: TrackerPlace) -> tuple[PatternInForce, ...]:
     return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
 
 
-def matching(text: str, place: TrackerPlace | None) -> Matches:
+def matching(text: str, place: TrackerPlace | None) -> PatternMatches:
     """Which patterns are found in a URL: those in force in a crawl, or without one, those of all built-in sets."""
     url = normalise(text)
     if url is None:
@@ -64,11 +64,11 @@ def matching(text: str, place: TrackerPlace | None) -> Matches:
     else:
         rules, starts = _rules_of(place)
     matches = (
-        Matched(name, pattern, _reason(name, pattern))
+        PatternMatch(name, pattern, _reason(name, pattern))
         for name, pattern in rules.all_ignores()
         if compile_ignores(Rules(ignore=(pattern,)), starts).match(url) is not None
     )
-    return Matches(url, tuple(matches))
+    return PatternMatches(url, tuple(matches))
 
 
 def _reason(name: str, pattern: str) -> str:

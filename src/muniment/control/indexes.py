@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from muniment.archive.index.journal import SUFFIX
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
-from muniment.archive.index.read import Source, batches, sources
+from muniment.archive.index.read import RowSource, batches, sources
 from muniment.errors import ArchiveError, UsageError
 
 __all__ = ["captures_under", "paths_of"]
@@ -62,9 +62,9 @@ def captures_under(paths: Sequence[Path]) -> ds.Dataset:
     return ds.dataset([*parts, *([ds.dataset(files, schema=SCHEMA, format="parquet")] if files else [])])
 
 
-def _sources(paths: Sequence[Path]) -> Iterator[Source]:
+def _sources(paths: Sequence[Path]) -> Iterator[RowSource]:
     for path in paths:
-        found = sources(path) if path.is_dir() else [Source("", path)]
+        found = sources(path) if path.is_dir() else [RowSource("", path)]
         for source in found:
             if not source.path.name.endswith(SUFFIX):
                 try:

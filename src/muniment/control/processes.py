@@ -16,7 +16,7 @@ from muniment.clock import monotonic, now_ms
 from muniment.errors import TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
-from muniment.procs.children.files import STREAMS, OwnFiles
+from muniment.procs.children.files import STREAMS, ProcessFiles
 from muniment.procs.platform.identity import here, is_own, look, within_reach
 from muniment.procs.stop import is_alive
 from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order
@@ -24,7 +24,7 @@ from muniment.tracker.processes.sqlite import processes_of
 from muniment.tracker.processes.store import ProcessStore
 
 __all__ = [
-    "Shown",
+    "ProcessView",
     "detail",
     "ended",
     "find",
@@ -48,7 +48,7 @@ _LONGER_THAN_PIDS = 8
 _PATIENCE_S = 30.0
 
 
-class Shown(Struct, frozen=True):
+class ProcessView(Struct, frozen=True):
     """A process and how it is now."""
 
     process: Process
@@ -113,7 +113,7 @@ def find(store: ProcessStore, text: str) -> Process:
     raise UsageError(f"there is no process {text}: give an id that `muniment process list` shows, or the number of one")
 
 
-def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[Shown]:
+def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[ProcessView]:
     """The subtree of a process; without one the trees in which something runs, or the newest ones if `everything`."""
     if text:
         rows = store.below(find(store, text).id)
@@ -129,25 +129,25 @@ def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> lis
     return [_shown(row, level, now) for level, row in in_tree_order(rows)]
 
 
-def newest(store: ProcessStore, most: int, status: str, *, everything: bool) -> list[Shown]:
+def newest(store: ProcessStore, most: int, status: str, *, everything: bool) -> list[ProcessView]:
     """The processes that were queued last; without those that only look at others, unless it is `everything`."""
     now = now_ms()
     return [_shown(row, 0, now) for row in store.newest(most, status=status, looks_too=everything)]
 
 
-def detail(store: ProcessStore, text: str) -> tuple[Shown, list[Process]]:
+def detail(store: ProcessStore, text: str) -> tuple[ProcessView, list[Process]]:
     """A process, and its ancestors, the parent first."""
     row = find(store, text)
     return _shown(row, 0, now_ms()), ancestors_of(row, store.above(row.id))
 
 
-def _shown(row: Process, level: int, now: int) -> Shown:
+def _shown(row: Process, level: int, now: int) -> ProcessView:
     ours = row.status == "running" and row.pid is not None and is_alive(row)
     seen = look(row.pid) if ours and row.pid is not None else None
     silent = row.status != "exited" and not within_reach(row) and now - row.beat_at > LEASE_MS
     begun = row.started_at or row.queued_at
     cpu_ms = seen.cpu_ms if seen else row.cpu_ms
-    return Shown(
+    return ProcessView(
         process=row,
         state="silent" if silent else row.status,
         level=level,
@@ -184,14 +184,14 @@ def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
             make_true(store)
 
 
-def _files_of(row: Process) -> OwnFiles:
+def _files_of(row: Process) -> ProcessFiles:
     if row.machine_id != here().machine_id:
         raise UsageError(f"the output of process {row.id[:8]} lies on another machine")
     if not is_own(row):
         raise UsageError(f"the output of process {row.id[:8]} is for its user alone: number {row.uid}, or root")
     if not row.directory:
         raise UsageError(f"process {row.id[:8]} has no file of its own: what it wrote went where its command wrote")
-    return OwnFiles(Path(row.directory))
+    return ProcessFiles(Path(row.directory))
 
 
 def _last(stream: IO[bytes], lines: int) -> list[str]:

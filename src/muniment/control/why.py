@@ -26,10 +26,10 @@ from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.queue.page_lookup import PageKnown, Parents, find_page, parents_of
-from muniment.tracker.stores.robots import RobotsBook
+from muniment.tracker.queue.page_lookup import PageRecord, Parents, find_page, parents_of
+from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["Disallowed", "Place", "RuleTold", "Why", "why"]
+__all__ = ["CapturePlace", "RobotsRefusal", "RuleMatch", "Why", "why"]
 
 _COLUMNS = (
     "url",
@@ -46,7 +46,7 @@ _MOST_ORIGINS = 1000
 """Start hosts on which a path is looked for."""
 
 
-class Place(Struct, frozen=True):
+class CapturePlace(Struct, frozen=True):
     """Where a record of the URL lies."""
 
     warc_file: str
@@ -58,7 +58,7 @@ class Place(Struct, frozen=True):
     error: str
 
 
-class Disallowed(Struct, frozen=True):
+class RobotsRefusal(Struct, frozen=True):
     """A robots.txt that keeps the page out."""
 
     url: str
@@ -66,7 +66,7 @@ class Disallowed(Struct, frozen=True):
     """Its line that does, when that can be said for sure."""
 
 
-class RuleTold(Struct, frozen=True):
+class RuleMatch(Struct, frozen=True):
     """A rule of the job that keeps the page out."""
 
     version: int
@@ -81,10 +81,10 @@ class Why(Struct, frozen=True, kw_only=True):
     verdict: str
     """`captured`, `failed`, `queued`, `in flight`, `skipped`, `out of scope` or `never seen`."""
     text: str
-    page: PageKnown | None = None
-    places: tuple[Place, ...] = ()
-    robots: Disallowed | None = None
-    rule: RuleTold | None = None
+    page: PageRecord | None = None
+    places: tuple[CapturePlace, ...] = ()
+    robots: RobotsRefusal | None = None
+    rule: RuleMatch | None = None
     links_dropped: int = 0
     """About how many links of the page are not followed, because it has too many."""
     parents: Parents = Parents()
@@ -105,10 +105,10 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         url, page = _on_start_hosts(db, job, text) if is_path else (given, _page(db, job, given))
         told = shortened(url)
         if job is None or page is None:
-            return _no_page(out, told, RobotsBook(db, job.job_id) if job else None)
+            return _no_page(out, told, RobotsStore(db, job.job_id) if job else None)
         settings = jobs.settings_of(job)
         left_out, rule = _left_out(db, job, page)
-        robots = _disallowed(RobotsBook(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
+        robots = _disallowed(RobotsStore(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
         leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings, left_out)
@@ -134,11 +134,11 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
     )
 
 
-def _page(db: Database, job: jobs.Job | None, url: str) -> PageKnown | None:
+def _page(db: Database, job: jobs.Job | None, url: str) -> PageRecord | None:
     return find_page(db, job.job_id, url) if job else None
 
 
-def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str, PageKnown | None]:
+def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str, PageRecord | None]:
     """The first URL of a start host with this path that has a page, or that of the first start host."""
     starts = jobs.start_urls(db, job.job_id) if job else ()
     origins = list(dict.fromkeys(map(origin_of, filter(is_web, starts))))[:_MOST_ORIGINS]
@@ -151,7 +151,7 @@ def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str,
     return next(((url, page) for url, page in found if page is not None), (meant[0], None))
 
 
-def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
+def _no_page(out: Path, url: str, book: RobotsStore | None) -> Why:
     """A URL that is no page of the crawl, but may have been asked for as a robots.txt."""
     origin = origin_of(url)
     answer = book.find(origin) if book and url == f"{origin}/robots.txt" else None
@@ -165,7 +165,7 @@ def _no_page(out: Path, url: str, book: RobotsBook | None) -> Why:
     return Why(url=url, verdict="captured", text=f"{text}; {rules}", places=places)
 
 
-def _left_out(db: Database, job: jobs.Job, page: PageKnown) -> tuple[str, RuleTold | None]:
+def _left_out(db: Database, job: jobs.Job, page: PageRecord) -> tuple[str, RuleMatch | None]:
     """Why a page waits to be skipped, if it does, and the rule that keeps a page out, skipped or about to be."""
     if page.state == "SKIPPED":
         return "", _rule_told(page.ruleset, jobs.rules_of(db, job.job_id, page.ruleset), page.reason)
@@ -180,39 +180,39 @@ def _left_out(db: Database, job: jobs.Job, page: PageKnown) -> tuple[str, RuleTo
     return reason, _rule_told(version, rules, reason)
 
 
-def _rule_told(version: int, rules: Rules, reason: str) -> RuleTold | None:
+def _rule_told(version: int, rules: Rules, reason: str) -> RuleMatch | None:
     rule = rule_named(rules, reason)
-    return None if rule is None else RuleTold(version, rule)
+    return None if rule is None else RuleMatch(version, rule)
 
 
-def _disallowed(book: RobotsBook, page: PageKnown, settings: Settings) -> Disallowed:
+def _disallowed(book: RobotsStore, page: PageRecord, settings: Settings) -> RobotsRefusal:
     """By the text that was kept last."""
     origin = origin_of(page.url)
     kept = book.find(origin)
     agent = product_token(robots_agent(settings.user_agent))
-    return Disallowed(f"{origin}/robots.txt", None if kept is None else refusing_line(kept.text, agent, page.url))
+    return RobotsRefusal(f"{origin}/robots.txt", None if kept is None else refusing_line(kept.text, agent, page.url))
 
 
-def _by_which_line(robots: Disallowed) -> str:
+def _by_which_line(robots: RobotsRefusal) -> str:
     line = robots.line
     if line is None:
         return f" ({robots.url})"
     return f": line {line.line} of {robots.url} is `{line.text}`, under `{line.agent_text}` in line {line.agent_line}"
 
 
-def _places(out: Path, url: str) -> list[Place]:
+def _places(out: Path, url: str) -> list[CapturePlace]:
     found = []
     for batch in rows(out, _COLUMNS):
         urls = batch.column("url")
         for index in [i for i, value in enumerate(urls.to_pylist()) if value == url]:
             row = batch.slice(index, 1).to_pylist()[0]
             if row["warc_file"] and row["found_as"] != LISTED_AGAIN:
-                found.append(msgspec.convert(row, Place))
+                found.append(msgspec.convert(row, CapturePlace))
     return found
 
 
 def _verdict(  # noqa: PLR0911
-    page: PageKnown, places: tuple[Place, ...], settings: Settings, left_out: str
+    page: PageRecord, places: tuple[CapturePlace, ...], settings: Settings, left_out: str
 ) -> tuple[str, str]:
     last = page.attempts[-1] if page.attempts else None
     if page.state == "SKIPPED":
@@ -240,7 +240,7 @@ def _verdict(  # noqa: PLR0911
     return "queued", "waits for its turn"
 
 
-def _where(places: tuple[Place, ...], status: int) -> str:
+def _where(places: tuple[CapturePlace, ...], status: int) -> str:
     if not places:
         return f"status {status}; no row of the index has it, though one may come while the crawl runs"
     place = places[-1]
@@ -250,7 +250,7 @@ def _where(places: tuple[Place, ...], status: int) -> str:
     )
 
 
-def _out_of_scope(page: PageKnown, settings: Settings) -> str:
+def _out_of_scope(page: PageRecord, settings: Settings) -> str:
     if page.link_hops is None and page.requisite_hops is None:
         return "only pages that are not followed, or too many redirects, lead to it"
     if page.link_hops is not None and settings.level is not None and page.link_hops > settings.level:

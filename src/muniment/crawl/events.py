@@ -12,8 +12,8 @@ import msgspec
 
 from muniment.archive.durable import archive_error
 from muniment.clock import iso_ms, now_ms
-from muniment.model.change import Changed
-from muniment.model.page import Finished
+from muniment.model.change import ChangeMade
+from muniment.model.page import PageResult
 from muniment.procs.lock import EVENTS_FILE, put_back
 
 __all__ = ["EventLog"]
@@ -44,14 +44,14 @@ class EventLog:
         ts = iso_ms(now_ms())
         self.write_many([{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in pages])
 
-    def finished(self, pages: list[tuple[str, Finished]]) -> None:
+    def finished(self, pages: list[tuple[str, PageResult]]) -> None:
         """An event for each try that has ended: URL and what became of it; another where links were dropped."""
         ts = iso_ms(now_ms())
         told = [_finished(ts, url, page) for url, page in pages]
         told += [{"ts": ts, "event": "drop", "url": url, "links": page.dropped} for url, page in pages if page.dropped]
         self.write_many(told)
 
-    def changed(self, who: str, changes: tuple[Changed, ...]) -> None:
+    def changed(self, who: str, changes: tuple[ChangeMade, ...]) -> None:
         """An event for each thing that somebody changed."""
         ts = iso_ms(now_ms())
         self.write_many(
@@ -82,7 +82,7 @@ class EventLog:
             raise archive_error(error, self._path) from error
 
 
-def _finished(ts: str, url: str, page: Finished) -> dict[str, Any]:
+def _finished(ts: str, url: str, page: PageResult) -> dict[str, Any]:
     if page.refused:
         return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
     if page.error:

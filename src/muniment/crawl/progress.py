@@ -11,21 +11,21 @@ from typing import ClassVar
 from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
-from muniment.model.page import Finished
+from muniment.model.page import PageResult
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
-from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Mark, time_left
+from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
 from muniment.rules.retry import is_failed
 from muniment.tracker.queue.counters import Totals
-from muniment.tracker.queue.seeds import ListRead
+from muniment.tracker.queue.seeds import ListProgress
 
-__all__ = ["FinishedBefore", "Outcome", "Progress", "Snapshot", "Summary", "Waited"]
+__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Snapshot", "Summary", "WaitingHost"]
 
 _RATE_WINDOW_S = 10.0
 _MOST_WAITED = 5
 
 
-class Waited(Struct, frozen=True):
+class WaitingHost(Struct, frozen=True):
     """A host that is left alone for a while."""
 
     host: str
@@ -56,7 +56,7 @@ class Snapshot(Struct, frozen=True):
     """Why nothing happens, when nothing does; empty otherwise."""
     ending: bool
     """Nothing new is begun: what is under way lands, and files are closed."""
-    waiting: tuple[Waited, ...] = ()
+    waiting: tuple[WaitingHost, ...] = ()
     """Hosts that are waited for, at most five, soonest first."""
     waiting_hosts: int = 0
     """How many there are in all."""
@@ -64,7 +64,7 @@ class Snapshot(Struct, frozen=True):
     """Seconds to the end, about: `rules.estimate`."""
 
 
-class Outcome(Struct, frozen=True):
+class RunOutcome(Struct, frozen=True):
     """Why a run ended."""
 
     exit_code: int
@@ -72,7 +72,7 @@ class Outcome(Struct, frozen=True):
     """`finished`, `interrupted`, `terminated`, `limit: …`, `disk full`, …"""
 
 
-class FinishedBefore(Struct, frozen=True):
+class AlreadyFinished(Struct, frozen=True):
     """That a job had finished before, so that nothing was done."""
 
     given_up: int
@@ -84,7 +84,7 @@ class FinishedBefore(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """What a run leaves behind."""
 
-    outcome: Outcome
+    outcome: RunOutcome
     elapsed_s: float
     pages: int
     """Captured over the whole job."""
@@ -100,7 +100,7 @@ class Summary(Struct, frozen=True):
     warc_bytes: int
     statuses: tuple[tuple[int, int], ...]
     """(status, pages) of this run."""
-    list_read: ListRead | None = None
+    list_read: ListProgress | None = None
     """Of a fetch: how far its list was read."""
     bad_lines: tuple[BadLine, ...] = ()
     """The first bad lines of the list that this run read."""
@@ -138,9 +138,9 @@ class Progress:
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
         self._pages = self._bytes = self._ended = 0
-        self._pace: deque[Mark] = deque()
+        self._pace: deque[Milestone] = deque()
 
-    def page(self, url: str, host: str, page: Finished) -> None:
+    def page(self, url: str, host: str, page: PageResult) -> None:
         """A try of a page has ended."""
         code = page.error.partition(":")[0]
         self.statuses[page.status] += 1
@@ -185,7 +185,7 @@ class Progress:
         workers: int,
         note: str,
         ending: bool,
-        waiting: Sequence[Waited] = (),
+        waiting: Sequence[WaitingHost] = (),
         more: bool = False,
     ) -> Snapshot:
         """The crawl now, by the sums of its job and what the orchestrator counts.
@@ -216,10 +216,10 @@ class Progress:
             left=None if more or ending or still else left,
         )
 
-    def _time_left(self, queued: int, in_flight: int, waiting: list[Waited]) -> float | None:
+    def _time_left(self, queued: int, in_flight: int, waiting: list[WaitingHost]) -> float | None:
         now = monotonic()
         if not self._pace or now - self._pace[-1].at_s >= MARK_EVERY_S:
-            self._pace.append(Mark(now, self._ended, queued))
+            self._pace.append(Milestone(now, self._ended, queued))
         while now - self._pace[0].at_s > WINDOW_S:
             self._pace.popleft()
         last_wait_s = (waiting[-1].until_ms - steady_ms()) / 1000 if waiting else 0.0

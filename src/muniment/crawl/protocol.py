@@ -18,18 +18,50 @@ from muniment.archive.warc.records import WarcInfo
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
 from muniment.http.user_agent import agent_text, operator_text
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
-from muniment.rules.politeness import Sign
+from muniment.rules.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 
 __all__ = [
-    "Alive", "Amended", "AskCookies", "AskFile", "AskKnown", "AskRobots", "Bye", "CookieField", "CookiesSet",
-    "FileEnded", "FileName", "Finish", "FinishAck", "Frames", "FromOrchestrator", "FromWorker", "GapSet", "GiveBack",
-    "Hello", "HostDead", "HostSays", "HostWait", "InflightSet", "Known", "NameFound", "PagesOut", "PermitsHeld",
-    "PermitsSet", "RobotsKnown", "RobotsTold", "Setup", "Stop", "Trouble", "WantPages", "encode", "warc_info",
+    "Alive",
+    "AskCookies",
+    "AskFile",
+    "AskKnown",
+    "AskRobots",
+    "Bye",
+    "ClaimedPages",
+    "CookieField",
+    "CookiesUpdate",
+    "DeadHost",
+    "FileEnd",
+    "FileName",
+    "Finish",
+    "FinishAck",
+    "Frames",
+    "FromOrchestrator",
+    "FromWorker",
+    "GiveBack",
+    "Hello",
+    "HostGap",
+    "HostNews",
+    "HostWait",
+    "InflightShare",
+    "KnownDigests",
+    "NameAddresses",
+    "PermitsReport",
+    "PermitsUpdate",
+    "RobotsReply",
+    "RobotsReport",
+    "SettingsUpdate",
+    "Setup",
+    "Stop",
+    "WantPages",
+    "WorkerFailure",
+    "encode",
+    "warc_info",
 ]  # fmt: skip
 
 
@@ -74,18 +106,18 @@ class AskRobots(Struct, frozen=True, array_like=True, tag=True):
     origin: str
 
 
-class RobotsTold(Struct, frozen=True, array_like=True, tag=True):
+class RobotsReport(Struct, frozen=True, array_like=True, tag=True):
     """How an origin answered the worker that was told to fetch its robots.txt; None when it could not be asked."""
 
     origin: str
     answer: RobotsAnswer | None
 
 
-class HostSays(Struct, frozen=True, array_like=True, tag=True):
+class HostNews(Struct, frozen=True, array_like=True, tag=True):
     """What an exchange says about its host, sent ahead of the page's finish. Each is answered with HostWait."""
 
     host: str
-    sign: Sign
+    sign: HostSignal
 
 
 class Finish(Struct, frozen=True, array_like=True, tag=True):
@@ -98,20 +130,20 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """Bytes received since the last finish."""
 
 
-class NameFound(Struct, frozen=True, array_like=True, tag=True):
+class NameAddresses(Struct, frozen=True, array_like=True, tag=True):
     """A start host that did not resolve at the start does now: its address classes may be reached. Told to others."""
 
     name: str
     classes: tuple[str, ...]
 
 
-class PermitsHeld(Struct, frozen=True, array_like=True, tag=True):
+class PermitsReport(Struct, frozen=True, array_like=True, tag=True):
     """The connections of a host that the worker may still have open, after it closed some."""
 
     held: dict[str, int]
 
 
-class FileEnded(Struct, frozen=True, array_like=True, tag=True):
+class FileEnd(Struct, frozen=True, array_like=True, tag=True):
     """Nothing more is written to a WARC file, and the finishes of its pages were sent: it can be walked, or was."""
 
     name: str
@@ -123,7 +155,7 @@ class GiveBack(Struct, frozen=True, array_like=True, tag=True):
     claims: list[tuple[int, int]]
 
 
-class Trouble(Struct, frozen=True, array_like=True, tag=True):
+class WorkerFailure(Struct, frozen=True, array_like=True, tag=True):
     """The worker cannot go on; everything it reported stands."""
 
     disk_full: bool
@@ -154,7 +186,7 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     """The hosts of start URLs that did not resolve: what they resolve to first adds to `allowed_classes`."""
 
 
-class PagesOut(Struct, frozen=True, array_like=True, tag=True):
+class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
     """Claims for a worker, with the connections it may have per host."""
 
     claims: list[Claim]
@@ -167,19 +199,19 @@ class PagesOut(Struct, frozen=True, array_like=True, tag=True):
     """Hosts that have too many for a message: what a URL of theirs is sent, the worker asks."""
 
 
-class PermitsSet(Struct, frozen=True, array_like=True, tag=True):
+class PermitsUpdate(Struct, frozen=True, array_like=True, tag=True):
     """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
 
     permits: dict[str, int]
 
 
-class InflightSet(Struct, frozen=True, array_like=True, tag=True):
+class InflightShare(Struct, frozen=True, array_like=True, tag=True):
     """The worker's part of the requests that may be in flight over all hosts, from now on."""
 
     most: int
 
 
-class CookiesSet(Struct, frozen=True, array_like=True, tag=True):
+class CookiesUpdate(Struct, frozen=True, array_like=True, tag=True):
     """Another worker was told these; they hold for hosts of pages in hand."""
 
     cookies: list[Cookie]
@@ -192,24 +224,24 @@ class HostWait(Struct, frozen=True, array_like=True, tag=True):
     wait_ms: int
 
 
-class GapSet(Struct, frozen=True, array_like=True, tag=True):
+class HostGap(Struct, frozen=True, array_like=True, tag=True):
     """The gap between requests to a host from now on, which its robots.txt or its throttling asks for."""
 
     host: str
     gap_ms: int
 
 
-class HostDead(Struct, frozen=True, array_like=True, tag=True):
+class DeadHost(Struct, frozen=True, array_like=True, tag=True):
     """Nothing more is asked of an origin, or under a name: its pages fail with the reason."""
 
     origin: str
     reason: str
 
 
-class Known(Struct, frozen=True, array_like=True, tag=True):
+class KnownDigests(Struct, frozen=True, array_like=True, tag=True):
     """Answer to AskKnown: the earlier capture of each digest that has one."""
 
-    earlier: dict[bytes, Earlier]
+    earlier: dict[bytes, EarlierCapture]
 
 
 class CookieField(Struct, frozen=True, array_like=True, tag=True):
@@ -218,7 +250,7 @@ class CookieField(Struct, frozen=True, array_like=True, tag=True):
     field: str
 
 
-class RobotsKnown(Struct, frozen=True, array_like=True, tag=True):
+class RobotsReply(Struct, frozen=True, array_like=True, tag=True):
     """Answer to AskRobots; without an answer and without `fetch`, the host may not be asked now."""
 
     origin: str
@@ -237,7 +269,7 @@ class FinishAck(Struct, frozen=True, array_like=True, tag=True):
     """The oldest finish not yet acknowledged is committed."""
 
 
-class Amended(Struct, frozen=True, array_like=True, tag=True):
+class SettingsUpdate(Struct, frozen=True, array_like=True, tag=True):
     """The crawl was changed: give back what no request was sent for, and go on with these settings."""
 
     settings: Settings
@@ -257,32 +289,32 @@ FromWorker = (
     | AskFile
     | AskCookies
     | AskRobots
-    | RobotsTold
-    | HostSays
+    | RobotsReport
+    | HostNews
     | Finish
-    | NameFound
-    | PermitsHeld
-    | FileEnded
+    | NameAddresses
+    | PermitsReport
+    | FileEnd
     | GiveBack
-    | Trouble
+    | WorkerFailure
     | Bye
 )
 FromOrchestrator = (
     Setup
-    | PagesOut
-    | CookiesSet
-    | PermitsSet
-    | InflightSet
+    | ClaimedPages
+    | CookiesUpdate
+    | PermitsUpdate
+    | InflightShare
     | HostWait
-    | GapSet
-    | HostDead
-    | NameFound
-    | Known
+    | HostGap
+    | DeadHost
+    | NameAddresses
+    | KnownDigests
     | CookieField
-    | RobotsKnown
+    | RobotsReply
     | FileName
     | FinishAck
-    | Amended
+    | SettingsUpdate
     | Stop
 )
 

@@ -6,7 +6,7 @@ import re
 
 from muniment.model.link import FoundAs
 
-__all__ = ["MOST_LINKS", "Found", "cleaned"]
+__all__ = ["MOST_LINKS", "FoundLinks", "cleaned"]
 
 MOST_LINKS = 100_000
 """References of one document that are followed: twice what a sitemap may list, and little enough to hold in memory."""
@@ -17,7 +17,7 @@ _BREAKS = dict.fromkeys(map(ord, "\t\n\r"))
 _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORECASE).match
 
 
-class Found:
+class FoundLinks:
     """The references of one document."""
 
     __slots__ = ("anchors", "base", "dropped", "links", "posting", "wishes")

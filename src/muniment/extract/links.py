@@ -13,14 +13,14 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found import MOST_LINKS, Found, cleaned
+from muniment.extract.found import MOST_LINKS, FoundLinks, cleaned
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
 from muniment.extract.xml import attribute, decode_xml, root_of, style_sheets
 from muniment.model.link import FoundAs
 
-__all__ = ["MOST_SITEMAP", "Extracted", "extract"]
+__all__ = ["MOST_SITEMAP", "Extraction", "extract"]
 
 MOST_SITEMAP = 50 << 20
 """Bytes of a sitemap, decompressed, that are read: the protocol allows no more."""
@@ -45,7 +45,7 @@ _SITEMAP = FoundAs.SITEMAP
 _GZIP = b"\x1f\x8b"
 
 
-class Extracted(Struct, frozen=True):
+class Extraction(Struct, frozen=True):
     """What a document refers to, unresolved: entities and escapes are decoded, and each reference is there once."""
 
     base: str
@@ -60,13 +60,13 @@ class Extracted(Struct, frozen=True):
     """About how many references it has beyond the limit, as far as it was read."""
 
 
-def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A) -> Extracted:
+def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A) -> Extraction:
     """Return the references of a decoded payload; never raises, and types that no reader knows have none.
 
     How the document itself was found says what it is for: sitemaps and manifests come under all kinds of types.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    found = Found()
+    found = FoundLinks()
     if found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
         pass
     elif media_type in _HTML or (media_type in _UNSAID and _LOOKS_LIKE_HTML(payload)):
@@ -84,7 +84,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     dropped = found.dropped + len(found.links) - len(links)
     if len(unique) > len(anchors):
         dropped += len(_pages(unique) - _pages(anchors) - {""})
-    return Extracted(base, links, anchors, found.wishes, dropped)
+    return Extraction(base, links, anchors, found.wishes, dropped)
 
 
 def _pages(anchors: Iterable[str]) -> set[str]:
@@ -92,7 +92,7 @@ def _pages(anchors: Iterable[str]) -> set[str]:
     return {cleaned(raw).partition("#")[0] for raw in anchors}
 
 
-def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: Found) -> None:
+def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: FoundLinks) -> None:
     """Read what is not shown as a page."""
     if found_as is FoundAs.ROBOTS:
         for address in robots_sitemaps(decode(payload, charset)):
@@ -103,7 +103,7 @@ def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: 
         manifest_links(decode(payload, charset), found.add)
 
 
-def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: Found) -> bool:
+def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: FoundLinks) -> bool:
     """Read what was asked for as a sitemap, whatever its type says; False when it is a page of words instead."""
     if payload.startswith(_GZIP):
         payload = coding.decode(payload, "gzip", MOST_SITEMAP)
@@ -116,7 +116,7 @@ def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: F
     return True
 
 
-def _read_xml(text: str, found: Found, *, as_page: bool) -> bool:
+def _read_xml(text: str, found: FoundLinks, *, as_page: bool) -> bool:
     """Read a sitemap or a feed; False when it is neither."""
     root, attributes = root_of(text)
     for sheet in style_sheets(text):

@@ -11,8 +11,8 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.faults import disk_failure
-from muniment.fetch.pool import Pool
-from muniment.fetch.request import Origin, Requests, UnsupportedSchemeError
+from muniment.fetch.pool import ConnectionPool
+from muniment.fetch.request import Requests, ServerOrigin, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
 from muniment.http.head import Head
 from muniment.model.exchange import Body, Exchange
@@ -47,7 +47,7 @@ class Client:
         self._requests = Requests(config)
         self._connector = Connector(config)
         self._throttled: Callable[[Exchange], None] = _unheard
-        self._pool = Pool(
+        self._pool = ConnectionPool(
             self._connector,
             closed,
             per_host=config.per_host,
@@ -85,7 +85,7 @@ class Client:
             PROCESS_USE.end_turn()
 
     async def _ask(
-        self, url: str, origin: Origin, request: bytes, start: Callable[[], bool], started: tuple[int, float]
+        self, url: str, origin: ServerOrigin, request: bytes, start: Callable[[], bool], started: tuple[int, float]
     ) -> Exchange | None:
         connection = self._pool.take(origin) or await self._pool.acquire(origin)
         while not isinstance(connection, Failure):
@@ -115,7 +115,7 @@ class Client:
         self._connector.resolver.allow(name, classes)
 
     def set_limit(self, host: str, limit: int) -> None:
-        """Allow so many connections to a host name (as in the URL, without port); see `Pool.set_limit`."""
+        """Allow so many connections to a host name (as in the URL, without port); see `ConnectionPool.set_limit`."""
         self._pool.set_limit(host, limit)
 
     def set_timeouts(self, connect: float, silence: float, longest: float) -> None:

@@ -14,7 +14,7 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.connection import Connection
 from muniment.fetch.dns import Resolver
 from muniment.fetch.faults import connect_failure
-from muniment.fetch.request import Origin
+from muniment.fetch.request import ServerOrigin
 from muniment.fetch.tls import make_context
 from muniment.model.failure import Failure
 from muniment.rules.proxies import proxy_for
@@ -133,7 +133,7 @@ class Connector:
             connection.unmake()
             raise
 
-    def _tls(self, origin: Origin) -> dict[str, Any]:
+    def _tls(self, origin: ServerOrigin) -> dict[str, Any]:
         if self._context is None:
             self._context = self._make_context()
         return {

@@ -9,12 +9,12 @@ from typing import Protocol, cast
 
 from muniment.clock import monotonic
 from muniment.fetch.bodies import PROCESS_USE
-from muniment.fetch.request import Origin
+from muniment.fetch.request import ServerOrigin
 from muniment.fetch.tls import session_names
 from muniment.fetch.wire import End, ResponseReader
 from muniment.rules.politeness import THROTTLED
 
-__all__ = ["Connection", "Owner"]
+__all__ = ["Connection", "ConnectionOwner"]
 
 _PATIENCE = 5
 """Silences for which an answer may come as slowly as it likes."""
@@ -23,7 +23,7 @@ _SLOWEST = 100
 _READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """Who counts the connections."""
 
     def lost(self, connection: Connection) -> None:
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
         "tls",
     )
 
-    def __init__(self, owner: Owner, origin: Origin) -> None:
+    def __init__(self, owner: ConnectionOwner, origin: ServerOrigin) -> None:
         self._loop = asyncio.get_running_loop()
         self._owner = owner
         self._transport: asyncio.Transport | None = None

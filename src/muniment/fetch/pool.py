@@ -10,10 +10,10 @@ from typing import Protocol
 from muniment.clock import monotonic
 from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.connection import Connection
-from muniment.fetch.request import Origin
+from muniment.fetch.request import ServerOrigin
 from muniment.model.failure import Failure
 
-__all__ = ["SWEEP", "Opener", "Pool"]
+__all__ = ["SWEEP", "ConnectionPool", "Opener"]
 
 SWEEP = 0.25
 """Seconds between two looks at the silence and the age of all exchanges; no request has a timer of its own."""
@@ -34,7 +34,7 @@ class _Waiter:
 
     __slots__ = ("fresh", "origin", "ready")
 
-    def __init__(self, origin: Origin, ready: asyncio.Future[Connection | None], *, fresh: bool) -> None:
+    def __init__(self, origin: ServerOrigin, ready: asyncio.Future[Connection | None], *, fresh: bool) -> None:
         self.origin = origin
         self.ready = ready
         self.fresh = fresh
@@ -52,7 +52,7 @@ class _Host:
         self.waiters: deque[_Waiter] = deque()
 
 
-class Pool:
+class ConnectionPool:
     """Keeps at most a host's limit of connections open, counting from the first step of opening to the close."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Pool:
         entry = self._hosts.get(host)
         return entry is not None and entry.open > entry.opening
 
-    def take(self, origin: Origin) -> Connection | None:
+    def take(self, origin: ServerOrigin) -> Connection | None:
         """A kept connection of this origin that is fit to use, if there is one at once."""
         host = self._hosts.get(origin.host)
         if host is None or not host.idle:
@@ -122,7 +122,7 @@ class Pool:
                 connection.abort()
         return None
 
-    async def acquire(self, origin: Origin, *, fresh: bool = False) -> Connection | Failure:
+    async def acquire(self, origin: ServerOrigin, *, fresh: bool = False) -> Connection | Failure:
         """A connection, waiting for one as long as the host's limit demands; `fresh`: one never used before."""
         host = self._host(origin.host)
         if host.open < host.limit and not host.waiters:
@@ -184,7 +184,7 @@ class Pool:
         if not host.fixed and not host.open and not host.waiters and self._hosts.get(host.name) is host:
             del self._hosts[host.name]
 
-    async def _wait(self, host: _Host, origin: Origin, *, fresh: bool) -> Connection | None:
+    async def _wait(self, host: _Host, origin: ServerOrigin, *, fresh: bool) -> Connection | None:
         """Wait for a connection, or for room (None; it is then already counted)."""
         waiter = _Waiter(origin, asyncio.get_running_loop().create_future(), fresh=fresh)
         host.waiters.append(waiter)
@@ -211,7 +211,7 @@ class Pool:
         if waiters and host.idle and host.open <= host.limit:
             host.idle.pop(0).abort()
 
-    async def _open(self, host: _Host, origin: Origin) -> Connection | Failure:
+    async def _open(self, host: _Host, origin: ServerOrigin) -> Connection | Failure:
         connection = Connection(self, origin)
         failure = None
         host.opening += 1

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from muniment.fetch.config import FetchConfig
-from muniment.http.credentials import Reach
+from muniment.http.credentials import CredentialReach
 
-__all__ = ["Origin", "Requests", "UnsupportedSchemeError"]
+__all__ = ["Requests", "ServerOrigin", "UnsupportedSchemeError"]
 
 _PORTS = {"http": 80, "https": 443}
 _MAX_ORIGINS = 20_000
@@ -28,7 +28,7 @@ class UnsupportedSchemeError(ValueError):
     """The URL is not one of http or https, or has no host."""
 
 
-class Origin:
+class ServerOrigin:
     """Scheme, host and port, and the part of a request that is the same for all of its URLs."""
 
     __slots__ = ("base", "host", "host_header", "key", "lines", "port", "secure")
@@ -50,13 +50,13 @@ class Requests:
     """Builds requests of one configuration; remembers the part that each origin's requests share."""
 
     def __init__(self, config: FetchConfig) -> None:
-        self._config, self._reach = config, Reach(config.credentials)
+        self._config, self._reach = config, CredentialReach(config.credentials)
         self._base = _base_headers(config, config.headers)
         given = {header.name.lower() for header in config.credentials.headers}
         self._names = frozenset(name.lower() for name, _ in self._base) | given | {"host"}
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[str, ServerOrigin] = {}
 
-    def split(self, url: str) -> tuple[Origin, str]:
+    def split(self, url: str) -> tuple[ServerOrigin, str]:
         """The origin and the request target of a normalised URL; raises UnsupportedSchemeError."""
         start = url.find("://") + 3
         end = url.find("/", start)
@@ -70,7 +70,7 @@ class Requests:
             target = target.partition("#")[0]
         return origin, target or "/"
 
-    def build(self, origin: Origin, target: str, extra: Iterable[tuple[str, str]] = ()) -> bytes:
+    def build(self, origin: ServerOrigin, target: str, extra: Iterable[tuple[str, str]] = ()) -> bytes:
         """The request; an extra header takes the place of a built-in one of its name, but no Referer a user's."""
         if not target.isascii() or _NOT_A_TARGET.search(target):
             target = _NOT_A_TARGET.sub(_escape, target)
@@ -94,11 +94,11 @@ class Requests:
             lines = _lines(host + [pair for pair in base if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
 
-    def _base_of(self, origin: Origin) -> list[tuple[str, str]]:
+    def _base_of(self, origin: ServerOrigin) -> list[tuple[str, str]]:
         added = self._reach.headers(f"{'https' if origin.secure else 'http'}://{origin.host_header}")
         return _base_headers(self._config, self._config.headers + added) if added else self._base
 
-    def _origin(self, prefix: str, start: int) -> Origin:
+    def _origin(self, prefix: str, start: int) -> ServerOrigin:
         scheme = prefix[: start - 3].lower() if start >= 3 else ""
         authority = prefix[start:].rpartition("@")[2]
         if scheme not in _PORTS or not authority:
@@ -106,7 +106,7 @@ class Requests:
         host, colon, port = authority.rpartition(":")
         if not colon or "]" in port:
             host, port = authority, ""
-        origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
+        origin = ServerOrigin(scheme, host, int(port) if port else _PORTS[scheme])
         origin.base = self._base_of(origin)
         origin.lines = _lines([("Host", origin.host_header), *origin.base])
         if len(self._origins) >= _MAX_ORIGINS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from muniment.errors import UsageError
-from muniment.http.credentials import GivenHeader
+from muniment.http.credentials import AddedHeader
 from muniment.model.mask import MASK, masked_header, masked_url
 from muniment.model.url import account_of, host_of, normalise
 
@@ -28,7 +28,7 @@ def parse_header(text: str) -> str:
     return text
 
 
-def given_header(text: str) -> GivenHeader:
+def given_header(text: str) -> AddedHeader:
     """What `[PLACE=]NAME: VALUE` says; raises UsageError, which does not show the value."""
     match = _GIVEN.fullmatch(text)
     if match is None or (match["name"].lower() in ("http", "https") and match["value"].startswith("//")):
@@ -41,7 +41,7 @@ def given_header(text: str) -> GivenHeader:
         raise UsageError(f"the value of the header {name} holds a control character; it must be one line of text")
     if _HALVES.search(value):
         raise UsageError(f"the value of the header {name} is not text in UTF-8")
-    return GivenHeader(name, value, _place(match["place"] or ""))
+    return AddedHeader(name, value, _place(match["place"] or ""))
 
 
 def _place(given: str) -> str:
@@ -55,7 +55,7 @@ def _place(given: str) -> str:
     return f"{host_of(url)}{colon}{int(port) if port else ''}"
 
 
-def read_headers(text: str, file: str) -> list[GivenHeader]:
+def read_headers(text: str, file: str) -> list[AddedHeader]:
     """The headers of a file called `file`, one a line; empty lines and those that begin with # are left out.
 
     Raises UsageError with the line that is wrong, and shows nothing of it but a name.

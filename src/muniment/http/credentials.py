@@ -9,13 +9,13 @@ from msgspec import Struct
 from muniment.http.auth import Account
 from muniment.model.url import host_of, origin_of
 
-__all__ = ["Credentials", "GivenHeader", "Reach"]
+__all__ = ["AddedHeader", "CredentialReach", "Credentials"]
 
 _HARMLESS = re.compile(r"accept.*|dnt|from|referer", re.IGNORECASE | re.DOTALL)
 _ALL = "*"
 
 
-class GivenHeader(Struct, frozen=True, array_like=True):
+class AddedHeader(Struct, frozen=True, array_like=True):
     """One added header."""
 
     name: str
@@ -42,7 +42,7 @@ class GivenHeader(Struct, frozen=True, array_like=True):
 class Credentials(Struct, frozen=True, array_like=True):
     """What was given for the requests of a job."""
 
-    headers: tuple[GivenHeader, ...] = ()
+    headers: tuple[AddedHeader, ...] = ()
     accounts: dict[str, Account] = {}
     """By host, proxies too."""
     start_accounts: dict[str, Account] = {}
@@ -58,7 +58,7 @@ class Credentials(Struct, frozen=True, array_like=True):
         return bool(self.accounts or self.start_accounts) or not all(header.harmless for header in self.headers)
 
 
-class Reach:
+class CredentialReach:
     """Which of the credentials a request may carry.
 
     What is for the host of an https start URL goes to the origins of its start URLs alone, so never over http. For
@@ -94,7 +94,7 @@ class Reach:
         account = self._given.accounts.get(host)
         return account if account is not None and self._may(host, origin) else None
 
-    def _rank(self, header: GivenHeader, origin: str) -> int:
+    def _rank(self, header: AddedHeader, origin: str) -> int:
         """How closely a header is meant for an origin; 0 when it must not go there."""
         host = host_of(origin)
         if header.place == _ALL or (not header.place and header.harmless):

@@ -9,13 +9,13 @@ from msgspec import Struct, structs
 
 from muniment.errors import UsageError
 
-__all__ = ["Entry", "read_entries"]
+__all__ = ["NetrcEntry", "read_entries"]
 
 # a word in quotes, or one without; a backslash takes the next sign as it is
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|((?:[^\s\\]|\\.)+)')
 
 
-class Entry(Struct, frozen=True):
+class NetrcEntry(Struct, frozen=True):
     """What the file says of one machine; the line is where it begins, counted from 1."""
 
     line: int
@@ -24,10 +24,10 @@ class Entry(Struct, frozen=True):
     password: str | None = None
 
 
-def read_entries(text: str, file: str) -> list[Entry]:
+def read_entries(text: str, file: str) -> list[NetrcEntry]:
     """The entries of a file; raises UsageError with the line that is wrong, and shows nothing of it."""
     words = _words(text)
-    found: list[Entry] = []
+    found: list[NetrcEntry] = []
     for line, word in words:
         if word == "default":
             raise UsageError(
@@ -38,7 +38,7 @@ def read_entries(text: str, file: str) -> list[Entry]:
             # what stands there may be a password
             raise UsageError(f"line {line} of the auth file {file} is not in netrc format")
         if word == "machine":
-            found.append(Entry(line, value))
+            found.append(NetrcEntry(line, value))
         elif word == "password":
             found[-1] = structs.replace(found[-1], password=value)
         elif word != "account":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["REDIRECTS", "Turn", "fetch_again"]
+__all__ = ["REDIRECTS", "RedirectTurn", "fetch_again"]
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """The statuses that lead elsewhere."""
 
 
-class Turn(Struct, frozen=True):
+class RedirectTurn(Struct, frozen=True):
     """A page that a chain of redirects came back to, as its latest capture left it."""
 
     status: int
@@ -22,7 +22,7 @@ class Turn(Struct, frozen=True):
     """Digest of the cookies that it was sent; empty for none."""
 
 
-def fetch_again(turn: Turn, steps: int, cookies: bytes, max_redirects: int) -> bool:
+def fetch_again(turn: RedirectTurn, steps: int, cookies: bytes, max_redirects: int) -> bool:
     """Whether the page gets another turn.
 
     `steps` is the length of the loop in redirects, `cookies` the digest of what it would be sent now.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["LISTED_AGAIN", "Capture", "Earlier", "PageContext"]
+__all__ = ["LISTED_AGAIN", "Capture", "EarlierCapture", "PageContext"]
 
 LISTED_AGAIN = "listed-again"
 """What `found_as` says in the row of a list's line whose URL an earlier line has: the row has no record of its own."""
@@ -54,7 +54,7 @@ class Capture(Struct, frozen=True, array_like=True):
     last_modified: str
 
 
-class Earlier(Struct, frozen=True):
+class EarlierCapture(Struct, frozen=True):
     """An earlier capture of the same payload: what a revisit refers to."""
 
     url: str

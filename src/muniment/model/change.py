@@ -7,8 +7,17 @@ from msgspec import Struct
 from muniment.model.rule import Rule
 
 __all__ = [
-    "AddIgnore", "AddSet", "Answer", "Change", "Changed", "Removal", "RemoveIgnore", "RemoveSet", "SetNice",
-    "SetRules", "SetValues",
+    "AddIgnore",
+    "AddSet",
+    "Change",
+    "ChangeMade",
+    "ChangeReply",
+    "Removal",
+    "RemoveIgnore",
+    "RemoveSet",
+    "SetNice",
+    "SetRules",
+    "SetValues",
 ]  # fmt: skip
 
 
@@ -70,7 +79,7 @@ Removal = RemoveIgnore | RemoveSet
 Change = SetValues | AddIgnore | AddSet | SetRules | SetNice | Removal
 
 
-class Changed(Struct, frozen=True):
+class ChangeMade(Struct, frozen=True):
     """One thing that changed."""
 
     what: str
@@ -79,8 +88,8 @@ class Changed(Struct, frozen=True):
     after: str
 
 
-class Answer(Struct, frozen=True):
+class ChangeReply(Struct, frozen=True):
     """What became of a change; `error` is one line for a person when nothing did."""
 
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[ChangeMade, ...] = ()
     error: str = ""

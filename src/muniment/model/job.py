@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import UNSET, Struct, UnsetType
 
-__all__ = ["JobState", "JobTerms", "Origin", "Outcome"]
+__all__ = ["JobOrigin", "JobOutcome", "JobState", "JobTerms"]
 
 
 class JobState(StrEnum):
@@ -22,7 +22,7 @@ class JobState(StrEnum):
     """An operator ended it; its pages stay as they are, and it may be taken up again."""
 
 
-class Outcome(StrEnum):
+class JobOutcome(StrEnum):
     """How a job ended; none while it has not."""
 
     COMPLETED = "completed"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
     """It is FINISHED, and no start page gave an answer."""
 
 
-class Origin(Struct, frozen=True):
+class JobOrigin(Struct, frozen=True):
     """Where a job comes from."""
 
     who: str = ""

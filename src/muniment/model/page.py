@@ -12,12 +12,12 @@ from msgspec import Struct
 from muniment.model.cookie import Cookie
 from muniment.model.prior import Prior
 from muniment.model.result import Result
-from muniment.model.rule import NO_ORDERS, Orders
+from muniment.model.rule import NO_ORDERS, EngineOrders
 
-__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "Finished", "PageState", "first_claim", "link_keys", "session_of"]
+__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "PageResult", "PageState", "first_claim", "link_keys", "session_of"]
 
 LINK_ENTRY = 17
-"""Bytes of one outlink in `Finished.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
+"""Bytes of one outlink in `PageResult.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
 
 _MOST_UNPACKED = 512
 """Entries that are taken apart by one call in C; what knows how is kept for each count."""
@@ -90,7 +90,7 @@ class Claim(Struct, frozen=True, array_like=True):
     """Why nothing is asked for, as `limit: …`: the page fails at once and gets its row."""
     prior: Prior | None = None
     """What the seed line knows of an earlier capture of this URL."""
-    orders: Orders = NO_ORDERS
+    orders: EngineOrders = NO_ORDERS
     """What the job's rules want done beyond the fetch."""
     deaths: int = 0
     """Workers that died while they held the page, since it was finished last."""
@@ -106,7 +106,7 @@ class Claim(Struct, frozen=True, array_like=True):
     """Lower goes first; a requisite has one less than a page in its place."""
 
 
-class Finished(Struct, frozen=True, array_like=True):
+class PageResult(Struct, frozen=True, array_like=True):
     """What became of one claimed page; its records are already synced."""
 
     page_id: int
@@ -146,7 +146,7 @@ class Finished(Struct, frozen=True, array_like=True):
 class FinishBatch(Struct, frozen=True, array_like=True):
     """Pages finished together: one transaction."""
 
-    pages: list[Finished]
+    pages: list[PageResult]
     urls: list[tuple[bytes, str]]
     """Key and text of each URL in `outlinks` that this worker has not told before."""
     cookies: list[Cookie] = []

@@ -12,13 +12,13 @@ from muniment.errors import UsageError
 from muniment.model.page import Claim
 
 __all__ = [
-    "Ending",
+    "ClaimBatch",
     "Greeting",
-    "HandedOut",
     "HostReport",
-    "Lock",
     "Pipeline",
     "Session",
+    "SessionEnding",
+    "SlotLock",
     "check_name",
     "tags_of",
     "tags_text",
@@ -27,7 +27,7 @@ __all__ = [
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-class Lock(StrEnum):
+class SlotLock(StrEnum):
     """Whether a slot may leave its job. While one is locked, its pipeline gets no other job."""
 
     NONE = "NONE"
@@ -38,7 +38,7 @@ class Lock(StrEnum):
     """It stays until the job is FINISHED or ABORTED."""
 
 
-class Ending(StrEnum):
+class SessionEnding(StrEnum):
     """How a session ended; all that it held was given back."""
 
     GOODBYE = "GOODBYE"
@@ -53,7 +53,7 @@ class Ending(StrEnum):
     @property
     def is_death(self) -> bool:
         """Whether pages that it held may be what ended it."""
-        return self in {Ending.EXITED, Ending.LAPSED}
+        return self in {SessionEnding.EXITED, SessionEnding.LAPSED}
 
 
 class HostReport(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class Session(Struct, frozen=True):
     """Unix ms."""
 
 
-class HandedOut(Struct, frozen=True):
+class ClaimBatch(Struct, frozen=True):
     """Pages of one job for one pipeline."""
 
     job_id: int

@@ -6,7 +6,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Ending", "Machine", "Output", "Place", "Process", "ProcessType", "Seen", "Status", "Whose"]
+__all__ = [
+    "LiveProcess",
+    "Machine",
+    "Output",
+    "Process",
+    "ProcessEnding",
+    "ProcessOwners",
+    "ProcessPlace",
+    "ProcessType",
+    "Status",
+]
 
 ProcessType = Literal["cli", "supervisord", "orchestrator", "worker", "hook", "binary"]
 Status = Literal["queued", "running", "exited"]
@@ -26,7 +36,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """Unix ms of the last process that was begun there."""
 
 
-class Place(Struct, frozen=True):
+class ProcessPlace(Struct, frozen=True):
     """Where a process number means one process: a machine, since it was started, within a namespace."""
 
     machine_id: str
@@ -34,7 +44,7 @@ class Place(Struct, frozen=True):
     pid_namespace: int
 
 
-class Whose(Struct, frozen=True):
+class ProcessOwners(Struct, frozen=True):
     """The processes of a user of a machine, and perhaps all those of other machines."""
 
     machine_id: str
@@ -42,7 +52,7 @@ class Whose(Struct, frozen=True):
     elsewhere_too: bool = False
 
 
-class Seen(Struct, frozen=True):
+class LiveProcess(Struct, frozen=True):
     """A process as the kernel shows it at one moment."""
 
     pid: int
@@ -72,7 +82,7 @@ class Output(Struct, frozen=True):
     sha256: str = ""
 
 
-class Ending(Struct, frozen=True):
+class ProcessEnding(Struct, frozen=True):
     """How a process ended."""
 
     exit_code: int | None
@@ -126,6 +136,6 @@ class Process(Struct, frozen=True, kw_only=True):
     stderr: Output = Output()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ProcessPlace:
         """Where its number means it."""
-        return Place(self.machine_id, self.boot_id, self.pid_namespace)
+        return ProcessPlace(self.machine_id, self.boot_id, self.pid_namespace)

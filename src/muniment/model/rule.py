@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["NO_ORDERS", "Orders", "Rule"]
+__all__ = ["NO_ORDERS", "EngineOrders", "Rule"]
 
 
 class Rule(Struct, frozen=True, omit_defaults=True):
@@ -32,11 +32,11 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     """The nice value: lower goes first."""
 
 
-class Orders(Struct, frozen=True, array_like=True):
+class EngineOrders(Struct, frozen=True, array_like=True):
     """What the rules want of the engine that fetches a page; empty texts are no orders."""
 
     custom_js: str = ""
     ua: str = ""
 
 
-NO_ORDERS = Orders()
+NO_ORDERS = EngineOrders()

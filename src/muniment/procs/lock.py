@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["EVENTS_FILE", "TRACKER_LOCK", "Lock", "lock_both", "lock_directory", "make_directory", "put_back"]
+__all__ = ["EVENTS_FILE", "TRACKER_LOCK", "FileLock", "lock_both", "lock_directory", "make_directory", "put_back"]
 
 EVENTS_FILE = "crawl.jsonl"
 TRACKER_LOCK = "tracker.lock"
@@ -27,7 +27,7 @@ TRACKER_LOCK = "tracker.lock"
 _ITSELF = "."
 
 
-class Lock(Struct, frozen=True):
+class FileLock(Struct, frozen=True):
     """A locked file."""
 
     path: Path
@@ -63,11 +63,11 @@ def lock_directory(path: Path, file: str = EVENTS_FILE, patience_s: float = 2.0)
     return [lock.descriptor for lock in _locked(path, file, patience_s)]
 
 
-def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool = False) -> list[Lock]:
+def _locked(path: Path, file: str, patience_s: float, *, locked_elsewhere: bool = False) -> list[FileLock]:
     """The locks on a file of a directory and on the directory; it need not have locks when it is `locked_elsewhere`."""
     give_up = time.monotonic() + patience_s
     while True:
-        locks: list[Lock] = []
+        locks: list[FileLock] = []
         try:
             refusals = [_add(locks, path, name, give_up) for name in (_ITSELF, file) if name]
             if all(map(_is_there, locks)):
@@ -89,7 +89,7 @@ def _see(path: Path, refusal: str) -> None:
         )
 
 
-def _add(locks: list[Lock], path: Path, name: str, give_up: float) -> str:
+def _add(locks: list[FileLock], path: Path, name: str, give_up: float) -> str:
     """Add the lock on the directory or on a file of it, when it is free; what the filesystem says against a lock.
 
     A file is added without a lock where there are none. Raises UsageError.
@@ -116,40 +116,40 @@ def _add(locks: list[Lock], path: Path, name: str, give_up: float) -> str:
         time.sleep(0.05)
 
 
-def _let_go(locks: list[Lock]) -> None:
+def _let_go(locks: list[FileLock]) -> None:
     for lock in locks:
         os.close(lock.descriptor)
 
 
-def _opened_directory(path: Path) -> Lock | None:
+def _opened_directory(path: Path) -> FileLock | None:
     """A directory itself; None where it cannot be read or is not there, which whoever makes a file in it will say."""
     with suppress(OSError):
         path.mkdir(parents=True, exist_ok=True)
-        return Lock(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), made=False)
+        return FileLock(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), made=False)
     return None
 
 
-def _opened(path: Path, file: str) -> Lock:
+def _opened(path: Path, file: str) -> FileLock:
     try:
         # one that was there may be gone: a run that was refused takes back what it made
         path.mkdir(parents=True, exist_ok=True)
         how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
-            return Lock(path / file, os.open(path / file, how | os.O_EXCL, 0o644), made=True)
+            return FileLock(path / file, os.open(path / file, how | os.O_EXCL, 0o644), made=True)
         except FileExistsError:
-            return Lock(path / file, os.open(path / file, how, 0o644), made=False)
+            return FileLock(path / file, os.open(path / file, how, 0o644), made=False)
     except OSError as error:
         raise UsageError(f"the directory {path} cannot be written: {error.strerror}") from None
 
 
-def _is_there(lock: Lock) -> bool:
+def _is_there(lock: FileLock) -> bool:
     """Whether a file is still that of its name: a run that was refused removes it, and its lock with it."""
     with suppress(FileNotFoundError):
         return os.path.samestat(lock.path.stat(), os.fstat(lock.descriptor))
     return False
 
 
-def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[Lock]:
+def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[FileLock]:
     """Lock an output directory, and the directory of its tracker when that is another; that of `crawl.jsonl` first.
 
     With a tracker elsewhere the filesystem of `out` need not have locks. Raises what `lock_directory` does.

@@ -17,16 +17,16 @@ from msgspec import Struct, structs
 
 from muniment.clock import now_ms
 from muniment.errors import MunimentError, ProcessError
-from muniment.model.process import Ending, Output, Process, ProcessType
-from muniment.procs.children.files import STREAMS, OwnFiles, summary
-from muniment.procs.children.watchdog import LastWill
+from muniment.model.process import Output, Process, ProcessEnding, ProcessType
+from muniment.procs.children.files import STREAMS, ProcessFiles, summary
+from muniment.procs.children.watchdog import Watchdog
 from muniment.procs.command_text import plain_text, told_command, told_environment
 from muniment.procs.platform.identity import here, look, started_at, this_machine
 from muniment.procs.platform.system import RSS_UNIT, unnamed_file
 from muniment.procs.store import Store
 from muniment.procs.tree import same_process
 
-__all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "Book", "Entry", "Plan", "get_by_pid"]
+__all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "ProcessEntry", "ProcessPlan", "ProcessRegistry", "get_by_pid"]
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ _FILES = "processes"
 _log = logging.getLogger(__name__)
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class ProcessPlan(Struct, frozen=True, kw_only=True):
     """A process that is to be launched."""
 
     process_type: ProcessType
@@ -57,16 +57,16 @@ class Plan(Struct, frozen=True, kw_only=True):
     attempt: int = 1
 
 
-class Entry:
+class ProcessEntry:
     """A process in the book, from before it is spawned until its end is noted."""
 
-    def __init__(self, book: Book, row: Process | None, files: OwnFiles | None) -> None:
+    def __init__(self, book: ProcessRegistry, row: Process | None, files: ProcessFiles | None) -> None:
         self._book, self.row, self.files = book, row, files
         self._memory: dict[str, int] = {}
         self.stdout = self.stderr = Output()
         """What it wrote, once it has ended."""
 
-    def environment(self, plan: Plan) -> dict[str, str]:
+    def environment(self, plan: ProcessPlan) -> dict[str, str]:
         """What the process is to be given."""
         given = {**os.environ, **dict(plan.environment), PARENT: str(os.getpid())}
         if self.row is not None:
@@ -101,14 +101,14 @@ class Entry:
         if self.row is not None:
             self._book.started(self.row.id, pid, start_ticks)
 
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: ProcessEnding) -> None:
         """Note how it ended, which was confirmed."""
         self.stdout, self.stderr = self._conclude()
         if self.row is not None:
             self._book.ended(self.row.id, ending, self.stdout, self.stderr)
 
 
-class Book:
+class ProcessRegistry:
     """The rows that this process writes. Without a store it keeps none, and all else is as with one."""
 
     def __init__(
@@ -129,7 +129,7 @@ class Book:
         self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
-        self._last_will: LastWill | None = None
+        self._last_will: Watchdog | None = None
         self.prune_at = 0.0
         """By `clock.monotonic`: when what is old goes by itself."""
 
@@ -170,7 +170,7 @@ class Book:
 
     def _own_row(self, parent: Process | None) -> Process:
         me, now = look(os.getpid()), now_ms()
-        plan = Plan(process_type=self._type, label=self._label, command=tuple(sys.orig_argv))
+        plan = ProcessPlan(process_type=self._type, label=self._label, command=tuple(sys.orig_argv))
         row = _row(plan, parent, os.environ)
         return structs.replace(
             row,
@@ -192,7 +192,7 @@ class Book:
         mine = self._current
         if mine is not None and self._is_this() and not mine.directory:  # else its launcher notes it, with what it said
             used = os.times()
-            ending = Ending(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
+            ending = ProcessEnding(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
             self.ended(mine.id, ending, Output(), Output())
 
     def _is_this(self) -> bool:
@@ -206,16 +206,16 @@ class Book:
         command = (sys.executable, "-P", "-m", "muniment", "sweep", "--below", mine.id, *where)
         # it belongs to none of those that it looks for
         environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
-        self._last_will = LastWill(command, environ)
+        self._last_will = Watchdog(command, environ)
 
-    def enter(self, plan: Plan, *, own_files: bool = True) -> Entry:
+    def enter(self, plan: ProcessPlan, *, own_files: bool = True) -> ProcessEntry:
         """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant.
 
         Without files of its own it writes where this process writes.
         """
         parent = self.current()
         if parent is None or self.store is None:
-            return Entry(self, None, None)
+            return ProcessEntry(self, None, None)
         if parent.depth >= DEEPEST:
             raise ProcessError(f"{DEEPEST} levels of processes launched each other: {_first(plan)} is not launched")
         living = self._guarded(lambda store: store.living(parent.root_id))
@@ -224,8 +224,8 @@ class Book:
         row = _row(plan, parent, dict(plan.environment))
         if not own_files:
             self._guarded(lambda store: store.queue([row]))
-            return Entry(self, row, None) if self.store is not None else Entry(self, None, None)
-        files = OwnFiles(self._home.absolute() / _FILES / row.id)
+            return ProcessEntry(self, row, None) if self.store is not None else ProcessEntry(self, None, None)
+        files = ProcessFiles(self._home.absolute() / _FILES / row.id)
         own = str(files.directory)
         row = structs.replace(row, directory=own, pwd=own if plan.pwd is None else row.pwd)
         self._guarded(lambda store: store.queue([row]))
@@ -233,7 +233,7 @@ class Book:
             files.make(row.cmd, row.pwd)
         except OSError as error:
             self.lose(error)
-        return Entry(self, row, files) if self.store is not None else Entry(self, None, None)
+        return ProcessEntry(self, row, files) if self.store is not None else ProcessEntry(self, None, None)
 
     def started(self, process_id: str, pid: int, start_ticks: int | None) -> None:
         """Note that a process runs."""
@@ -242,7 +242,7 @@ class Book:
         if mine is not None and self._last_will is None:
             self._make_will(mine)  # beside the first that is launched: it costs no time
 
-    def ended(self, process_id: str, ending: Ending, stdout: Output, stderr: Output) -> None:
+    def ended(self, process_id: str, ending: ProcessEnding, stdout: Output, stderr: Output) -> None:
         """Note that a process has ended."""
         self._guarded(lambda store: store.ended(process_id, ending, now_ms(), stdout, stderr))
 
@@ -278,7 +278,7 @@ def _remembered(memory: int) -> Output:
         return summary(file.read())
 
 
-def _first(plan: Plan) -> str:
+def _first(plan: ProcessPlan) -> str:
     return Path(plan.command[0]).name
 
 
@@ -293,7 +293,7 @@ def _cwd() -> str:
         return ""
 
 
-def _row(plan: Plan, parent: Process | None, environment: Mapping[str, str]) -> Process:
+def _row(plan: ProcessPlan, parent: Process | None, environment: Mapping[str, str]) -> Process:
     place, now, made = here(), now_ms(), os.urandom(16).hex()
     return Process(
         id=made,

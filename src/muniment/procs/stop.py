@@ -10,8 +10,8 @@ from pathlib import Path
 
 from muniment.clock import monotonic, now_ms
 from muniment.errors import ProcessError, TrackerError
-from muniment.model.process import Ending, Output, Process, Seen
-from muniment.procs.children.files import OwnFiles
+from muniment.model.process import LiveProcess, Output, Process, ProcessEnding
+from muniment.procs.children.files import ProcessFiles
 from muniment.procs.children.shim import AT_ONCE, KEEPS
 from muniment.procs.platform.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.registry import MARK
@@ -39,7 +39,7 @@ def is_alive(row: Process) -> bool:
     return seen is not None and same_process(row, seen, seen_started_at=started_at(seen), now=now_ms())
 
 
-def members(rows: Iterable[Process]) -> dict[int, Seen]:
+def members(rows: Iterable[Process]) -> dict[int, LiveProcess]:
     """Every living process that belongs to rows: their own, their descendants, their sessions, and those they marked.
 
     Whoever leaves its parent and its session behind still has the mark of the process that it descends from.
@@ -108,7 +108,7 @@ def _ask(row: Process, rows: Collection[Process]) -> None:
         send(pid, seen.start_ticks, signal.SIGTERM)
 
 
-def _wait(rows: Collection[Process], seconds: float) -> dict[int, Seen]:
+def _wait(rows: Collection[Process], seconds: float) -> dict[int, LiveProcess]:
     """The members that are still there when the time is over."""
     over_at = monotonic() + seconds
     while (left := members(rows)) and monotonic() < over_at:
@@ -139,7 +139,7 @@ def _force(rows: Collection[Process]) -> set[int]:
     return killed
 
 
-def _eldest_first(found: Mapping[int, Seen]) -> list[tuple[int, Seen]]:
+def _eldest_first(found: Mapping[int, LiveProcess]) -> list[tuple[int, LiveProcess]]:
     """A shell whose child is ended first would tell of an exit code of its own."""
     return sorted(found.items(), key=lambda one: one[1].start_ticks)
 
@@ -160,13 +160,13 @@ def _record(store: Store, row: Process, *, killed: set[int]) -> Process:
         if monotonic() > over_at or parent is None or not is_alive(parent):
             break
         time.sleep(_LOOK_AGAIN_S)
-    conclude(store, row, Ending(-signal.SIGKILL if row.pid in killed else None))
+    conclude(store, row, ProcessEnding(-signal.SIGKILL if row.pid in killed else None))
     return store.get(row.id) or row
 
 
-def conclude(store: Store, row: Process, otherwise: Ending) -> None:
+def conclude(store: Store, row: Process, otherwise: ProcessEnding) -> None:
     """Note the end of a process whose launcher did not: what its keeper wrote, or else what is known."""
-    files = OwnFiles(Path(row.directory)) if row.directory else None
+    files = ProcessFiles(Path(row.directory)) if row.directory else None
     ending = (files.ending() if files else None) or otherwise
     stdout, stderr = files.conclude() if files else (Output(), Output())
     store.ended(row.id, ending, now_ms(), stdout, stderr)

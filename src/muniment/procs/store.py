@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
+from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
 
 __all__ = ["Store"]
 
@@ -22,7 +22,7 @@ class Store(Protocol):
     def started(self, process_id: str, pid: int, start_ticks: int | None, at: int) -> None:
         """Note that a queued process runs."""
 
-    def ended(self, process_id: str, ending: Ending, at: int, stdout: Output, stderr: Output) -> None:
+    def ended(self, process_id: str, ending: ProcessEnding, at: int, stdout: Output, stderr: Output) -> None:
         """Note how a process ended, unless that is known."""
 
     def beat(self, process_ids: Sequence[str], at: int) -> None:
@@ -31,7 +31,7 @@ class Store(Protocol):
     def get(self, process_id: str) -> Process | None:
         """The row of an id."""
 
-    def by_pid(self, place: Place, pid: int) -> list[Process]:
+    def by_pid(self, place: ProcessPlace, pid: int) -> list[Process]:
         """Rows of running processes that had a number in a place, the newest first."""
 
     def unended(self, machine_id: str, root_id: str = "") -> list[Process]:
@@ -49,7 +49,7 @@ class Store(Protocol):
     def prune(
         self,
         before: int,
-        whose: Whose | None = None,
+        whose: ProcessOwners | None = None,
         *,
         silent_before: int,
         keep_failed: bool = False,

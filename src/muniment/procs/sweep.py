@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
-from muniment.model.process import Ending, Process, Seen, Whose
-from muniment.procs.children.files import Kept, OwnFiles
+from muniment.model.process import LiveProcess, Process, ProcessEnding, ProcessOwners
+from muniment.procs.children.files import ProcessFiles, ShimReport
 from muniment.procs.platform.identity import booted_at, here, is_own, look, started_at, within_reach
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.stop import conclude, is_alive, kill_strays
 from muniment.procs.store import Store
 from muniment.procs.tree import LEASE_MS, judge
 
-__all__ = ["KEEP_MS", "SWEEP_S", "Swept", "cleanup_stale_running", "prune", "tend"]
+__all__ = ["KEEP_MS", "SWEEP_S", "SweepReport", "cleanup_stale_running", "prune", "tend"]
 
 SWEEP_S = 5.0
 """How often whoever launches processes sweeps."""
@@ -32,7 +32,7 @@ _LAUNCH_MS = 60_000
 """How long a launch may take while its launcher lives."""
 
 
-class Swept(Struct, frozen=True):
+class SweepReport(Struct, frozen=True):
     """What a sweep did."""
 
     retired: int
@@ -41,7 +41,7 @@ class Swept(Struct, frozen=True):
     """Processes that dead ones had left behind."""
 
 
-def cleanup_stale_running(store: Store) -> Swept:
+def cleanup_stale_running(store: Store) -> SweepReport:
     """Retire the rows of this machine whose processes are dead, and kill what these left behind; beat for the living.
 
     Rows of other machines, namespaces and users are not touched: nobody here can judge them.
@@ -54,8 +54,8 @@ def cleanup_stale_running(store: Store) -> Swept:
     killed = kill_strays(strays) if strays else set()
     retired = {row.id: row for row in (*dead, *strays)}
     for row in retired.values():
-        conclude(store, row, Ending(-signal.SIGKILL if row.place == here() and row.pid in killed else None))
-    return Swept(len(retired), len(killed))
+        conclude(store, row, ProcessEnding(-signal.SIGKILL if row.place == here() and row.pid in killed else None))
+    return SweepReport(len(retired), len(killed))
 
 
 def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
@@ -80,18 +80,18 @@ def _is_living(store: Store, row: Process) -> bool:
     return found != "dead" or _is_unreaped(store, row, seen)
 
 
-def _kept(row: Process) -> Kept | None:
-    return OwnFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
+def _kept(row: Process) -> ShimReport | None:
+    return ProcessFiles(Path(row.directory)).kept() if row.directory and row.place == here() else None
 
 
-def _is_keeping(store: Store, row: Process, kept: Kept | None) -> bool:
+def _is_keeping(store: Store, row: Process, kept: ShimReport | None) -> bool:
     seen = [(look(pid), ticks) for pid, ticks in (kept.keepers if kept else ())]
     living = [one for one, ticks in seen if one is not None and one.start_ticks == ticks and not one.ended]
     # one that is stopped keeps nothing
     if not living or any(one.state in "Tt" for one in living):
         return False
     # one that has written how its command ended is done; a launcher that lives is told by it
-    return OwnFiles(Path(row.directory)).ending() is None or _has_launcher(store, row)
+    return ProcessFiles(Path(row.directory)).ending() is None or _has_launcher(store, row)
 
 
 def _has_launcher(store: Store, row: Process) -> bool:
@@ -100,7 +100,7 @@ def _has_launcher(store: Store, row: Process) -> bool:
     return parent is not None and is_alive(parent)
 
 
-def _note_start(store: Store, row: Process, kept: Kept) -> None:
+def _note_start(store: Store, row: Process, kept: ShimReport) -> None:
     if row.status == "queued":
         store.started(row.id, kept.pid, kept.start_ticks, now_ms())
 
@@ -109,14 +109,14 @@ def _is_being_launched(store: Store, row: Process) -> bool:
     return _has_launcher(store, row) and now_ms() - row.queued_at < _LAUNCH_MS
 
 
-def _is_unreaped(store: Store, row: Process, seen: Seen | None) -> bool:
+def _is_unreaped(store: Store, row: Process, seen: LiveProcess | None) -> bool:
     """Whether it has ended, and its launcher lives and is about to note how."""
     if seen is None or not seen.ended or seen.start_ticks != row.start_ticks:
         return False
     return _has_launcher(store, row)
 
 
-def tend(book: Book) -> None:
+def tend(book: ProcessRegistry) -> None:
     """A sweep for a process that launches others, every `SWEEP_S`; at first and once a day, what is old goes."""
     store = book.store
     if store is None:
@@ -126,7 +126,7 @@ def tend(book: Book) -> None:
         if book.prune_at <= monotonic():
             book.prune_at = monotonic() + _DAY_S
             before = now_ms() - KEEP_MS
-            _remove_files(store.prune(before, Whose(here().machine_id, os.geteuid()), silent_before=before))
+            _remove_files(store.prune(before, ProcessOwners(here().machine_id, os.geteuid()), silent_before=before))
     except (MunimentError, OSError) as error:
         book.lose(error)
 
@@ -137,7 +137,7 @@ def prune(store: Store, before: int, *, keep_failed: bool = False, dry_run: bool
     Those of other users of this machine are left to these, whose files nobody else can remove, or to root.
     """
     uid = os.geteuid()
-    whose = Whose(here().machine_id, uid, elsewhere_too=True) if uid else None
+    whose = ProcessOwners(here().machine_id, uid, elsewhere_too=True) if uid else None
     # what lives here beat a moment ago, and is not to go for being older than that
     silent = min(before, now_ms() - LEASE_MS)
     gone = store.prune(before, whose, silent_before=silent, keep_failed=keep_failed, dry_run=dry_run)

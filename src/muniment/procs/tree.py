@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from muniment.model.process import Place, Process, Seen
+from muniment.model.process import LiveProcess, Process, ProcessPlace
 
 __all__ = [
     "LEASE_MS",
@@ -30,7 +30,7 @@ LEASE_MS = 180_000
 Verdict = Literal["alive", "dead", "elsewhere"]
 
 
-def same_process(row: Process, seen: Seen, *, seen_started_at: int, now: int) -> bool:
+def same_process(row: Process, seen: LiveProcess, *, seen_started_at: int, now: int) -> bool:
     """Whether the process that has a row's number now is the row's; `seen_started_at` in Unix ms.
 
     Start ticks prove it, whatever the clock says. Without them only the date is left, and that for a day.
@@ -44,7 +44,9 @@ def same_process(row: Process, seen: Seen, *, seen_started_at: int, now: int) ->
     return abs(row.started_at - seen_started_at) < START_TIME_TOLERANCE_MS
 
 
-def judge(row: Process, here: Place, seen: Seen | None, *, seen_started_at: int, booted_at: int, now: int) -> Verdict:
+def judge(
+    row: Process, here: ProcessPlace, seen: LiveProcess | None, *, seen_started_at: int, booted_at: int, now: int
+) -> Verdict:
     """Whether a row that is not exited is of a living process; `elsewhere` when that cannot be seen from here.
 
     A row of an earlier start of this machine is dead once its heartbeat lies before this start: a machine that was
@@ -59,7 +61,7 @@ def judge(row: Process, here: Place, seen: Seen | None, *, seen_started_at: int,
     return "alive" if seen and same_process(row, seen, seen_started_at=seen_started_at, now=now) else "dead"
 
 
-def related(living: Mapping[int, Seen], found: Iterable[int]) -> set[int]:
+def related(living: Mapping[int, LiveProcess], found: Iterable[int]) -> set[int]:
     """The living among processes that were found, and all that descend from one or are in the session of one."""
     roots = set(found)
     while more := {

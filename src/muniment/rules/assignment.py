@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from muniment.model.pipeline import Lock, Pipeline
+from muniment.model.pipeline import Pipeline, SlotLock
 
 __all__ = ["JobOffer", "Slot", "assign", "may_run"]
 
@@ -30,7 +30,7 @@ class Slot(Struct, frozen=True):
     """A slot of a pipeline; they are numbered from 0."""
 
     job_id: int | None = None
-    lock: Lock = Lock.NONE
+    lock: SlotLock = SlotLock.NONE
 
 
 def may_run(pipeline: Pipeline, tags: frozenset[str]) -> bool:
@@ -42,9 +42,9 @@ def may_run(pipeline: Pipeline, tags: frozenset[str]) -> bool:
 
 def assign(pipeline: Pipeline, slots: Sequence[Slot], offers: Sequence[JobOffer]) -> list[int | None]:
     """The job of each slot: the lowest nice value first, then first in first out; None where there is none."""
-    locked = {slot.job_id for slot in slots if slot.lock is not Lock.NONE}
-    chosen = [slot.job_id if slot.lock is not Lock.NONE else None for slot in slots]
-    free = [number for number, slot in enumerate(slots) if slot.lock is Lock.NONE]
+    locked = {slot.job_id for slot in slots if slot.lock is not SlotLock.NONE}
+    chosen = [slot.job_id if slot.lock is not SlotLock.NONE else None for slot in slots]
+    free = [number for number, slot in enumerate(slots) if slot.lock is SlotLock.NONE]
     for offer in sorted(offers, key=lambda offer: (offer.nice, offer.job_id)):
         if not may_run(pipeline, offer.tags) or (locked and offer.job_id not in locked):
             continue

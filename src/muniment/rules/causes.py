@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from muniment.rules.rule_engine import IGNORED, RULED
 
-__all__ = ["BEGINNINGS", "OTHER", "LeftOut", "advised"]
+__all__ = ["BEGINNINGS", "OTHER", "SkipCause", "advised"]
 
 OTHER = "other"
 _IGNORED, _ROBOTS, _DEAD, _LIMIT, _NOT_KEPT = "ignore", "robots", "dead-host", "limit", "noarchive"
@@ -23,7 +23,7 @@ BEGINNINGS = (
 """How reasons and errors begin, and the cause that each stands for; the first that fits counts."""
 
 
-class LeftOut(Struct, frozen=True):
+class SkipCause(Struct, frozen=True):
     """Pages of a job that were left out for one cause."""
 
     cause: str
@@ -33,7 +33,7 @@ class LeftOut(Struct, frozen=True):
     """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""
 
 
-def advised(left: LeftOut, place: str) -> str:
+def advised(left: SkipCause, place: str) -> str:
     """What a summary says of them: why they are left out, and what to do; `place` is the directory for a shell."""
     told = {
         _IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` shows them, `remove` lifts one",

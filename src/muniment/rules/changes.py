@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from muniment.errors import UsageError
-from muniment.model.change import Changed
+from muniment.model.change import ChangeMade
 from muniment.settings.table import DelayRange, Option, Settings, options
 from muniment.settings.values import parse_number
 
@@ -44,7 +44,7 @@ def parse_nice(text: str) -> int | None:
         raise UsageError(f"nice: {text!r} is no whole number, as in nice=-5; none takes a value away") from None
 
 
-def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[Changed, ...]]:
+def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[ChangeMade, ...]]:
     """The settings with new values, and what changed; raises UsageError for a name or value that is none."""
     given: dict[str, Any] = {}
     for name, text in values:
@@ -52,7 +52,7 @@ def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tupl
         given[field] = default if text == NONE and default is None else _parse(name, kind, option, text)
     after = structs.replace(before, **given)
     changed = tuple(
-        Changed(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
+        ChangeMade(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
         for field in given
         if getattr(before, field) != getattr(after, field)
     )

@@ -7,7 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
-__all__ = ["MARK_EVERY_S", "WINDOW_S", "Mark", "time_left"]
+__all__ = ["MARK_EVERY_S", "WINDOW_S", "Milestone", "time_left"]
 
 WINDOW_S = 180.0
 """How far back marks are looked at."""
@@ -18,7 +18,7 @@ _GROWTH_S = 20.0
 """How far back the queue is compared: of one page that led to thousands, the rest of the window would say it grows."""
 
 
-class Mark(Struct, frozen=True):
+class Milestone(Struct, frozen=True):
     """A job at one moment."""
 
     at_s: float
@@ -27,7 +27,7 @@ class Mark(Struct, frozen=True):
     queued: int
 
 
-def time_left(to_do: int, marks: Sequence[Mark], last_wait_s: float) -> float | None:
+def time_left(to_do: int, marks: Sequence[Milestone], last_wait_s: float) -> float | None:
     """Seconds until `to_do` pages have ended, as long as the last wait that is known at least.
 
     None while there is no rate; infinite while more pages come in than end.

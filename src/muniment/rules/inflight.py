@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["Flow", "cut", "flow_within", "is_burst", "is_crowded", "raised", "share_of"]
+__all__ = ["InflightFlow", "cut", "flow_within", "is_burst", "is_crowded", "raised", "share_of"]
 
 _STEP = 32
 _STEP_MS = 250
@@ -22,7 +22,7 @@ _BROAD = 0.25
 """Of the hosts that are being asked, how many must have fallen silent."""
 
 
-class Flow(Struct, frozen=True):
+class InflightFlow(Struct, frozen=True):
     """The limit now, and when it changed."""
 
     limit: int
@@ -30,28 +30,28 @@ class Flow(Struct, frozen=True):
     cut_at: int = 0
 
 
-def flow_within(flow: Flow, least: int, most: int) -> Flow:
+def flow_within(flow: InflightFlow, least: int, most: int) -> InflightFlow:
     """The same flow, its limit brought between its bounds; the upper one counts when they contradict each other."""
     limit = min(most, max(least, flow.limit))
-    return flow if limit == flow.limit else Flow(limit, flow.raised_at, flow.cut_at)
+    return flow if limit == flow.limit else InflightFlow(limit, flow.raised_at, flow.cut_at)
 
 
-def raised(flow: Flow, most: int, now: int) -> Flow:
+def raised(flow: InflightFlow, most: int, now: int) -> InflightFlow:
     """The flow after something had to wait for it at `now`."""
     if flow.limit >= most or now - flow.raised_at < _STEP_MS or is_crowded(flow, now):
         return flow
     step = _STEP if flow.cut_at else max(_STEP, flow.limit // 2)
-    return Flow(min(most, flow.limit + step), now, flow.cut_at)
+    return InflightFlow(min(most, flow.limit + step), now, flow.cut_at)
 
 
-def cut(flow: Flow, least: int, now: int) -> Flow:
+def cut(flow: InflightFlow, least: int, now: int) -> InflightFlow:
     """The flow after a burst at `now`: half of it, once for all that was under way."""
     if is_crowded(flow, now):
         return flow
-    return Flow(max(min(least, flow.limit), flow.limit // 2), flow.raised_at, now)
+    return InflightFlow(max(min(least, flow.limit), flow.limit // 2), flow.raised_at, now)
 
 
-def is_crowded(flow: Flow, now: int) -> bool:
+def is_crowded(flow: InflightFlow, now: int) -> bool:
     """Whether it was cut so lately that what comes back late was asked before."""
     return flow.cut_at > 0 and now - flow.cut_at < _CALM_MS
 

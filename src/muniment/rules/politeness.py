@@ -17,8 +17,8 @@ __all__ = [
     "CALM",
     "CHALLENGES",
     "THROTTLED",
-    "Manners",
-    "Sign",
+    "HostSignal",
+    "HostState",
     "SignKind",
     "asked_wait_ms",
     "believable",
@@ -87,7 +87,7 @@ CHALLENGES: tuple[bytes, ...] = (
 """What the pages of well-known guards hold that ask whether a person is there."""
 
 
-class Sign(Struct, frozen=True, array_like=True):
+class HostSignal(Struct, frozen=True, array_like=True):
     """What one exchange says about its host, unless all was well."""
 
     kind: SignKind
@@ -101,7 +101,7 @@ class Sign(Struct, frozen=True, array_like=True):
     """Retry-After; 0 for none."""
 
 
-class Manners(Struct, frozen=True):
+class HostState(Struct, frozen=True):
     """How a host is to be treated. The neutral value is `CALM`; a host nobody has heard of is not `heard`."""
 
     heard: bool = True
@@ -132,7 +132,7 @@ class Manners(Struct, frozen=True):
     """Answers since it throttled last, or since its gap was halved; -1 when it has not throttled."""
 
 
-CALM = Manners()
+CALM = HostState()
 
 
 def sign_of(status: int, code: FailureCode | None) -> SignKind:
@@ -180,7 +180,7 @@ def blameless(error: str) -> bool:
     return error.partition(":")[0] in _LOST | _SLOW
 
 
-def is_timeout(sign: Sign) -> bool:
+def is_timeout(sign: HostSignal) -> bool:
     """Whether the host let the time pass, in connecting or in answering."""
     return sign.text.startswith("timeout-")
 
@@ -216,12 +216,12 @@ def _unix_ms(date: str) -> int | None:
         return None
 
 
-def connections(manners: Manners, per_host: int) -> int:
+def connections(manners: HostState, per_host: int) -> int:
     """Connections that the host may have now: one until it has answered, fewer while it is slow."""
     return max(1, per_host >> manners.slowed) if manners.heard else 1
 
 
-def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bool = False) -> Manners:
+def judge(manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool = False) -> HostState:
     """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter.
 
     `answered`: the origin has answered in this job, so that it is waited for.
@@ -236,7 +236,7 @@ def judge(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bo
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
 
 
-def _answered(manners: Manners, now: int) -> Manners:
+def _answered(manners: HostState, now: int) -> HostState:
     slowed, good = manners.slowed, manners.good + 1
     gap_ms, steady = manners.gap_ms, manners.steady + (manners.steady >= 0)
     if slowed and good >= _GOOD:
@@ -246,10 +246,10 @@ def _answered(manners: Manners, now: int) -> Manners:
     if manners.until > now:
         manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0, bare=0)
         return structs.replace(manners, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
-    return Manners(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
+    return HostState(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
 
 
-def _interrupted(manners: Manners) -> Manners:
+def _interrupted(manners: HostState) -> HostState:
     """An answer from among what was throttled, of which it is heard late: the second time, it came after a wait."""
     if manners.steady < 0:
         return manners
@@ -261,14 +261,14 @@ def _halved(gap_ms: int) -> int:
     return gap_ms // 2 if gap_ms >= _FIRST_GAP_MS else 0
 
 
-def _held(manners: Manners, until: int, reason: str, now: int) -> Manners:
+def _held(manners: HostState, until: int, reason: str, now: int) -> HostState:
     """The wait made longer, never shorter."""
     if until <= manners.until:
         return manners
     return structs.replace(manners, until=until, reason=reason, since=now)
 
 
-def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
+def _refused(manners: HostState, sign: HostSignal, now: int, *, fresh: bool) -> HostState:
     """Count towards a storm, and pause when it is there."""
     challenge = sign.kind == "challenge"
     # six connections that are throttled at once are one refusal: fewer and slower requests follow it
@@ -285,7 +285,7 @@ def _refused(manners: Manners, sign: Sign, now: int, *, fresh: bool) -> Manners:
     return _held(paused, until, reason, now)
 
 
-def _backed_off(manners: Manners, sign: Sign, now: int, chance: float, *, answered: bool) -> Manners:
+def _backed_off(manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool) -> HostState:
     """Fewer connections after a time-out, a growing wait after most else."""
     if sign.kind == "refused":
         return manners
@@ -306,12 +306,12 @@ def _backed_off(manners: Manners, sign: Sign, now: int, chance: float, *, answer
     return _held(manners, now + wait, sign.text, now)
 
 
-def has_bad_pages(manners: Manners) -> bool:
+def has_bad_pages(manners: HostState) -> bool:
     """Whether a host throttles so much without a word of waiting that its pages must be to blame, not our pace."""
     return manners.bare >= _MOST_BARE
 
 
-def _grown_gap(manners: Manners) -> int:
+def _grown_gap(manners: HostState) -> int:
     """The gap of a host that throttles: half as long again when it had begun to answer after its wait.
 
     After many answers the gap is not what it wants: some of its pages are always refused.

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs, Kind
-from muniment.model.rule import NO_ORDERS, Orders, Rule
+from muniment.model.rule import NO_ORDERS, EngineOrders, Rule
 from muniment.model.url import MOST_URL, full_length, host_of, is_web
 from muniment.rules.patterns import Patterns, expand
 from muniment.rules.scope import FAR
 
-__all__ = ["IGNORED", "MOST_NICE", "RULED", "InOrder", "Ruleset", "Verdict", "check_rules", "of_rules"]
+__all__ = ["IGNORED", "MOST_NICE", "RULED", "OrderedRules", "Ruleset", "Verdict", "check_rules", "of_rules"]
 
 IGNORED, RULED = "ignore: ", "rule "
 """How the reason of a page begins that a pattern, or a rule, keeps out."""
@@ -35,7 +35,7 @@ class Verdict(Struct, frozen=True):
     """Why a URL that is found does not come into the queue; empty when it does."""
     skipped: str
     """Why a page of the queue is not handed out; empty when it is."""
-    orders: Orders = NO_ORDERS
+    orders: EngineOrders = NO_ORDERS
     nice: int | None = None
     """The nice value that a rule says; None when none does."""
     agent: str | None = None
@@ -47,7 +47,7 @@ class Verdict(Struct, frozen=True):
         return self.refused or self.skipped
 
 
-class InOrder:
+class OrderedRules:
     """The rules of one version beside its ignore patterns, ready to be asked."""
 
     def __init__(self, rules: Sequence[Rule], start_urls: Sequence[str]) -> None:
@@ -85,7 +85,7 @@ class InOrder:
             custom_js = custom_js if rule.custom_js is None else rule.custom_js
             ua = ua if rule.ua is None else rule.ua
             nice = nice if rule.nice is None else rule.nice
-        return Verdict(refused, skipped, Orders(custom_js, ua or ""), nice, ua)
+        return Verdict(refused, skipped, EngineOrders(custom_js, ua or ""), nice, ua)
 
 
 def _is_about(rule: Rule, url: str, host: str, depth: int, found_as: int) -> bool:
@@ -113,7 +113,7 @@ class Ruleset(Struct, frozen=True):
     """That of `job_rulesets`."""
     include: Patterns
     ignore: Patterns
-    in_order: InOrder | None = None
+    in_order: OrderedRules | None = None
     """None when there are patterns alone, which decide in a fraction of the time."""
 
     @property

@@ -10,7 +10,7 @@ from muniment.errors import UsageError
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, normalise
 from muniment.rules.patterns import Patterns, expand
-from muniment.rules.rule_engine import RULED, InOrder, Ruleset, check_rules
+from muniment.rules.rule_engine import RULED, OrderedRules, Ruleset, check_rules
 
 __all__ = [
     "IgnoreSet",
@@ -74,7 +74,7 @@ def compile_ignores(rules: Rules, start_urls: Sequence[str]) -> Patterns:
 
 def compile_ruleset(version: int, rules: Rules, start_urls: Sequence[str]) -> Ruleset:
     """A version, ready to judge; raises UsageError for a pattern or rule that is none."""
-    in_order = InOrder(rules.in_order, start_urls) if rules.in_order else None
+    in_order = OrderedRules(rules.in_order, start_urls) if rules.in_order else None
     return Ruleset(version, compile_include(rules, start_urls), compile_ignores(rules, start_urls), in_order)
 
 

@@ -11,7 +11,7 @@ from muniment.extract.seed_lines import Parsed, json_line, text_line
 from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
 from muniment.seeds.sitemap import entries
-from muniment.seeds.source import Source
+from muniment.seeds.source import SeedSource
 
 __all__ = ["BATCH", "LONGEST_LINE", "batches"]
 
@@ -24,7 +24,7 @@ Numbered = tuple[SeedPlace, Parsed]
 """The place after a line, and what the line says."""
 
 
-def batches(source: Source, start: SeedPlace) -> Iterator[SeedBatch]:
+def batches(source: SeedSource, start: SeedPlace) -> Iterator[SeedBatch]:
     """The lines after a place, in order. Raises UsageError for a file that is not of its format."""
     lines: list[SeedLine] = []
     bad: list[BadLine] = []
@@ -43,7 +43,7 @@ def batches(source: Source, start: SeedPlace) -> Iterator[SeedBatch]:
         yield SeedBatch(lines, bad, place)
 
 
-def _numbered(source: Source, start: SeedPlace) -> Iterable[Numbered]:
+def _numbered(source: SeedSource, start: SeedPlace) -> Iterable[Numbered]:
     if source.path is None:
         return [] if start.number else [(SeedPlace(1, 1), (SeedLine(1, source.url, found_as=FoundAs.SITEMAP), ""))]
     if source.kind == "parquet":

@@ -12,7 +12,7 @@ from muniment.errors import UsageError
 from muniment.model.mask import redact
 from muniment.model.url import normalise
 
-__all__ = ["SeedFormat", "Source", "digest_of", "kind_of", "open_source"]
+__all__ = ["SeedFormat", "SeedSource", "digest_of", "kind_of", "open_source"]
 
 SeedFormat = Literal["lines", "jsonl", "parquet", "sitemap"]
 
@@ -24,7 +24,7 @@ _BY_NAME: tuple[tuple[tuple[str, ...], SeedFormat], ...] = (
 _PIECE = 1 << 20
 
 
-class Source(Struct, frozen=True):
+class SeedSource(Struct, frozen=True):
     """A seed list that can be read."""
 
     name: str
@@ -38,18 +38,18 @@ class Source(Struct, frozen=True):
     """The sitemap to fetch."""
 
 
-def open_source(given: str, kind: SeedFormat | None, path: Path) -> Source:
+def open_source(given: str, kind: SeedFormat | None, path: Path) -> SeedSource:
     """The list that a command line names, a file lying at `path`. Raises UsageError."""
     url = normalise(given)
     if url is not None:
         if kind not in (None, "sitemap"):
             raise UsageError(f"a list of {kind} is read from a file; {given} is fetched as a sitemap only")
-        return Source(given, "sitemap", xxhash.xxh3_128_digest(url.encode()), url=url)
+        return SeedSource(given, "sitemap", xxhash.xxh3_128_digest(url.encode()), url=url)
     try:
         digest = digest_of(path)
     except OSError as error:
         raise UsageError(f"the list {redact(given)} cannot be read: {error.strerror}") from None
-    return Source(given, kind_of(given, kind), digest, path)
+    return SeedSource(given, kind_of(given, kind), digest, path)
 
 
 def kind_of(name: str, kind: SeedFormat | None) -> SeedFormat:

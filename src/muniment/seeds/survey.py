@@ -10,7 +10,7 @@ from muniment.errors import UsageError
 from muniment.model.seed import SeedLine, SeedPlace
 from muniment.model.url import is_web
 from muniment.seeds.read import batches
-from muniment.seeds.source import Source
+from muniment.seeds.source import SeedSource
 
 __all__ = ["names_accounts", "web_lines"]
 
@@ -19,7 +19,7 @@ _LONGEST = 1 << 11
 _ACCOUNT = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?:[\\/]*[^\\/?#\n<>]{0,1000}@")
 
 
-def names_accounts(source: Source) -> bool:
+def names_accounts(source: SeedSource) -> bool:
     """Whether a URL of the list may have an account in it. Raises UsageError when it cannot be read."""
     if source.path is None:
         return False
@@ -43,7 +43,7 @@ def _in_text(path: Path) -> bool:
     return False
 
 
-def web_lines(source: Source) -> Iterator[SeedLine]:
+def web_lines(source: SeedSource) -> Iterator[SeedLine]:
     """The lines of a list that are http or https URLs. Raises UsageError when it cannot be read."""
     for batch in batches(source, SeedPlace()):
         yield from (line for line in batch.lines if is_web(line.url))

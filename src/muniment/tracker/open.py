@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from muniment.model.job import Origin
+from muniment.model.job import JobOrigin
 from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue import retries
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import rejudge
-from muniment.tracker.queue.seeds import SeedBook, begin_list
+from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["Opened", "Starts", "load_frontier", "open_job", "submit_job"]
+__all__ = ["OpenJob", "StartPages", "load_frontier", "open_job", "submit_job"]
 
 
-class Opened(Struct, frozen=True):
+class OpenJob(Struct, frozen=True):
     """A job ready to run."""
 
     job: jobs.Job
@@ -36,11 +36,11 @@ class Opened(Struct, frozen=True):
     resumed: bool
     given_back: int
     """Pages that a killed run held and that wait again."""
-    seeds: SeedBook | None = None
+    seeds: SeedStore | None = None
     """The list of a fetch."""
 
 
-class Starts(Struct, frozen=True):
+class StartPages(Struct, frozen=True):
     """What a job begins with: start URLs, or a list that is read while it runs."""
 
     urls: Sequence[str] = ()
@@ -57,15 +57,15 @@ def open_job(
     db: Database,
     name: str,
     settings: Settings,
-    starts: Starts,
+    starts: StartPages,
     now: int,
     sets: tuple[IgnoreSet, ...] = (),
     *,
     retry_failed: bool = False,
-) -> Opened:
+) -> OpenJob:
     """Make or resume the one job of an embedded tracker; with `retry_failed`, pages that failed get new tries."""
     job = jobs.find_job(db)
-    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
+    given = jobs.JobInput(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     if job is None:
         return _create(db, name, settings, given, starts, now)
     db.hold(job.job_id)
@@ -87,20 +87,20 @@ def open_job(
     _keep_given(db, job, given, settings, rules if rules != known else None, now)
     if job.judged != ruleset.version:
         rejudge(db, job.job_id, ruleset)
-    return Opened(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
+    return OpenJob(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
 
 
 def submit_job(
     db: Database,
     name: str,
     settings: Settings,
-    starts: Starts,
+    starts: StartPages,
     now: int,
     sets: tuple[IgnoreSet, ...] = (),
-    origin: Origin = jobs.NOBODY,
-) -> Opened:
+    origin: JobOrigin = jobs.NOBODY,
+) -> OpenJob:
     """Make one more job of a tracker that has many."""
-    given = jobs.Given(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
+    given = jobs.JobInput(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     return _create(db, name, settings, given, starts, now, origin)
 
 
@@ -111,9 +111,9 @@ def load_frontier(db: Database, job_id: int) -> Frontier:
     return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
 
 
-@one_transaction
+@retrying_transaction
 def _keep_given(
-    db: Database, job: jobs.Job, given: jobs.Given, settings: Settings, rules: Rules | None, now: int
+    db: Database, job: jobs.Job, given: jobs.JobInput, settings: Settings, rules: Rules | None, now: int
 ) -> None:
     """Keep what this run was given; `rules` when they are others than before."""
     with db.transaction():
@@ -128,16 +128,16 @@ def _without_secrets(settings: Settings) -> Settings:
     return structs.replace(settings, proxy=proxy, header=tuple(map(masked_header, settings.header)))
 
 
-@one_transaction
+@retrying_transaction
 def _create(
     db: Database,
     name: str,
     settings: Settings,
-    given: jobs.Given,
-    starts: Starts,
+    given: jobs.JobInput,
+    starts: StartPages,
     now: int,
-    origin: Origin = jobs.NOBODY,
-) -> Opened:
+    origin: JobOrigin = jobs.NOBODY,
+) -> OpenJob:
     urls = starts.urls
     ruleset = compile_ruleset(1, given.rules, urls)
     with db.transaction():
@@ -149,11 +149,11 @@ def _create(
         if settings.seed:
             begin_list(db, job.job_id)
     db.hold(job.job_id)
-    return Opened(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
+    return OpenJob(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
 
 
-def _seeds(db: Database, job_id: int, settings: Settings, admission: Admission) -> SeedBook | None:
-    return SeedBook(db, job_id, admission) if settings.seed else None
+def _seeds(db: Database, job_id: int, settings: Settings, admission: Admission) -> SeedStore | None:
+    return SeedStore(db, job_id, admission) if settings.seed else None
 
 
 def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> tuple[Frontier, Admission, Sites]:

@@ -10,10 +10,10 @@ import pytest
 from tests.support.exchanges import MemoryBody, chunk, exchange, page_context
 
 from muniment.archive.check.directory import check
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 
 NOISE = random.Random(3).randbytes(60_000)
-EARLIER = Earlier("https://site.example/first", 1_795_000_000_000_000)
+EARLIER = EarlierCapture("https://site.example/first", 1_795_000_000_000_000)
 
 
 def wanted():

@@ -11,7 +11,7 @@ from tests.support.exchanges import MemoryBody, chunk, exchange, page_context
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries, rewrite
 from muniment.archive.index.parquet import join
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 
 HTML = b"<p>words</p>" * 50
@@ -99,7 +99,7 @@ def test_http_two_status_line(sound, codes):
 @pytest.fixture
 def revisited(directory):
     segment = directory.segment()
-    earlier = Earlier("http://a.example/1", 5_000_001)
+    earlier = EarlierCapture("http://a.example/1", 5_000_001)
     segment.write(exchange("http://a.example/1", HTML), page_context(), earlier, unchanged=True)
     segment.write(exchange("http://a.example/1", **NOT_MODIFIED), page_context(), earlier, unchanged=True)
     segment.seal()

@@ -16,7 +16,7 @@ from muniment.archive.index.journal import entries, rewrite
 from muniment.archive.index.parquet import join
 from muniment.control.check import check_directory, repair_directory
 from muniment.errors import BusyError
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 from muniment.model.names import told_name
 from muniment.procs.lock import lock_directory
@@ -36,7 +36,7 @@ def written(directory, seal=True):
     segment.write(exchange("http://a.example/2", chunked, headers=(("Transfer-Encoding", "chunked"),)), page_context())
     moved = exchange("http://a.example/3", b"x", status_line="HTTP/1.1 301 Moved", headers=(("Location", UTF_8),))
     segment.write(moved, page_context(redirect_to="http://a.example/%C3%A9"))
-    earlier = Earlier("http://a.example/1", 1_795_000_000_123_456)
+    earlier = EarlierCapture("http://a.example/1", 1_795_000_000_123_456)
     segment.write(exchange("http://a.example/4", HTML), page_context(), earlier)
     not_modified = exchange("http://a.example/5", b"", status_line="HTTP/1.1 304 Not Modified")
     segment.write(not_modified, page_context(), earlier, unchanged=True)

@@ -6,7 +6,7 @@ import pytest
 from tests.support.exchanges import exchange, page_context
 
 from muniment.archive.check.directory import check
-from muniment.archive.index.journal import Entry, entries, rewrite
+from muniment.archive.index.journal import JournalEntry, entries, rewrite
 from muniment.archive.recovery.cut import repair
 from muniment.archive.recovery.quarantine import set_aside
 from muniment.archive.recovery.verify import open_names, walk_and_seal
@@ -41,7 +41,7 @@ def known(directory):
 
 def without_checksums(directory):
     """As an older version wrote it."""
-    rewrite(directory.journal(), [Entry(entry.warc_length, entry.capture) for entry in known(directory)])
+    rewrite(directory.journal(), [JournalEntry(entry.warc_length, entry.capture) for entry in known(directory)])
 
 
 def test_a_whole_file_is_sealed_and_a_second_walk_finds_nothing_to_do(full):
@@ -104,7 +104,7 @@ def test_a_record_that_does_not_fit_its_member_is_damage(full, change, text):
     grown = len(member) - capture.warc_length
     full.open_warc().write_bytes(data[: capture.warc_offset] + member + data[end:])
     kept = known(full)
-    moved = [Entry(entry.warc_length + grown * (place > 0), entry.capture) for place, entry in enumerate(kept)]
+    moved = [JournalEntry(entry.warc_length + grown * (place > 0), entry.capture) for place, entry in enumerate(kept)]
     rewrite(full.journal(), moved)
     assert text in walk(full).text
 
@@ -112,9 +112,12 @@ def test_a_record_that_does_not_fit_its_member_is_damage(full, change, text):
 def test_members_lie_where_the_journal_says(full):
     first, second, *rest = known(full)
     without_checksums(full)
-    rewrite(full.journal(), [Entry(first.warc_length - 1, None), Entry(second.warc_length, second.capture), *rest])
+    rewrite(
+        full.journal(),
+        [JournalEntry(first.warc_length - 1, None), JournalEntry(second.warc_length, second.capture), *rest],
+    )
     assert "beyond byte" in walk(full).text
-    rewrite(full.journal(), [Entry(second.warc_length, second.capture), *rest])
+    rewrite(full.journal(), [JournalEntry(second.warc_length, second.capture), *rest])
     assert "does not lie where" in walk(full).text
 
 

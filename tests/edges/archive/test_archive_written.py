@@ -19,7 +19,7 @@ from warcio.checker import Checker
 
 from muniment.archive.check.directory import check
 from muniment.archive.index.parquet import join
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 
 HTML = b"<p>words that repeat</p>\n" * 400
@@ -32,7 +32,7 @@ def write_all(segment):
     odd = b"HTTP/1.1  200   OK\r\nX-Dup: 1\r\nx-dup: 2\r\nX-Fold: a\r\n b\r\nColonless\r\n\r\n"
     first = segment.write(exchange("https://site.example/", HTML), page_context(LINKS))
     segment.sync()
-    earlier = Earlier(first.url, first.started_at, bytes.fromhex(first.record_id[9:].replace("-", "")))
+    earlier = EarlierCapture(first.url, first.started_at, bytes.fromhex(first.record_id[9:].replace("-", "")))
     return [
         first,
         segment.write(exchange("https://site.example/copy", HTML), page_context(via=first.url, depth=1), earlier),
@@ -132,7 +132,7 @@ def test_blocks_are_the_exact_bytes(directory):
 
 def test_revisits_only_of_whole_payloads_over_100_bytes(directory):
     segment = directory.segment()
-    earlier = Earlier("https://site.example/", 1, bytes(16))
+    earlier = EarlierCapture("https://site.example/", 1, bytes(16))
     cut = Failure("cut", "early")
     kinds = [
         segment.write(x, page_context(), earlier).record_type
@@ -149,7 +149,7 @@ def test_revisits_only_of_whole_payloads_over_100_bytes(directory):
 
 def test_what_is_unchanged_is_a_revisit_whatever_its_length(directory):
     segment = directory.segment()
-    earlier = Earlier("https://site.example/", None)
+    earlier = EarlierCapture("https://site.example/", None)
     rows = [
         segment.write(x, page_context(), earlier, unchanged=True)
         for x in (

@@ -18,7 +18,7 @@ from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.worker import recorder as recorder_module
-from muniment.crawl.worker.evaluate import Manner, harvest
+from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder
 
@@ -42,7 +42,7 @@ class Slow:
 def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: bool) -> None:
     slow = Slow()
     large = exchange(URL, GeneratedBody(slow.piece, 5))
-    page = harvest(claim(URL), exchange(URL, b"small") if first else large, Outlinks(), Manner(3))
+    page = evaluate(claim(URL), exchange(URL, b"small") if first else large, Outlinks(), ReadPolicy(3))
     page = structs.replace(page, before=(large,)) if first else page
     slow.turned.clear()
 
@@ -92,7 +92,7 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
     if state == "large":
         monkeypatch.setattr(recorder_module, "_WALKED_HERE", 100)
     ended: list[tuple[str, bool]] = []
-    page = harvest(claim(URL), exchange(URL, b"a page"), Outlinks(), Manner(3))
+    page = evaluate(claim(URL), exchange(URL, b"a page"), Outlinks(), ReadPolicy(3))
     sealed, being_written = tmp_path / NAME, tmp_path / (NAME + OPEN_SUFFIX)
 
     async def record() -> None:

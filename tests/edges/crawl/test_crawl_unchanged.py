@@ -24,15 +24,15 @@ from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
 from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.warc.records import WarcInfo
-from muniment.crawl.worker.agent import Visitor
-from muniment.crawl.worker.evaluate import Manner, harvest
-from muniment.crawl.worker.host_queues import Lanes
+from muniment.crawl.worker.agent import Agent
+from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
+from muniment.crawl.worker.host_queues import HostQueues
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
 from muniment.http.auth import Account
-from muniment.http.credentials import Credentials, Reach
+from muniment.http.credentials import CredentialReach, Credentials
 from muniment.model.prior import Prior
 from muniment.settings.table import DelayRange
 
@@ -52,12 +52,12 @@ class Archive:
 
     def take(self, *pages, store_unchanged=False, accounts=None):
         """Fetch (URL, prior) one after another, record them in one batch; their rows."""
-        return uvloop.run(self._take(pages, Manner(3, store_unchanged=store_unchanged), accounts or {}))
+        return uvloop.run(self._take(pages, ReadPolicy(3, store_unchanged=store_unchanged), accounts or {}))
 
     async def _take(self, pages, manner, accounts):
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
-        visitor = Visitor(client, Reach(Credentials(accounts=accounts)), Lanes(1, DelayRange(0, 0)))
+        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HostQueues(1, DelayRange(0, 0)))
         recorder = Recorder(
             self.out, WarcInfo(software="test"), 1 << 30, self._file, self._known, lambda *_: None, lambda _: None
         )
@@ -65,7 +65,7 @@ class Archive:
             page = claim(url, prior=prior)
             visit = await visitor.visit(url, page.host, manner.conditions(page))
             assert visit is not None
-            recorder.add(harvest(page, visit.exchange, Outlinks(), manner))
+            recorder.add(evaluate(page, visit.exchange, Outlinks(), manner))
         recorder.close()
         await recorder.run()
         await client.close()

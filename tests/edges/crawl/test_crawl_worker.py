@@ -15,7 +15,7 @@ from tests.support.gated_site import Answer, GatedSite
 from tests.support.nginx import free_port
 from tests.support.pages import claim
 
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.worker.loop import Worker
 from muniment.procs.children.child import Child
@@ -31,7 +31,7 @@ class _Desk:
     ) -> None:
         self.said: list[Any] = []
         self._tells_files = tells_files
-        self._setup = say.Setup(
+        self._setup = protocol.Setup(
             number=0,
             out=str(out),
             settings=settings,
@@ -48,14 +48,14 @@ class _Desk:
     def received(self, message: Any) -> None:
         self.said.append(message)
         self._news.set()
-        if isinstance(message, say.Hello):
+        if isinstance(message, protocol.Hello):
             self.channel.send(self._setup)
-        elif isinstance(message, say.AskFile) and self._tells_files:
-            self.channel.send(say.FileName("muniment-00000.warc.gz"))
-        elif isinstance(message, say.AskKnown):
-            self.channel.send(say.Known({}))
-        elif isinstance(message, say.Finish):
-            self.channel.send(say.FinishAck())
+        elif isinstance(message, protocol.AskFile) and self._tells_files:
+            self.channel.send(protocol.FileName("muniment-00000.warc.gz"))
+        elif isinstance(message, protocol.AskKnown):
+            self.channel.send(protocol.KnownDigests({}))
+        elif isinstance(message, protocol.Finish):
+            self.channel.send(protocol.FinishAck())
 
     async def until(self, *kinds: type) -> None:
         """Wait until the worker has said messages of these kinds, in this order; what came before is forgotten."""
@@ -68,7 +68,7 @@ class _Desk:
 
     async def finished(self, *pages: int) -> None:
         """Wait until the worker has finished these pages; nothing is forgotten."""
-        while not set(pages) <= {page.page_id for told in self.all(say.Finish) for page in told.batch.pages}:
+        while not set(pages) <= {page.page_id for told in self.all(protocol.Finish) for page in told.batch.pages}:
             await self.news()
 
     async def news(self) -> None:
@@ -88,9 +88,9 @@ async def working(desk: _Desk, out: Path) -> AsyncIterator[Child]:
     lock = os.open(out, os.O_RDONLY)
     launched = launch_worker(lock)
     try:
-        desk.channel = Channel(say.FromWorker, desk.received, lambda: None)
+        desk.channel = Channel(protocol.FromWorker, desk.received, lambda: None)
         await desk.channel.open(launched.channel)
-        await desk.until(say.Hello, say.WantPages)
+        await desk.until(protocol.Hello, protocol.WantPages)
         yield launched.process
     finally:
         launched.process.kill()
@@ -110,12 +110,12 @@ async def _pages_go_back(out: Path) -> None:
         async with working(desk, out):
             pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
             permits = {pages[0].host: 1}
-            desk.channel.send(say.PagesOut(pages[:1], permits))
-            await desk.until(say.Finish)
+            desk.channel.send(protocol.ClaimedPages(pages[:1], permits))
+            await desk.until(protocol.Finish)
             # the delay keeps these in the worker's hands, and it wants no more
-            desk.channel.send(say.PagesOut([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
-            desk.channel.send(say.HostWait(pages[0].host, 5_000))
-            await desk.until(say.GiveBack, say.WantPages)
+            desk.channel.send(protocol.ClaimedPages([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
+            desk.channel.send(protocol.HostWait(pages[0].host, 5_000))
+            await desk.until(protocol.GiveBack, protocol.WantPages)
 
 
 def late(out: Path) -> _Desk:
@@ -133,9 +133,9 @@ async def _finds_late(out: Path) -> None:
     with GatedSite({"/1": ""}) as site:
         async with working(desk, out):
             page = claim(f"{site.url}1".replace("127.0.0.1", "localhost"), page_id=1)
-            desk.channel.send(say.PagesOut([page], {page.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([page], {page.host: 1}))
             await desk.finished(1)
-            assert desk.all(say.NameFound) == [say.NameFound("localhost", ("loopback",))]
+            assert desk.all(protocol.NameAddresses) == [protocol.NameAddresses("localhost", ("loopback",))]
 
 
 def test_what_another_worker_found_may_be_reached(tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ async def _is_told(out: Path) -> None:
     with GatedSite({"/1": "", "/2": ""}) as site:
         async with working(desk, out):
             before, after = (claim(f"{site.url}{number}", page_id=number) for number in (1, 2))
-            desk.channel.send(say.PagesOut([before], {before.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([before], {before.host: 1}))
             await desk.finished(1)
-            desk.channel.send(say.NameFound("b.localhost", ("loopback",)))
-            desk.channel.send(say.PagesOut([after], {after.host: 1}))
+            desk.channel.send(protocol.NameAddresses("b.localhost", ("loopback",)))
+            desk.channel.send(protocol.ClaimedPages([after], {after.host: 1}))
             await desk.finished(2)
-            told = [page.error.partition(":")[0] for finish in desk.all(say.Finish) for page in finish.batch.pages]
+            told = [page.error.partition(":")[0] for finish in desk.all(protocol.Finish) for page in finish.batch.pages]
             assert told == ["private-address", ""]
 
 
@@ -167,12 +167,12 @@ async def _gives_up(out: Path) -> None:
     with GatedSite({"/": "a page", "/2": Answer(bytes(3 << 20))}) as site:
         async with working(desk, out) as process:
             small, large = (claim(f"{site.url}{path}", page_id=number) for number, path in ((1, ""), (2, "2")))
-            desk.channel.send(say.PagesOut([small], {small.host: 1}))
-            await desk.until(say.AskFile)
+            desk.channel.send(protocol.ClaimedPages([small], {small.host: 1}))
+            await desk.until(protocol.AskFile)
             (out / "parts").rmdir()
-            desk.channel.send(say.PagesOut([large], {large.host: 1}))
-            await desk.until(say.Trouble)
-            desk.channel.send(say.FileName("muniment-00000.warc.gz"))
+            desk.channel.send(protocol.ClaimedPages([large], {large.host: 1}))
+            await desk.until(protocol.WorkerFailure)
+            desk.channel.send(protocol.FileName("muniment-00000.warc.gz"))
             desk.channel.close()
             assert await asyncio.to_thread(process.wait) == 1
 
@@ -188,10 +188,12 @@ async def _out_of_reach(out: Path, permits: int) -> None:
     async with working(desk, out):
         nobody = f"http://127.0.0.1:{free_port()}/"
         pages = [claim(f"{nobody}{number}", page_id=number) for number in range(30)]
-        desk.channel.send(say.PagesOut(pages, {pages[0].host: permits}))
-        while len(desk.all(say.HostSays)) + sum(len(told.claims) for told in desk.all(say.GiveBack)) < len(pages):
+        desk.channel.send(protocol.ClaimedPages(pages, {pages[0].host: permits}))
+        while len(desk.all(protocol.HostNews)) + sum(len(told.claims) for told in desk.all(protocol.GiveBack)) < len(
+            pages
+        ):
             await desk.news()
-        assert len(desk.all(say.HostSays)) <= permits
+        assert len(desk.all(protocol.HostNews)) <= permits
 
 
 def test_one_connection_that_is_refused_does_not_hold_up_a_host_that_answers_others(tmp_path: Path) -> None:
@@ -205,14 +207,14 @@ async def _partly_in_reach(out: Path) -> None:
             nobody = f"http://127.0.0.1:{free_port()}/"
             pages = [claim(f"{site.url}1", page_id=1)]
             pages += [claim(f"{nobody}{number}", page_id=number) for number in (2, 3)]
-            desk.channel.send(say.PagesOut(pages[:1], {pages[0].host: 2}))
+            desk.channel.send(protocol.ClaimedPages(pages[:1], {pages[0].host: 2}))
             await asyncio.to_thread(site.wait_for, "/1")
-            desk.channel.send(say.PagesOut(pages[1:], {pages[0].host: 2}))
+            desk.channel.send(protocol.ClaimedPages(pages[1:], {pages[0].host: 2}))
             await desk.finished(2, 3)
-            assert len(desk.all(say.HostSays)) == 2
+            assert len(desk.all(protocol.HostNews)) == 2
             site.release()
             await desk.finished(1, 2, 3)
-            assert not desk.all(say.GiveBack)
+            assert not desk.all(protocol.GiveBack)
 
 
 class _OutOfMemory(Worker):
@@ -247,12 +249,12 @@ async def _robots_wait(out: Path) -> None:
     with GatedSite({"/": "a page"}) as site:
         async with working(desk, out):
             origin = site.url.rstrip("/")
-            desk.channel.send(say.PagesOut([claim(site.url, 1)], {"127.0.0.1": 1}))
-            await desk.until(say.AskRobots)
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
+            await desk.until(protocol.AskRobots)
             # the same host on another port has asked for patience meanwhile
-            desk.channel.send(say.HostWait("127.0.0.1", 3_600_000))
-            desk.channel.send(say.RobotsKnown(origin, None, fetch=True))
-            await desk.until(say.RobotsTold, say.GiveBack)
+            desk.channel.send(protocol.HostWait("127.0.0.1", 3_600_000))
+            desk.channel.send(protocol.RobotsReply(origin, None, fetch=True))
+            await desk.until(protocol.RobotsReport, protocol.GiveBack)
             assert site.requests == []
 
 
@@ -265,11 +267,11 @@ async def _robots_fail(out: Path, status: int) -> None:
     desk = _Desk(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page", "/robots.txt": Answer("no", status)}) as site:
         async with working(desk, out):
-            desk.channel.send(say.PagesOut([claim(site.url, 1, last_try=True)], {"127.0.0.1": 1}))
-            await desk.until(say.AskRobots)
-            desk.channel.send(say.RobotsKnown(site.url.rstrip("/"), None, fetch=True))
-            await desk.until(say.GiveBack)
-            assert desk.all(say.Finish) == []
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], {"127.0.0.1": 1}))
+            await desk.until(protocol.AskRobots)
+            desk.channel.send(protocol.RobotsReply(site.url.rstrip("/"), None, fetch=True))
+            await desk.until(protocol.GiveBack)
+            assert desk.all(protocol.Finish) == []
             assert site.requests == ["/robots.txt"]
 
 
@@ -285,11 +287,11 @@ async def _robots_elsewhere(out: Path) -> None:
         moved = Answer("", 301, (("Location", f"{there.url}robots.txt"),))
         with GatedSite({"/": "a page", "/robots.txt": moved}) as site:
             async with working(desk, out):
-                desk.channel.send(say.PagesOut([claim(site.url, 1)], {"127.0.0.1": 1}))
-                await desk.until(say.AskRobots)
-                desk.channel.send(say.RobotsKnown(site.url.rstrip("/"), None, fetch=True))
-                while "127.0.0.1" not in {said.host for said in desk.all(say.HostSays)}:
+                desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
+                await desk.until(protocol.AskRobots)
+                desk.channel.send(protocol.RobotsReply(site.url.rstrip("/"), None, fetch=True))
+                while "127.0.0.1" not in {said.host for said in desk.all(protocol.HostNews)}:
                     await desk.news()
-                [sign] = [said.sign for said in desk.all(say.HostSays) if said.host == "127.0.0.1"]
+                [sign] = [said.sign for said in desk.all(protocol.HostNews) if said.host == "127.0.0.1"]
                 assert (sign.kind, sign.wait_ms) == ("closed", 600_000)
                 assert sign.origin == site.url.rstrip("/")

@@ -16,7 +16,7 @@ from muniment.fetch.bodies import BodyBuilder
 from muniment.fetch.client import Client
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
-from muniment.fetch.pool import Pool
+from muniment.fetch.pool import ConnectionPool
 from muniment.fetch.request import Requests
 from muniment.fetch.wire import ResponseReader
 from muniment.model.exchange import Exchange
@@ -292,7 +292,9 @@ def test_an_answer_before_the_first_question(tmp_path: Path, greeting: bytes) ->
     config = settings()
 
     async def work() -> ResponseReader:
-        pool = Pool(Connector(config), lambda _: None, per_host=1, silence=5.0, longest=60.0, idle=5.0, most=1)
+        pool = ConnectionPool(
+            Connector(config), lambda _: None, per_host=1, silence=5.0, longest=60.0, idle=5.0, most=1
+        )
         connection = await pool.acquire(Requests(config).split(server.url("/a"))[0])
         assert isinstance(connection, Connection)
         await asyncio.sleep(0.1)  # it has come, and nothing was asked yet

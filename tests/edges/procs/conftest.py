@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from muniment.procs.platform.identity import send
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.tracker.processes.sqlite import open_processes
 from process_harness import everyone_of, opened
 
 
 @pytest.fixture
-def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessRegistry]:
     monkeypatch.setattr("muniment.procs.children.run._GRACE_S", 0.5)
     home = tmp_path / "home"
-    made = Book(open_processes(home), home, "cli", "test")
+    made = ProcessRegistry(open_processes(home), home, "cli", "test")
     yield made
     made.leave(0)
     with opened(home) as store:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from msgspec import structs
 
-from muniment.procs.children.run import Run, launch
+from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running
 from muniment.tracker.processes.sqlite import open_processes
@@ -77,7 +77,7 @@ def test_how_a_subtree_ended_is_known_whenever_it_was_ended(book, tmp_path, kind
     assert everyone_of(book.store) == []
 
 
-def keepers_of(run: Run) -> tuple[psutil.Process, psutil.Process]:
+def keepers_of(run: ChildRun) -> tuple[psutil.Process, psutil.Process]:
     """The one that keeps a command, and the one that stands by."""
     keeps = psutil.Process(run.process.pid).parent()
     return keeps, keeps.parent()

@@ -15,7 +15,7 @@ import psutil
 import pytest
 import uvloop
 
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.protocol import Frames
 from muniment.errors import ArchiveError
 from muniment.procs.children.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
@@ -67,7 +67,7 @@ def launched(directory):
 
 
 def hear(channel: socket.socket) -> list[object]:
-    frames, heard = Frames(say.FromWorker), []
+    frames, heard = Frames(protocol.FromWorker), []
     channel.settimeout(20)
     while not heard:
         data = channel.recv(65_536)
@@ -104,7 +104,7 @@ def test_a_child_of_a_living_parent_goes_on():
 
 def test_a_worker_says_who_it_is_and_ends_when_the_socket_does(tmp_path):
     with launched(tmp_path) as worker:
-        assert hear(worker.channel) == [say.Hello(worker.process.pid)]
+        assert hear(worker.channel) == [protocol.Hello(worker.process.pid)]
         worker.channel.close()
         # it was given nothing to do, as when the crawl has finished before: that is no failure
         assert worker.process.wait(10) == 0

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from muniment.clock import now_ms
-from muniment.model.process import Place, Process
+from muniment.model.process import Process, ProcessPlace
 from muniment.procs.children.run import launch
 from muniment.procs.platform.identity import here
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.tree import ancestors_of
 from process_harness import opened
 
@@ -65,7 +65,7 @@ def test_a_row_that_is_queued_is_taken_by_the_child_of_its_launcher_alone(tmp_pa
         store.queue([queued])
         monkeypatch.setenv("MUNIMENT_PROCESS", queued.id)
         monkeypatch.setenv("MUNIMENT_PARENT", str(os.getppid()) if parent == "its launcher" else "1")
-        mine = Book(store, tmp_path).current()
+        mine = ProcessRegistry(store, tmp_path).current()
         assert mine is not None
         assert (mine.id == queued.id) == (parent == "its launcher")
         assert (mine.status, mine.pid) == ("running", os.getpid())
@@ -74,7 +74,7 @@ def test_a_row_that_is_queued_is_taken_by_the_child_of_its_launcher_alone(tmp_pa
         }
 
 
-def launched_row(place: Place) -> Process:
+def launched_row(place: ProcessPlace) -> Process:
     """A row whose process its launcher has spawned, and not yet noted."""
     return Process(
         id="a" * 32, root_id="a" * 32, process_type="worker", machine_id=place.machine_id, boot_id=place.boot_id,

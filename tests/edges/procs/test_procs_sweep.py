@@ -18,13 +18,13 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.errors import ProcessError
-from muniment.model.process import Ending
+from muniment.model.process import ProcessEnding
 from muniment.procs.children.run import launch
 from muniment.procs.children.shim import HOW
 from muniment.procs.platform.identity import here
 from muniment.procs.registry import get_by_pid
 from muniment.procs.stop import is_alive, members, stop_tree
-from muniment.procs.sweep import KEEP_MS, Swept, cleanup_stale_running, prune, tend
+from muniment.procs.sweep import KEEP_MS, SweepReport, cleanup_stale_running, prune, tend
 from process_harness import DOUBLE_FORK, a_launcher, everyone_of, opened, soon, with_argument
 
 DAY_MS = 24 * 3600 * 1000
@@ -41,7 +41,7 @@ def test_a_daemon_that_is_older_than_a_day_stays_running(book, tmp_path):
     run = launch(book, ["sleep", "600"], background=True)
     before = now_ms() - 3 * DAY_MS
     change(tmp_path / "home", run.process.id, queued_at=before, started_at=before, beat_at=before)
-    assert cleanup_stale_running(book.store) == Swept(0, 0)
+    assert cleanup_stale_running(book.store) == SweepReport(0, 0)
     assert run.process.status == "running"
     assert run.process.beat_at > before
     assert get_by_pid(book.store, run.process.pid) == run.process
@@ -141,7 +141,7 @@ def test_two_namespaces_never_judge_each_others_rows(book, tmp_path):
         theirs = book.store.get(inside.stdout.readline().split()[0])
         assert theirs.pid_namespace != ours.process.pid_namespace
         assert (ours.process.status, theirs.status) == ("running", "running")
-        assert cleanup_stale_running(book.store) == Swept(0, 0)
+        assert cleanup_stale_running(book.store) == SweepReport(0, 0)
         assert book.store.get(theirs.id).status == "running"
         assert get_by_pid(book.store, theirs.pid) is None
         with pytest.raises(ProcessError, match="of another machine or container"):
@@ -161,7 +161,7 @@ def test_rows_of_another_machine_are_left_alone(book, tmp_path):
         exit_code=None, ended_at=None,
     )  # fmt: skip
     book.store.queue([elsewhere])
-    assert cleanup_stale_running(book.store) == Swept(0, 0)
+    assert cleanup_stale_running(book.store) == SweepReport(0, 0)
     assert book.store.get("f" * 32) == elsewhere
 
 
@@ -252,7 +252,7 @@ def test_a_row_whose_launcher_died_before_it_spawned_is_retired(book):
         run.process, id="e" * 32, directory="", status="queued", pid=None, start_ticks=None, exit_code=None
     )
     book.store.queue([structs.replace(queued, ended_at=None, started_at=None, parent_id=run.process.id)])
-    assert cleanup_stale_running(book.store) == Swept(1, 0)
+    assert cleanup_stale_running(book.store) == SweepReport(1, 0)
     row = book.store.get("e" * 32)
     assert (row.status, row.exit_code) == ("exited", None)
 
@@ -261,7 +261,7 @@ def test_a_row_that_is_being_launched_is_left_alone(book):
     run = launch(book, ["true"])
     queued = structs.replace(run.process, id="d" * 32, status="queued", pid=None, start_ticks=None, queued_at=now_ms())
     book.store.queue([queued])
-    assert cleanup_stale_running(book.store) == Swept(0, 0)
+    assert cleanup_stale_running(book.store) == SweepReport(0, 0)
 
 
 def test_what_a_launcher_learns_later_replaces_what_a_sweep_could_not_know(book):
@@ -271,9 +271,9 @@ def test_what_a_launcher_learns_later_replaces_what_a_sweep_could_not_know(book)
     cleanup_stale_running(book.store)
     assert book.store.get("c" * 32).status == "exited"
     assert book.store.get("c" * 32).exit_code is None
-    book.store.ended("c" * 32, Ending(5), now_ms(), row.stdout, row.stderr)
+    book.store.ended("c" * 32, ProcessEnding(5), now_ms(), row.stdout, row.stderr)
     assert book.store.get("c" * 32).exit_code == 5
-    book.store.ended("c" * 32, Ending(6), now_ms(), row.stdout, row.stderr)
+    book.store.ended("c" * 32, ProcessEnding(6), now_ms(), row.stdout, row.stderr)
     assert book.store.get("c" * 32).exit_code == 5
 
 

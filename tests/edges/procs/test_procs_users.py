@@ -15,8 +15,8 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.model.process import Process
-from muniment.procs.children.run import Run, launch
-from muniment.procs.registry import Book
+from muniment.procs.children.run import ChildRun, launch
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import KEEP_MS, cleanup_stale_running, prune, tend
 from muniment.tracker.processes.postgresql import processes_at
 
@@ -60,11 +60,11 @@ OWNER = os.geteuid() if IS_ROOT else os.geteuid() + 1
 
 
 @pytest.fixture
-def run(tmp_path: Path, postgres: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Run, str]]:
+def run(tmp_path: Path, postgres: Any, request: pytest.FixtureRequest) -> Iterator[tuple[ChildRun, str]]:
     """A command that runs, with a row in a database; and the database."""
     url = postgres.create(f"of_users_{abs(hash(request.node.nodeid))}")
     store = processes_at(url)
-    book = Book(store, tmp_path / "home", "cli", "test", url)
+    book = ProcessRegistry(store, tmp_path / "home", "cli", "test", url)
     made = launch(book, ["sleep", "600"], background=True)
     yield made, url
     made.terminate()
@@ -72,11 +72,11 @@ def run(tmp_path: Path, postgres: Any, request: pytest.FixtureRequest) -> Iterat
     store.close()
 
 
-def store_of(run: Run) -> Any:
+def store_of(run: ChildRun) -> Any:
     return run._book.store
 
 
-def own(run: Run, *more: Process) -> dict[str, Process]:
+def own(run: ChildRun, *more: Process) -> dict[str, Process]:
     """Have all rows belong to the owner, and add others; they by their ids."""
     store = store_of(run)
     if not IS_ROOT:
@@ -85,11 +85,11 @@ def own(run: Run, *more: Process) -> dict[str, Process]:
     return rows_of(run)
 
 
-def rows_of(run: Run) -> dict[str, Process]:
+def rows_of(run: ChildRun) -> dict[str, Process]:
     return {row.id: row for row in store_of(run).newest(99)}
 
 
-def dead(run: Run, name: str, **given: object) -> Process:
+def dead(run: ChildRun, name: str, **given: object) -> Process:
     """A row whose process has gone, which nobody has noted."""
     gone = subprocess.Popen(["true"])
     gone.wait()
@@ -109,7 +109,7 @@ def another_user(url: str, row: Process, *, hidden: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hidden", [pytest.param(True, marks=pytest.mark.linux), False], ids=["hidden", "seen"])
-def test_another_user_judges_ends_and_removes_nothing(run: tuple[Run, str], hidden: bool) -> None:
+def test_another_user_judges_ends_and_removes_nothing(run: tuple[ChildRun, str], hidden: bool) -> None:
     made, url = run
     before = own(made, dead(made, "d"), dead(made, "e", status="exited", ended_at=1, queued_at=1, beat_at=1))
     short = made.process.id[:8]
@@ -127,7 +127,7 @@ def test_another_user_judges_ends_and_removes_nothing(run: tuple[Run, str], hidd
     assert (made.directory / "process.pid").exists()
 
 
-def test_the_owner_and_root_judge_all_that_is_theirs(run: tuple[Run, str]) -> None:
+def test_the_owner_and_root_judge_all_that_is_theirs(run: tuple[ChildRun, str]) -> None:
     made, _ = run
     store = store_of(made)
     store.queue([dead(made, "a"), dead(made, "b", uid=NOBODY), dead(made, "c", uid=None)])
@@ -138,7 +138,7 @@ def test_the_owner_and_root_judge_all_that_is_theirs(run: tuple[Run, str]) -> No
     assert made.process.status == "running"
 
 
-def test_by_itself_each_user_prunes_its_own(run: tuple[Run, str]) -> None:
+def test_by_itself_each_user_prunes_its_own(run: tuple[ChildRun, str]) -> None:
     made, _ = run
     old = {"status": "exited", "ended_at": 1, "queued_at": now_ms() - KEEP_MS - 1, "beat_at": 1}
     mine, others = dead(made, "a", **old), dead(made, "b", uid=OWNER + 1, **old)
@@ -151,7 +151,7 @@ def test_by_itself_each_user_prunes_its_own(run: tuple[Run, str]) -> None:
     )
 
 
-def test_below_a_process_that_is_ended_others_are_named(run: tuple[Run, str]) -> None:
+def test_below_a_process_that_is_ended_others_are_named(run: tuple[ChildRun, str]) -> None:
     from muniment.errors import ProcessError
     from muniment.procs.stop import stop_tree
 

@@ -10,7 +10,7 @@ from tests.support.pages import Links, finish_batch, finished
 
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.model.pipeline import Ending, Greeting, HandedOut, Pipeline
+from muniment.model.pipeline import ClaimBatch, Greeting, Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
@@ -18,7 +18,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import control as terms
-from muniment.tracker.open import Starts, submit_job
+from muniment.tracker.open import StartPages, submit_job
 from muniment.tracker.queue.frontier import FinishReport
 from muniment.tracker.schema.pipelines import assignments, metadata
 from muniment.tracker.schema.tables import jobs, pages
@@ -54,7 +54,7 @@ class Fleet:
 
     def job(self, *urls: str, settings: Mapping[str, Any] | None = None, **how: Any) -> int:
         """One more job; `how` are its terms."""
-        made = submit_job(self.db, "job", Settings(**(settings or {})), Starts(urls), self.now).job.job_id
+        made = submit_job(self.db, "job", Settings(**(settings or {})), StartPages(urls), self.now).job.job_id
         if how:
             terms.change_terms(self.db, made, "tester", JobTerms(**how), self.now)
         return made
@@ -71,7 +71,7 @@ class Fleet:
         self.epochs[name] = session.epoch
         return session.epoch
 
-    def ask(self, name: str, most: int = 100) -> list[HandedOut] | None:
+    def ask(self, name: str, most: int = 100) -> list[ClaimBatch] | None:
         return self.dispatch.claim(self.epochs[name], most, self.now)
 
     def claim(self, name: str, most: int = 100) -> Held:
@@ -94,7 +94,7 @@ class Fleet:
     def send(self, job_id: int, batch: FinishBatch) -> FinishReport:
         return self.dispatch.finish(job_id, batch, 0, self.now)
 
-    def end(self, name: str, ending: Ending) -> None:
+    def end(self, name: str, ending: SessionEnding) -> None:
         self.dispatch.end(self.epochs[name], ending, self.now)
 
     def slots(self, name: str, count: int = 1) -> list[int | None]:

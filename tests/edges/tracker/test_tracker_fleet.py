@@ -12,9 +12,9 @@ from sqlalchemy import func, select, text
 from tracker_harness import A, site
 
 from muniment.errors import ProtocolError, UsageError
-from muniment.model.change import AddIgnore, Changed, SetRules, SetValues
-from muniment.model.job import JobTerms, Origin
-from muniment.model.pipeline import Ending, Greeting, HostReport, Pipeline
+from muniment.model.change import AddIgnore, ChangeMade, SetRules, SetValues
+from muniment.model.job import JobOrigin, JobTerms
+from muniment.model.pipeline import Greeting, HostReport, Pipeline, SessionEnding
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.rulesets import Rules, compile_ruleset
@@ -24,7 +24,7 @@ from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import changes_of
-from muniment.tracker.open import Starts, submit_job
+from muniment.tracker.open import StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.schema import tables
 from muniment.tracker.schema.pipelines import assignments, sessions
@@ -70,17 +70,19 @@ def test_a_broken_connection_is_not_death(fleet):
     assert fleet.state(job) == "FINISHED"
 
 
-@pytest.mark.parametrize("ending", [Ending.GOODBYE, Ending.EXITED, Ending.LAPSED, Ending.REPLACED])
+@pytest.mark.parametrize(
+    "ending", [SessionEnding.GOODBYE, SessionEnding.EXITED, SessionEnding.LAPSED, SessionEnding.REPLACED]
+)
 def test_what_a_session_held_goes_back_and_its_finishes_change_nothing(fleet, ending):
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
     held = fleet.claim("p")
     assert fleet.state(job) == "DRAINING"
     before = fleet.epochs["p"]
-    if ending is Ending.LAPSED:
+    if ending is SessionEnding.LAPSED:
         fleet.now += LEASE_MS + 1
         fleet.dispatch.sweep(fleet.now)
-    elif ending is Ending.REPLACED:
+    elif ending is SessionEnding.REPLACED:
         assert fleet.greet("p") > before
     else:
         fleet.end("p", ending)
@@ -99,7 +101,7 @@ def test_a_page_given_to_another_pipeline_is_fenced(fleet):
     fleet.pipeline("p")
     fleet.pipeline("q")
     late = fleet.claim("p")
-    fleet.end("p", Ending.EXITED)
+    fleet.end("p", SessionEnding.EXITED)
     [(_, claim)] = mine = fleet.claim("q")
     assert claim.claim_id > late[0][1].claim_id
     fleet.finish(late, {START: [(ONE, A)]})
@@ -127,13 +129,13 @@ def test_a_page_that_kills_three_is_given_up_with_the_reason(fleet):
     fleet.pipeline("p")
     for died in range(2):
         assert fleet.urls("p") == [START, ONE]
-        fleet.end("p", Ending.EXITED)
+        fleet.end("p", SessionEnding.EXITED)
         fleet.greet("p")
         assert fleet.page(job, START)["deaths"] == died + 1
     assert fleet.urls("p") == [START]
     fleet.reopen()
     assert fleet.urls("p") == [], "nothing goes beside a suspect"
-    fleet.end("p", Ending.LAPSED)
+    fleet.end("p", SessionEnding.LAPSED)
     fleet.greet("p")
     assert [(claim.url, claim.barred) for _, claim in fleet.claim("p", 1)] == [(START, "limit: 3 workers died of it")]
     assert fleet.claim("p") == [], "the other suspect waits until nothing is beside it"
@@ -143,7 +145,7 @@ def test_goodbye_and_a_released_page_are_no_deaths_and_a_dead_worker_is_one(flee
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
     fleet.claim("p")
-    fleet.end("p", Ending.GOODBYE)
+    fleet.end("p", SessionEnding.GOODBYE)
     fleet.greet("p")
     pairs = {c.url: (c.page_id, c.claim_id) for _, c in fleet.claim("p")}
     fleet.dispatch.release(job, [pairs[START]], fleet.now)
@@ -186,7 +188,7 @@ def test_tags_may_change_and_a_pipeline_may_go(fleet):
     assert [one.job_id for one in fleet.ask("p")] == [job]
     with pytest.raises(UsageError, match="at work"):
         remove_pipeline(fleet.db, "p")
-    fleet.end("p", Ending.GOODBYE)
+    fleet.end("p", SessionEnding.GOODBYE)
     remove_pipeline(fleet.db, "p")
     assert fleet.db.connection.execute(select(func.count()).select_from(assignments)).scalar_one() == 0
     with pytest.raises(UsageError, match="no pipeline 'q'"):
@@ -213,8 +215,8 @@ def test_pages_go_by_hosts_that_are_due_in_turn(fleet):
 
 
 def test_who_started_a_job_where_and_why(fleet):
-    origin = Origin("ann", "#archive", "it closes on Friday")
-    made = submit_job(fleet.db, "job", Settings(), Starts((START,)), fleet.now, origin=origin).job.job_id
+    origin = JobOrigin("ann", "#archive", "it closes on Friday")
+    made = submit_job(fleet.db, "job", Settings(), StartPages((START,)), fleet.now, origin=origin).job.job_id
     row = fleet.job_row(made)
     assert (row["started_by"], row["started_in"], row["explanation"]) == ("ann", "#archive", "it closes on Friday")
 
@@ -227,7 +229,7 @@ def test_every_change_is_in_the_audit_and_the_age_counts_them(fleet):
     fleet.dispatch.amend(job, AddIgnore("bob", "x"), fleet.now)
     fleet.dispatch.amend(job, SetRules("bob", (Rule(ua="u"),)), fleet.now)
     assert terms.change_terms(fleet.db, job, "cat", JobTerms(nice=0, concurrency=0), fleet.now) == (
-        Changed("concurrency", "none", "0"),
+        ChangeMade("concurrency", "none", "0"),
     )
     fleet.dispatch.abort(job, "dan", fleet.now)
     noted = changes_of(fleet.db, job)

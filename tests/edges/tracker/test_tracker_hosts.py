@@ -14,11 +14,11 @@ from tests.support.pages import finish_batch, finished
 from tracker_harness import Tracker, site
 
 from muniment.clock import now_ms, steady_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
-from muniment.crawl.orchestrator.host_policy import HostsDesk
+from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
-from muniment.rules.politeness import Sign
+from muniment.rules.politeness import HostSignal
 from muniment.tracker.schema.tables import hosts
 from muniment.tracker.stores.hosts import HostWaits
 
@@ -37,7 +37,9 @@ class Desk:
         self.schedule.add_worker(0)
         self.said = []
         tell = lambda worker, message: self.said.append((worker, message))  # noqa: E731
-        self.desk = HostsDesk(self.hosts, self.schedule, EventLog(self.descriptor, place.directory), tell, "muniment/1")
+        self.desk = HostPolicy(
+            self.hosts, self.schedule, EventLog(self.descriptor, place.directory), tell, "muniment/1"
+        )
         for host, pages in self.tracker.frontier.pending().items():
             self.schedule.add_pending(host, self.hosts.name(host), pages)
         self.desk.begin(now_ms(), resumed=resumed)
@@ -51,7 +53,7 @@ class Desk:
 
     def fails(self, name, text="dns: no such name", kind="unreachable", **how):
         """It fails, as asked a long time after the failure before."""
-        return self.desk.told(0, name, Sign(kind, text, name, now_ms() + 3_600_000), **how)
+        return self.desk.told(0, name, HostSignal(kind, text, name, now_ms() + 3_600_000), **how)
 
     def wait(self, name):
         """Milliseconds for which nothing more is asked of a host."""
@@ -94,8 +96,8 @@ def test_waits_are_kept_over_a_resume(new_place):
 def test_a_host_that_failed_lets_others_go_first_until_it_answers(desk):
     """One that was slow does not, nor one whose robots.txt fails: they are there."""
     desk.fails("a.example", "refused: Connection refused")
-    desk.desk.told(0, "b.example", Sign("slow", "timeout-header: nothing", "https://b.example", now_ms()))
-    desk.desk.told(0, "c.example", Sign("closed", "503", "https://c.example", steady_ms()))
+    desk.desk.told(0, "b.example", HostSignal("slow", "timeout-header: nothing", "https://b.example", now_ms()))
+    desk.desk.told(0, "c.example", HostSignal("closed", "503", "https://c.example", steady_ms()))
     soon = steady_ms() + 5_000
     assert [host for host, _ in desk.schedule.pick(0, 100, soon, 200)] == [2, 3]
     desk.answers("a.example")
@@ -130,8 +132,8 @@ def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):
 
 def test_retry_after_is_saved_and_told_at_once(desk):
     desk.schedule.claimed(0, 1, 1, 1, 0)
-    desk.desk.told(0, "a.example", Sign("throttled", "503", "https://a.example", now_ms(), 5_000))
-    [wait] = [message for _, message in desk.said if isinstance(message, say.HostWait)]
+    desk.desk.told(0, "a.example", HostSignal("throttled", "503", "https://a.example", now_ms(), 5_000))
+    [wait] = [message for _, message in desk.said if isinstance(message, protocol.HostWait)]
     assert 4_900 < wait.wait_ms <= 5_000
     assert desk.hosts.waits[1].reason == "503 with Retry-After"
     [pause] = desk.events()
@@ -176,7 +178,7 @@ def test_three_failures_prove_a_host_dead_that_never_answered(desk):
     assert not desk.desk.dead
     desk.fails("a.example")
     assert list(desk.desk.dead) == ["a.example"]
-    assert (0, say.HostDead("a.example", desk.desk.dead["a.example"])) in desk.said
+    assert (0, protocol.DeadHost("a.example", desk.desk.dead["a.example"])) in desk.said
 
 
 def test_an_answer_in_between_begins_the_proof_anew(desk):
@@ -199,7 +201,7 @@ def test_the_network_is_lost_when_every_host_that_had_answered_fails(desk):
         desk.fails("a.example")
     assert not desk.desk.dead
     assert [desk.desk.most(9, 10_000), desk.desk.most(9, 10_001), desk.desk.most(9, 15_000)] == [1, 0, 1]
-    desk.desk.told(0, "a.example", Sign("throttled", "503", "https://a.example", now_ms()))
+    desk.desk.told(0, "a.example", HostSignal("throttled", "503", "https://a.example", now_ms()))
     assert not desk.desk.lost
     assert [event["event"] for event in desk.events() if event["reason"] == "network"] == ["pause", "resume"]
 
@@ -269,7 +271,7 @@ def test_that_it_answered_is_known_in_the_next_run(new_place):
         for _ in range(12):
             again.fails("a.example", REFUSED)
             again.desk.told(
-                0, "a.example", Sign("unreachable", REFUSED, "https://a.example:8443", now_ms() + 3_600_000)
+                0, "a.example", HostSignal("unreachable", REFUSED, "https://a.example:8443", now_ms() + 3_600_000)
             )
         assert list(again.desk.dead) == ["https://a.example:8443"], "another origin of the name has not answered"
         assert again.finish("a.example", REFUSED)
@@ -325,7 +327,7 @@ def test_ten_thousand_hosts_that_fail_at_once_are_all_given_up(new_place):
         for _ in range(3):
             for name in names:
                 desk.fails(name)
-        assert len({message.origin for _, message in desk.said if isinstance(message, say.HostDead)}) == len(names)
+        assert len({message.origin for _, message in desk.said if isinstance(message, protocol.DeadHost)}) == len(names)
 
 
 def test_all_that_is_left_are_hosts_that_are_waited_for(desk):
@@ -359,7 +361,7 @@ def test_a_long_wait_is_written_down_and_kept_at_once(new_place):
 
 
 def throttle(desk, name, text="429"):
-    desk.desk.told(0, name, Sign("throttled", text, f"https://{name}", now_ms() + 3_600_000))
+    desk.desk.told(0, name, HostSignal("throttled", text, f"https://{name}", now_ms() + 3_600_000))
 
 
 def good(desk, name, count):
@@ -376,7 +378,7 @@ def test_a_host_that_throttles_right_after_its_wait_gets_a_gap_until_it_is_conte
         gaps.append(desk.schedule.gap(1))
     assert gaps == [0, 500, 750, 1_125, 1_125, 562], "after ten answers it is some page that it refuses"
     assert desk.desk.gaps(NAMES) == {"a.example": 562}
-    assert [m.gap_ms for _, m in desk.said if isinstance(m, say.GapSet)] == [500, 750, 1_125, 562]
+    assert [m.gap_ms for _, m in desk.said if isinstance(m, protocol.HostGap)] == [500, 750, 1_125, 562]
     good(desk, "a.example", 100)
     assert desk.schedule.gap(1) == 281
     good(desk, "a.example", 100)
@@ -405,7 +407,7 @@ def test_a_lost_network_ends_no_wait_that_a_host_asked_for(desk):
     for name in NAMES:
         desk.answers(name)
     desk.fails("a.example", "timeout-connect: no connection in time")
-    retry = Sign("throttled", "429", "https://a.example", now_ms() + 3_600_000, 600_000)
+    retry = HostSignal("throttled", "429", "https://a.example", now_ms() + 3_600_000, 600_000)
     desk.desk.told(0, "a.example", retry)
     for name in NAMES:
         desk.fails(name, NO_ROUTE if name == "a.example" else PROXY, kind="offline")

@@ -13,10 +13,10 @@ from test_tracker_hosts import Desk
 from tests.support.pages import claim, finished
 
 from muniment.clock import steady_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.orchestrator import host_policy as hosts_desk
 from muniment.model.failure import Failure
-from muniment.rules.politeness import Sign
+from muniment.rules.politeness import HostSignal
 
 MOST_BYTES = 300
 """Of a host with nothing to do, over all processes: the workers forget it."""
@@ -36,7 +36,7 @@ def visit(desk: Desk, names: Iterable[str], *, fails: bool = False) -> None:
         desk.schedule.landed(0, host_id)
         page = claim(f"https://{name}/")
         if fails:
-            desk.desk.told(0, name, Sign("unreachable", "refused: nobody", f"https://{name}", steady_ms()))
+            desk.desk.told(0, name, HostSignal("unreachable", "refused: nobody", f"https://{name}", steady_ms()))
         else:
             desk.desk.answered(host_id, page.url, finished(page))
         desk.desk.permits_held(0, {name: 0})
@@ -87,7 +87,9 @@ def test_what_a_host_was_told_is_known_when_it_gets_pages_again(desk: Desk) -> N
 
 def test_a_host_that_is_waited_for_or_has_pages_is_not_forgotten(desk: Desk) -> None:
     until = steady_ms() + 60_000
-    desk.desk.told(0, "a.example", Sign("throttled", "429 with Retry-After", "https://a.example", steady_ms(), 60_000))
+    desk.desk.told(
+        0, "a.example", HostSignal("throttled", "429 with Retry-After", "https://a.example", steady_ms(), 60_000)
+    )
     desk.desk.permits_held(0, {"a.example": 0, "b.example": 0, "never.met.example": 0})
     assert desk.schedule.known("a.example") is not None
     assert desk.schedule.known("b.example") is not None
@@ -97,8 +99,10 @@ def test_a_host_that_is_waited_for_or_has_pages_is_not_forgotten(desk: Desk) -> 
 def test_words_about_a_host_that_was_forgotten_change_nothing(desk: Desk) -> None:
     visit(desk, hosts("h", 1))
     [name] = hosts("h", 1)
-    desk.desk.told(0, name, Sign("slow", str(Failure("timeout-header", "nothing")), f"https://{name}", steady_ms()))
-    assert desk.said == [(0, say.HostWait(name, 0))]
+    desk.desk.told(
+        0, name, HostSignal("slow", str(Failure("timeout-header", "nothing")), f"https://{name}", steady_ms())
+    )
+    assert desk.said == [(0, protocol.HostWait(name, 0))]
     desk.schedule.remove_worker(0, steady_ms())
     assert desk.schedule.known(name) is None
 

@@ -26,7 +26,7 @@ from muniment.errors import UsageError
 from muniment.model.change import SetRules
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim
-from muniment.model.pipeline import Ending, Lock
+from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.tracker.fleet import assignments
@@ -270,8 +270,12 @@ class TrackerMachine(RuleBasedStateMachine):
         self._alive(name)
         self._settle()
 
-    @rule(name=st.sampled_from(NAMES), ending=st.sampled_from([Ending.GOODBYE, Ending.EXITED]), holds=st.booleans())
-    def end(self, name: str, ending: Ending, holds: bool) -> None:
+    @rule(
+        name=st.sampled_from(NAMES),
+        ending=st.sampled_from([SessionEnding.GOODBYE, SessionEnding.EXITED]),
+        holds=st.booleans(),
+    )
+    def end(self, name: str, ending: SessionEnding, holds: bool) -> None:
         if holds:
             self.claim(name, 2)
         self.fleet.end(name, ending)
@@ -283,7 +287,7 @@ class TrackerMachine(RuleBasedStateMachine):
         """A page ends one worker after the other; chance alone hardly ever has it do so three times."""
         for _ in range(deaths):
             self.greet(name)
-            self.end(name, Ending.EXITED, True)
+            self.end(name, SessionEnding.EXITED, True)
         self.greet(name)
         self.claim(name, 2)
 
@@ -294,13 +298,13 @@ class TrackerMachine(RuleBasedStateMachine):
         pipe.lease = self.model.now + 60_000
 
     @precondition(lambda self: self.model.jobs)
-    @rule(name=st.sampled_from(NAMES), at=st.integers(0, 3), lock=st.sampled_from(Lock))
-    def lock(self, name: str, at: int, lock: Lock) -> None:
+    @rule(name=st.sampled_from(NAMES), at=st.integers(0, 3), lock=st.sampled_from(SlotLock))
+    def lock(self, name: str, at: int, lock: SlotLock) -> None:
         job, pipe = self._some_job(at), self.model.pipes[name]
         try:
             assignments.lock_slot(self.fleet.db, name, 0, lock, self.fleet.now, job.number)
         except UsageError:
-            assert lock is Lock.UNTIL_FINISHED
+            assert lock is SlotLock.UNTIL_FINISHED
             assert job.state in {"FINISHED", "ABORTED"}
         else:
             pipe.job, pipe.lock = job.number, lock.value
@@ -366,7 +370,7 @@ def test_every_documented_step_is_made_and_no_other(fleet: Fleet) -> None:
     dispatch.abort(job, "t", now)
     dispatch.resume_aborted(job, "t", now)
     assert fleet.state(job) == "DRAINING"
-    fleet.end("p", Ending.GOODBYE)
+    fleet.end("p", SessionEnding.GOODBYE)
     dispatch.abort(job, "t", now)
     dispatch.resume_aborted(job, "t", now)
     dispatch.stash(job, now)

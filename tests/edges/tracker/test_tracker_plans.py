@@ -17,7 +17,7 @@ import muniment.tracker
 from muniment.settings.table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
-from muniment.tracker.open import Starts, open_job
+from muniment.tracker.open import StartPages, open_job
 
 KEYS = [1, 2, 4, 8, 128]
 KEYS_TOLD = "LIST SUBQUERY", "SCAN told VIRTUAL TABLE"
@@ -72,7 +72,7 @@ def test_a_change_of_a_row_seeks_it(tracker: sqlite3.Connection) -> None:
 def test_what_is_asked_of_a_whole_job_reads_no_page_that_is_done(tmp_path: Path) -> None:
     """Settled or taken up again: a job of millions of pages, of which none waits and none is held."""
     with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
-        frontier = open_job(db, "job", Settings(), Starts(["http://site.example/"]), 1).frontier
+        frontier = open_job(db, "job", Settings(), StartPages(["http://site.example/"]), 1).frontier
         frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1)]), 0, 1)
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)

@@ -14,10 +14,10 @@ from msgspec import structs
 from sqlalchemy import create_engine
 
 from muniment.errors import TrackerError
-from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
+from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
 from muniment.procs.tree import in_tree_order
 from muniment.tracker.processes.postgresql import processes_at, processes_on
-from muniment.tracker.processes.sqlite import SqliteLine, open_processes
+from muniment.tracker.processes.sqlite import SqliteConnection, open_processes
 from muniment.tracker.processes.store import ProcessStore
 from muniment.tracker.schema.processes import processes
 
@@ -58,11 +58,11 @@ def test_a_row_is_read_as_it_was_written(store: ProcessStore) -> None:
     store.started("a1", 1 << 31, 1 << 40, NOW + 1)
     running = structs.replace(queued, status="running", pid=1 << 31, start_ticks=1 << 40, started_at=NOW + 1)
     assert store.get("a1") == structs.replace(running, beat_at=NOW + 1)
-    assert store.by_pid(Place("m", "b", 1), 1 << 31) == [structs.replace(running, beat_at=NOW + 1)]
-    assert store.by_pid(Place("m", "other", 1), 1 << 31) == []
+    assert store.by_pid(ProcessPlace("m", "b", 1), 1 << 31) == [structs.replace(running, beat_at=NOW + 1)]
+    assert store.by_pid(ProcessPlace("m", "other", 1), 1 << 31) == []
     store.beat(["a1", "nobody"], NOW + 2)
     assert store.unended("m", "a1") == [structs.replace(running, beat_at=NOW + 2)]
-    store.ended("a1", Ending(-9, True, 5, 1 << 40), NOW + 3, Output(), Output("e", "", 1, "11"))
+    store.ended("a1", ProcessEnding(-9, True, 5, 1 << 40), NOW + 3, Output(), Output("e", "", 1, "11"))
     ended = store.get("a1")
     assert (ended.status, ended.exit_code, ended.timed_out, ended.max_rss) == ("exited", -9, True, 1 << 40)
     assert ended.stderr == Output("e", "", 1, "11")
@@ -119,8 +119,8 @@ def test_trees_of_a_user_are_pruned_alone(store: ProcessStore) -> None:
     over = {"status": "exited", "ended_at": NOW - 10, "queued_at": NOW - 20, "beat_at": NOW - 10}
     given = {"aa": ("m", 5), "ab": ("m", 6), "ac": ("m", None), "ad": ("other", 5)}
     store.queue([row(name, **over, machine_id=machine, uid=uid) for name, (machine, uid) in given.items()])
-    assert ids(store.prune(NOW, Whose("m", 5), silent_before=NOW, dry_run=True)) == {"aa", "ac"}
-    assert ids(store.prune(NOW, Whose("m", 5, elsewhere_too=True), silent_before=NOW)) == {"aa", "ac", "ad"}
+    assert ids(store.prune(NOW, ProcessOwners("m", 5), silent_before=NOW, dry_run=True)) == {"aa", "ac"}
+    assert ids(store.prune(NOW, ProcessOwners("m", 5, elsewhere_too=True), silent_before=NOW)) == {"aa", "ac", "ad"}
     assert ids(store.prune(NOW, silent_before=NOW)) == {"ab"}
 
 
@@ -192,7 +192,7 @@ def test_a_subtree_of_a_million_rows_is_read_in_under_a_second(store: ProcessSto
 
 def _run(store: ProcessStore, statement: str) -> None:
     line = store._line
-    if isinstance(line, SqliteLine):
+    if isinstance(line, SqliteConnection):
         line._connection.execute(statement)
     else:
         line.write(statement, [{}])

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 from tracker_harness import IMG, Tracker, site
 
-from muniment.rules.causes import LeftOut
+from muniment.rules.causes import SkipCause
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.queue import retries
@@ -157,7 +157,7 @@ def test_what_is_skipped_and_what_fails_has_a_cause(tracker):
     for claim, error in zip(claims[len(REASONS) :], errors, strict=True):
         made.finish(claim, status=0, error=error)
     left = left_out(made.db, made.job_id)
-    assert left[0] == LeftOut("ignore", 2, False), "most first"
+    assert left[0] == SkipCause("ignore", 2, False), "most first"
     assert {one.cause: one.pages for one in left if not one.failed} == {
         "ignore": 2, "robots": 1, "dead-host": 1, "noarchive": 1, "limit": 1, "other": 1
     }  # fmt: skip

@@ -17,7 +17,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import done_pages
-from muniment.tracker.open import Starts, open_job
+from muniment.tracker.open import StartPages, open_job
 from muniment.tracker.queue import retries
 from muniment.tracker.schema.tables import pages
 
@@ -180,7 +180,7 @@ def test_a_page_of_a_list_that_a_dead_host_failed_waits_again(tracker):
 def test_a_round_is_found_by_its_index(tmp_path: Path) -> None:
     """A job of millions of pages, of which a few have failed."""
     with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
-        frontier = open_job(db, "job", Settings(tries=1), Starts([ONE]), 1).frontier
+        frontier = open_job(db, "job", Settings(tries=1), StartPages([ONE]), 1).frontier
         frontier.finish(finish_batch([finished(c, done=False, **GONE) for c in frontier.claim([(1, 1)], 1)]), 0, 1)
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)

@@ -15,7 +15,7 @@ from muniment.model.url import host_of, is_web, url_key
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.open import Starts, open_job
+from muniment.tracker.open import StartPages, open_job
 from muniment.tracker.queue import retries
 from muniment.tracker.schema.tables import pages, seeds
 
@@ -31,7 +31,7 @@ class ListTracker:
 
     def open(self, **how: bool) -> None:
         self.db = opened(self.place)
-        self.opened = open_job(self.db, "job", self.settings, Starts(list_digest=b"d" * 16), 1_000, **how)
+        self.opened = open_job(self.db, "job", self.settings, StartPages(list_digest=b"d" * 16), 1_000, **how)
         self.frontier, self.book = self.opened.frontier, self.opened.seeds
         self.job_id = self.opened.job.job_id
 

@@ -17,7 +17,7 @@ from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, RemoveIgnore, SetRules
 from muniment.model.job import JobTerms
 from muniment.model.page import PageState
-from muniment.model.pipeline import Ending, Lock, Pipeline
+from muniment.model.pipeline import Pipeline, SessionEnding, SlotLock
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.scope import FAR
@@ -264,7 +264,7 @@ def test_concurrency_bounds_the_slots_of_all_pipelines(fleet):
         fleet.pipeline(name)
         fleet.claim(name, 1)
     assert (fleet.slots("p"), fleet.slots("q")) == ([one], [two])
-    fleet.end("p", Ending.GOODBYE)
+    fleet.end("p", SessionEnding.GOODBYE)
     fleet.claim("q", 1)
     assert fleet.slots("q") == [one]
 
@@ -297,7 +297,7 @@ def test_slots_stay_while_no_job_changes(fleet):
 
 
 @says("locks", "locked")
-@pytest.mark.parametrize("lock", [Lock.INDEFINITELY, Lock.UNTIL_FINISHED])
+@pytest.mark.parametrize("lock", [SlotLock.INDEFINITELY, SlotLock.UNTIL_FINISHED])
 def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
     job = fleet.job(START)
     fleet.pipeline("p", slots=2)
@@ -309,9 +309,9 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
     fleet.finish(held)
     assert fleet.state(job) == "FINISHED"
     gets = [one.job_id for one in fleet.ask("p")]
-    assert gets == ([] if lock is Lock.INDEFINITELY else [better])
-    if lock is Lock.INDEFINITELY:
-        assignments.lock_slot(fleet.db, "p", 0, Lock.NONE, fleet.now)
+    assert gets == ([] if lock is SlotLock.INDEFINITELY else [better])
+    if lock is SlotLock.INDEFINITELY:
+        assignments.lock_slot(fleet.db, "p", 0, SlotLock.NONE, fleet.now)
         assert [one.job_id for one in fleet.ask("p")] == [better]
 
 
@@ -319,14 +319,14 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
 def test_aborting_takes_a_lock_off_and_a_lock_outlives_the_session(fleet):
     job, other = fleet.job(START), fleet.job(TWO, nice=-1)
     fleet.pipeline("p")
-    assignments.lock_slot(fleet.db, "p", 0, Lock.UNTIL_FINISHED, fleet.now, job)
-    fleet.end("p", Ending.GOODBYE)
+    assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
+    fleet.end("p", SessionEnding.GOODBYE)
     fleet.greet("p")
     assert [one.job_id for one in fleet.ask("p", 1)] == [job]
     fleet.dispatch.abort(job, "ann", fleet.now)
     assert [one.job_id for one in fleet.ask("p", 1)] == [other]
     with pytest.raises(UsageError, match="ABORTED already"):
-        assignments.lock_slot(fleet.db, "p", 0, Lock.UNTIL_FINISHED, fleet.now, job)
+        assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
 
 
 # -- pages and relations

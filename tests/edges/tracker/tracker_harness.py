@@ -16,7 +16,7 @@ from muniment.rules.scope import FAR
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
-from muniment.tracker.open import Starts, open_job
+from muniment.tracker.open import StartPages, open_job
 from muniment.tracker.queue.admission import unpack_children
 from muniment.tracker.queue.frontier import FinishReport
 from muniment.tracker.schema.tables import attempts, job_sums, jobs, pages, relations, repairs
@@ -42,7 +42,7 @@ class Tracker:
 
     def open(self) -> None:
         self.db = opened(self.place)
-        self.opened = open_job(self.db, "job", Settings(**self.settings), Starts(self.urls), 1_000)
+        self.opened = open_job(self.db, "job", Settings(**self.settings), StartPages(self.urls), 1_000)
         self.frontier = self.opened.frontier
         self.job_id = self.opened.job.job_id
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.exchanges import page_context
 
 from muniment.archive.index.journal import (
-    Entry,
+    JournalEntry,
     entries,
     entry_frame,
     header_frame,
@@ -21,7 +21,7 @@ from muniment.model.failure import Failure
 
 NAME = "muniment-00000.warc.gz"
 ROW = failure_row("http://a.example/", Failure("dns", "no such name"), page_context(), 1_000_000, None)
-ENTRIES = [Entry(326, None), Entry(326, ROW), Entry(900, ROW), Entry(1500, ROW)]
+ENTRIES = [JournalEntry(326, None), JournalEntry(326, ROW), JournalEntry(900, ROW), JournalEntry(1500, ROW)]
 
 
 @pytest.fixture

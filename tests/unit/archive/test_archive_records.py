@@ -12,7 +12,7 @@ from muniment.archive.warc import records
 from muniment.archive.warc.digests import sha1_label, sha1_labels, sha1_of
 from muniment.archive.warc.grammar import parse_header, violations
 from muniment.clock import new_record_urn, record_urn
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 
 INFO = new_record_urn()
 LABEL = sha1_label(bytes(20))
@@ -57,7 +57,7 @@ def test_warcinfo_says_what_is_known_and_leaves_out_the_rest():
 
 
 def test_response_fields_come_in_one_order():
-    event = records.Event.of(exchange(ip="2001:db8::1"), INFO)
+    event = records.ExchangeHeader.of(exchange(ip="2001:db8::1"), INFO)
     record = records.response_header(event, URN, truncated="time", payload=LABEL, block=LABEL, length=0)
     header, _ = parts(record + records.RECORD_END)
     assert [name for name, _ in header.fields] == [
@@ -70,14 +70,14 @@ def test_response_fields_come_in_one_order():
 
 
 def test_plain_http_and_unknown_address_leave_no_fields():
-    event = records.Event.of(exchange(ip="", tls="", status_line="HTTP/1.0 200 OK"), INFO)
+    event = records.ExchangeHeader.of(exchange(ip="", tls="", status_line="HTTP/1.0 200 OK"), INFO)
     assert event.connection == "WARC-Protocol: http/1.0\r\n"
 
 
 def test_revisit_refers_to_the_earlier_capture():
-    earlier = Earlier("https://site.example/first", 5_000_001, bytes(range(16)))
+    earlier = EarlierCapture("https://site.example/first", 5_000_001, bytes(range(16)))
     x = exchange()
-    event, length = records.Event.of(x, INFO), len(x.head)
+    event, length = records.ExchangeHeader.of(x, INFO), len(x.head)
     record = records.revisit_header(event, URN, earlier, payload=LABEL, block=LABEL, length=length)
     header, block = parts(record + x.head + records.RECORD_END)
     assert block == x.head
@@ -91,9 +91,9 @@ def test_revisit_refers_to_the_earlier_capture():
 @pytest.mark.parametrize("captured_at", [None, 5_000_001])
 def test_revisits_name_only_what_is_known(captured_at):
     x = exchange()
-    earlier = Earlier("https://site.example/", captured_at)
+    earlier = EarlierCapture("https://site.example/", captured_at)
     known = ["warc-refers-to-target-uri", "warc-refers-to-date"] if captured_at else []
-    event, length = records.Event.of(x, INFO), len(x.head)
+    event, length = records.ExchangeHeader.of(x, INFO), len(x.head)
     for label, profile in ((LABEL, "identical-payload-digest"), ("", "server-not-modified")):
         record = records.revisit_header(event, URN, earlier, payload=label, block=LABEL, length=length)
         header, _ = parts(record + x.head + records.RECORD_END)
@@ -124,8 +124,8 @@ def test_metadata_values_cannot_inject_lines(field):
 
 def test_header_values_cannot_inject_lines():
     x = exchange(url=f"https://a.example/{EVIL}", ip=EVIL, tls=EVIL, truncated="time")
-    event = records.Event.of(x, INFO)
-    earlier = Earlier("https://b.example/" + EVIL, 1, bytes(16))
+    event = records.ExchangeHeader.of(x, INFO)
+    earlier = EarlierCapture("https://b.example/" + EVIL, 1, bytes(16))
     made = [
         records.response_header(event, URN, truncated=EVIL, payload="", block=LABEL, length=0),
         records.revisit_header(event, URN, earlier, payload=LABEL, block=LABEL, length=len(x.head)),
@@ -141,7 +141,7 @@ def test_header_values_cannot_inject_lines():
 
 
 def test_foreign_characters_are_utf8_and_lone_surrogates_do_not_fail():
-    event = records.Event.of(exchange(url="https://a.example/ä\udcff"), INFO)
+    event = records.ExchangeHeader.of(exchange(url="https://a.example/ä\udcff"), INFO)
     assert "WARC-Target-URI: https://a.example/ä?".encode() in records.request_record(event, URN, URN, b"", LABEL)
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from muniment.archive.check.fast_path import usual_header
 from muniment.archive.warc.digests import sha1_label
 from muniment.archive.warc.grammar import parse_header, violations
-from muniment.archive.warc.records import Event, metadata_record, request_record, response_header
+from muniment.archive.warc.records import ExchangeHeader, metadata_record, request_record, response_header
 
-EVENT = Event(
+EVENT = ExchangeHeader(
     "https://a.example/way?q=%20&z=1",
     "2026-11-18T11:06:40.123456Z",
     "urn:uuid:01234567-89ab-4def-8123-456789abcdef",

@@ -22,9 +22,9 @@ from muniment.cli.display import (
     waiting_lines,
 )
 from muniment.cli.panel import panel_of
-from muniment.crawl.progress import FinishedBefore, Outcome, Snapshot, Summary, Waited
+from muniment.crawl.progress import AlreadyFinished, RunOutcome, Snapshot, Summary, WaitingHost
 from muniment.model.seed import SeedPlace
-from muniment.tracker.queue.seeds import ListRead
+from muniment.tracker.queue.seeds import ListProgress
 
 
 def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snapshot:
@@ -47,7 +47,7 @@ def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snaps
 
 def summary(code: int, reason: str) -> Summary:
     return Summary(
-        outcome=Outcome(code, reason),
+        outcome=RunOutcome(code, reason),
         elapsed_s=10,
         pages=80,
         requisites=10,
@@ -142,7 +142,7 @@ def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
 
 
 def test_a_sitemap_that_named_nothing_is_told(capsys):
-    read = ListRead(SeedPlace(), lines=1, bad=0, duplicates=0, ended=True)
+    read = ListProgress(SeedPlace(), lines=1, bad=0, duplicates=0, ended=True)
     for pages, told in ((1, True), (2, False)):
         one = structs.replace(summary(0, "finished"), pages=pages, requisites=0, failed=0, skipped=0, queued=0)
         tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml")
@@ -164,9 +164,9 @@ def at(moment: datetime) -> int:
 
 NOON = datetime.now().replace(hour=12, minute=5, second=9, microsecond=500_000)
 WAITED = (
-    Waited("example.com", "503 with Retry-After", at(NOON)),
-    Waited("a" * 200 + ".example", "10 refusals in a row, 429 last", at(NOON)),
-    Waited("c.example", "a challenge page", at(NOON + timedelta(days=1))),
+    WaitingHost("example.com", "503 with Retry-After", at(NOON)),
+    WaitingHost("a" * 200 + ".example", "10 refusals in a row, 429 last", at(NOON)),
+    WaitingHost("c.example", "a challenge page", at(NOON + timedelta(days=1))),
 )
 
 
@@ -238,7 +238,7 @@ def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
 def test_the_last_line_of_a_finished_job_says_what_was_given_up(capsys, pages, last):
     tell_summary(structs.replace(summary(0, "finished"), given_up=pages), Path("out"), "")
     assert capsys.readouterr().err.splitlines()[-1] == last
-    tell_finished(FinishedBefore(pages), Path("out"))
+    tell_finished(AlreadyFinished(pages), Path("out"))
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "out is finished; nothing to do. Look at it: muniment inspect out"
     assert said[1:] == ([last] if pages else [])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from muniment.crawl.orchestrator.concurrency import InflightDesk
-from muniment.crawl.protocol import InflightSet
+from muniment.crawl.orchestrator.concurrency import Concurrency
+from muniment.crawl.protocol import InflightShare
 from muniment.settings.table import Settings
 
 
@@ -19,7 +19,7 @@ class Log:
         self.written.append((event, fields))
 
 
-class Desk(InflightDesk):
+class Desk(Concurrency):
     """A desk whose messages are kept."""
 
     def __init__(self, **settings):
@@ -36,11 +36,11 @@ class Desk(InflightDesk):
 def test_workers_have_equal_parts_and_hear_of_new_ones():
     desk = Desk(start_inflight=65)
     desk.staff([0])
-    assert (desk.part(0), desk.news()) == (65, [(0, InflightSet(65))])
+    assert (desk.part(0), desk.news()) == (65, [(0, InflightShare(65))])
     desk.staff([0, 3])
-    assert desk.news() == [(0, InflightSet(33)), (3, InflightSet(32))]
+    assert desk.news() == [(0, InflightShare(33)), (3, InflightShare(32))]
     desk.staff([3])
-    assert desk.news() == [(3, InflightSet(65))]
+    assert desk.news() == [(3, InflightShare(65))]
 
 
 def test_it_grows_while_it_is_wanted_and_tells_only_changes():
@@ -49,7 +49,7 @@ def test_it_grows_while_it_is_wanted_and_tells_only_changes():
     desk.news()
     for now in range(1_000, 2_000, 10):
         desk.wanted(now)
-    assert desk.news() == [(0, InflightSet(96)), (0, InflightSet(100))]
+    assert desk.news() == [(0, InflightShare(96)), (0, InflightShare(100))]
 
 
 def silence(desk, hosts, now=50_000, asked_at=40_000, held=20):
@@ -63,7 +63,7 @@ def test_a_burst_over_many_domains_halves_it_once():
     desk.staff([0, 1])
     desk.news()
     silence(desk, [f"www.site{n}.example" for n in range(8)])
-    assert desk.news() == [(0, InflightSet(50)), (1, InflightSet(50))]
+    assert desk.news() == [(0, InflightShare(50)), (1, InflightShare(50))]
     assert desk.crowded(59_000)
     silence(desk, [f"www.site{n}.example" for n in range(20)], now=61_000, asked_at=49_000)
     assert (desk.limit, desk.crowded(61_000)) == (100, False), "what was asked before the cut is no news"

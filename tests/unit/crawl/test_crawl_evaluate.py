@@ -14,10 +14,10 @@ from tests.support.exchanges import exchange
 from tests.support.pages import claim
 
 from muniment.archive.warc.records import outlink_line
-from muniment.crawl.worker.evaluate import Manner, Refused, finished, harvest, refused
+from muniment.crawl.worker.evaluate import ReadPolicy, Refusal, evaluate, finished, refused
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.found import MOST_LINKS
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.prior import Prior
@@ -30,7 +30,7 @@ NEXT, IMAGE = ("https://site.example/d/next", "a"), ("https://site.example/i.png
 
 def harvested(body=BODY, *, status="200 OK", headers=HTML, failure=None, no_head=False, url=URL, **page):
     made = exchange(url, body, status_line=f"HTTP/1.1 {status}", headers=headers, failure=failure, no_head=no_head)
-    return harvest(claim(url, **page), made, Outlinks(), Manner(3))
+    return evaluate(claim(url, **page), made, Outlinks(), ReadPolicy(3))
 
 
 def lines(*links):
@@ -56,11 +56,11 @@ def test_links_are_looked_for_in_the_first_32_mib():
 @pytest.mark.parametrize("store", [False, True])
 def test_what_its_seed_line_knows_need_not_be_stored(store):
     known = claim(URL, prior=Prior(hashlib.sha1(BODY).hexdigest(), '"a"', "", 5))
-    page = harvest(known, exchange(URL, BODY), Outlinks(), Manner(3, store_unchanged=store))
+    page = evaluate(known, exchange(URL, BODY), Outlinks(), ReadPolicy(3, store_unchanged=store))
     assert page.unchanged
-    assert page.earlier == (None if store else Earlier(URL, 5))
-    assert bool(Manner(3, store_unchanged=store).conditions(known)) is not store
-    other = harvest(known, exchange(URL, b"other"), Outlinks(), Manner(3, store_unchanged=store))
+    assert page.earlier == (None if store else EarlierCapture(URL, 5))
+    assert bool(ReadPolicy(3, store_unchanged=store).conditions(known)) is not store
+    other = evaluate(known, exchange(URL, b"other"), Outlinks(), ReadPolicy(3, store_unchanged=store))
     assert (other.unchanged, other.earlier) == (False, None)
 
 
@@ -68,7 +68,7 @@ def test_a_304_to_a_request_without_conditions_is_an_answer():
     known = claim(URL, prior=Prior(etag='"a"'))
     for store in (False, True):
         answer = exchange(URL, b"", status_line="HTTP/1.1 304 Not Modified")
-        page = harvest(known, answer, Outlinks(), Manner(3, store_unchanged=store))
+        page = evaluate(known, answer, Outlinks(), ReadPolicy(3, store_unchanged=store))
         assert page.unchanged is not store
 
 
@@ -79,15 +79,15 @@ def test_links_beyond_the_limit_are_counted_where_they_would_be_followed():
     assert harvested(many, follow=False).found.dropped == 0
     assert harvested(BODY).found.dropped == 0
     answer = exchange(URL, many, headers=(*HTML, ("X-Robots-Tag", "noarchive")))
-    unkept = harvest(claim(URL), answer, Outlinks(), Manner(3, heard=frozenset({"noarchive"})))
-    assert isinstance(unkept, Refused)
+    unkept = evaluate(claim(URL), answer, Outlinks(), ReadPolicy(3, heard=frozenset({"noarchive"})))
+    assert isinstance(unkept, Refusal)
     assert refused(unkept).dropped == 7
 
 
 def test_lines_of_a_sitemap_beyond_the_limit_are_counted():
     many = b"".join(b"https://site.example/%d\n" % number for number in range(MOST_LINKS + 7))
     answer = exchange(URL, many, headers=(("Content-Type", "text/plain"),))
-    page = harvest(claim(URL, found_as=FoundAs.SITEMAP), answer, Outlinks(), Manner(3, listed=True))
+    page = evaluate(claim(URL, found_as=FoundAs.SITEMAP), answer, Outlinks(), ReadPolicy(3, listed=True))
     assert told(page).dropped == 7
 
 
@@ -114,7 +114,7 @@ def test_headers_count_without_a_document_too():
 def test_what_comes_beside_the_links_is_told_first_and_to_all():
     made = exchange(URL, BODY, headers=HTML)
     sitemap = ("https://site.example/sitemap.xml", FoundAs.SITEMAP)
-    page = harvest(claim(URL, follow=False), made, Outlinks(), Manner(3), [sitemap])
+    page = evaluate(claim(URL, follow=False), made, Outlinks(), ReadPolicy(3), [sitemap])
     assert page.found.entries[16] == FoundAs.SITEMAP
     assert page.context.outlinks.startswith(b"outlink: https://site.example/sitemap.xml sitemap\r\n")
 
@@ -133,12 +133,12 @@ ASKS = (("X-Robots-Tag", "noarchive, nofollow"),)
 @pytest.mark.parametrize("status", ["200 OK", "503 Busy", "302 Found"])
 def test_wishes_are_granted_as_far_as_they_are_heard(heard, status):
     made = exchange(URL, BODY, status_line=f"HTTP/1.1 {status}", headers=(*HTML, *ASKS, ("Location", "/to")))
-    page = harvest(claim(URL), made, Outlinks(), Manner(3, heard=frozenset(heard)))
-    assert isinstance(page, Refused) == ("noarchive" in heard)
+    page = evaluate(claim(URL), made, Outlinks(), ReadPolicy(3, heard=frozenset(heard)))
+    assert isinstance(page, Refusal) == ("noarchive" in heard)
     kinds = {FoundAs(entry) for entry in page.found.entries[16::17]}
     followed = {FoundAs.IMG} if "nofollow" in heard else {FoundAs.IMG, FoundAs.A}
     assert kinds == {"200 OK": followed, "503 Busy": set(), "302 Found": {FoundAs.REDIRECT}}[status]
-    if isinstance(page, Refused):
+    if isinstance(page, Refusal):
         done = refused(page)
         assert (done.outlinks, done.done) == (page.found.entries, status != "503 Busy")
         assert done.refused == ("" if status == "503 Busy" else page.reason)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.pages import claim
 
-from muniment.crawl.worker.host_queues import Lanes
+from muniment.crawl.worker.host_queues import HostQueues
 from muniment.settings.table import DelayRange
 
 A, B = "a.example", "b.example"
@@ -17,7 +17,7 @@ A, B = "a.example", "b.example"
 
 def lanes(inflight=100, delay=(0, 0), **hosts):
     """Lanes with (pages, permits) for hosts a and b."""
-    made = Lanes(inflight, DelayRange(*delay))
+    made = HostQueues(inflight, DelayRange(*delay))
     for name, (pages, permits) in hosts.items():
         host = f"{name}.example"
         made.add([claim(f"https://{host}/{n}", n) for n in range(pages)])
@@ -226,7 +226,7 @@ def test_a_host_that_is_not_here_may_be_held():
     lambda deed: st.tuples(st.just(deed), st.sampled_from([A, B]), st.integers(0, 4))
 ), max_size=60))  # fmt: skip
 def test_counts_agree_and_bounds_hold_in_any_order(deeds):
-    made, running, unacked, queued, permits = Lanes(5, DelayRange()), {}, {}, {}, {}
+    made, running, unacked, queued, permits = HostQueues(5, DelayRange()), {}, {}, {}, {}
     for deed, host, n in deeds:
         if deed == "add":
             made.add([claim(f"https://{host}/") for _ in range(n + 1)])
@@ -292,7 +292,7 @@ def test_permits_go_back_when_the_tracker_knows_of_every_page():
 
 def test_over_all_hosts_too_there_is_an_end_to_what_waits_for_the_tracker():
     """Each of many hosts has room for one page more; a worker's memory has not."""
-    made = Lanes(100, DelayRange(0, 0))
+    made = HostQueues(100, DelayRange(0, 0))
     names = [f"h{number}.example" for number in range(1_000)]
     made.add([claim(f"https://{name}/", number) for number, name in enumerate(names)])
     for name in names:

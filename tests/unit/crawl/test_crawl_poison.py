@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.crawl.orchestrator.poison import Suspects
+from muniment.crawl.orchestrator.poison import PoisonPages
 from muniment.model.page import Claim
 
 
@@ -15,14 +15,14 @@ def pages(claims: list[Claim]) -> list[int]:
 
 
 def test_one_death_makes_nothing_suspect():
-    suspects = Suspects()
+    suspects = PoisonPages()
     suspects.died([1, 2, 3], "exit 1")
     out, back = suspects.sift([claim(1), claim(2)], idle=False)
     assert (pages(out), back) == ([1, 2], [])
 
 
 def test_a_suspect_goes_alone_to_a_worker_without_pages():
-    suspects = Suspects()
+    suspects = PoisonPages()
     for _ in range(2):
         suspects.died([1, 2], "exit 1")
     out, back = suspects.sift([claim(1), claim(2), claim(3)], idle=True)
@@ -35,7 +35,7 @@ def test_a_suspect_goes_alone_to_a_worker_without_pages():
 
 
 def test_two_deaths_alone_are_proof_and_a_finish_clears():
-    suspects = Suspects()
+    suspects = PoisonPages()
     for held in ([1, 2], [1, 2], [1], [1]):
         suspects.died(held, "out of memory")
     [out], _ = suspects.sift([claim(1)], idle=True)

@@ -8,13 +8,15 @@ from typing import Any
 from msgspec import structs
 
 from muniment.clock import steady_ms
-from muniment.crawl.progress import Progress, Waited
-from muniment.model.page import Finished
+from muniment.crawl.progress import Progress, WaitingHost
+from muniment.model.page import PageResult
 from muniment.tracker.queue.counters import Totals
 
 
-def finished(status: int = 200, took_ms: int = 1, error: str = "", *, done: bool = True, refused: str = "") -> Finished:
-    return Finished(
+def finished(
+    status: int = 200, took_ms: int = 1, error: str = "", *, done: bool = True, refused: str = ""
+) -> PageResult:
+    return PageResult(
         page_id=1,
         claim_id=1,
         attempt=1,
@@ -126,7 +128,7 @@ def shown(progress: Progress, queued: int = 0, **more: Any):
 
 
 def test_the_five_hosts_that_are_due_first_are_shown():
-    waits = [Waited(f"h{number}", "503", 1_000 - number) for number in range(8)]
+    waits = [WaitingHost(f"h{number}", "503", 1_000 - number) for number in range(8)]
     now = shown(Progress(), waiting=waits)
     assert [one.host for one in now.waiting] == ["h7", "h6", "h5", "h4", "h3"]
     assert now.waiting_hosts == 8
@@ -149,7 +151,7 @@ def test_the_time_left_goes_by_the_pages_that_ended():
     assert shown(paced(100, 30, 10), 31).left == inf
     assert shown(paced(100, 30, 0), 30).left is None
     assert shown(Progress(), 30).left is None
-    late = Waited("a", "503", steady_ms() + 3_600_000)
+    late = WaitingHost("a", "503", steady_ms() + 3_600_000)
     assert 3_590 < shown(paced(100, 30, 10), 20, waiting=[late]).left <= 3_600
 
 
@@ -173,4 +175,4 @@ def test_nothing_is_said_of_the_time_left_while_there_are_only_waits():
     assert idle.left is None
     growing = paced(60.0, 10, 10)
     assert shown(growing, 500).left == inf
-    assert shown(growing, 500, waiting=[Waited("a", "503", 1_000)]).left is None
+    assert shown(growing, 500, waiting=[WaitingHost("a", "503", 1_000)]).left is None

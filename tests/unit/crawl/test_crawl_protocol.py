@@ -11,41 +11,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.pages import claim, finish_batch, finished
 
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.protocol import Frames, encode
 from muniment.errors import ProtocolError
-from muniment.model.capture import Earlier
+from muniment.model.capture import EarlierCapture
 from muniment.model.link import FoundAs
-from muniment.rules.politeness import Sign
+from muniment.rules.politeness import HostSignal
 from muniment.settings.table import DelayRange, Settings
 
 FROM_WORKER = [
-    say.Hello(7),
-    say.Alive(True),
-    say.WantPages(100),
-    say.AskKnown([b"d" * 20, b"e" * 20]),
-    say.AskFile(),
-    say.HostSays("site.example", Sign("throttled", "429", "https://site.example", 17, 3_000)),
-    say.Finish(finish_batch([finished(claim(), [("https://a.example/", FoundAs.A)])]), 1.5, 1_000),
-    say.PermitsHeld({"a.example": 3, "b.example": 0}),
-    say.FileEnded("muniment-00000.warc.gz"),
-    say.GiveBack([(1, 2), (3, 4)]),
-    say.NameFound("late.example", ("private",)),
-    say.Trouble(True, "no room"),
-    say.Bye(),
+    protocol.Hello(7),
+    protocol.Alive(True),
+    protocol.WantPages(100),
+    protocol.AskKnown([b"d" * 20, b"e" * 20]),
+    protocol.AskFile(),
+    protocol.HostNews("site.example", HostSignal("throttled", "429", "https://site.example", 17, 3_000)),
+    protocol.Finish(finish_batch([finished(claim(), [("https://a.example/", FoundAs.A)])]), 1.5, 1_000),
+    protocol.PermitsReport({"a.example": 3, "b.example": 0}),
+    protocol.FileEnd("muniment-00000.warc.gz"),
+    protocol.GiveBack([(1, 2), (3, 4)]),
+    protocol.NameAddresses("late.example", ("private",)),
+    protocol.WorkerFailure(True, "no room"),
+    protocol.Bye(),
 ]
 FROM_ORCHESTRATOR = [
-    say.Setup(0, "out", Settings(delay=DelayRange(1, 2), include=("x",)), "me", "muniment crawl", ("loopback",), 2),
-    say.PagesOut([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}, gaps={"b.example": 500}),
-    say.HostWait("site.example", 3_000),
-    say.NameFound("late.example", ()),
-    say.HostDead("https://site.example", "dead-host: gone"),
-    say.PermitsSet({"a.example": 1}),
-    say.Known({b"d" * 20: Earlier("https://a.example/", 1, b"i" * 16)}),
-    say.FileName("muniment-00000.warc.gz"),
-    say.FinishAck(),
-    say.Amended(Settings(delay=DelayRange(3, 4))),
-    say.Stop(10.0),
+    protocol.Setup(
+        0, "out", Settings(delay=DelayRange(1, 2), include=("x",)), "me", "muniment crawl", ("loopback",), 2
+    ),
+    protocol.ClaimedPages([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}, gaps={"b.example": 500}),
+    protocol.HostWait("site.example", 3_000),
+    protocol.NameAddresses("late.example", ()),
+    protocol.DeadHost("https://site.example", "dead-host: gone"),
+    protocol.PermitsUpdate({"a.example": 1}),
+    protocol.KnownDigests({b"d" * 20: EarlierCapture("https://a.example/", 1, b"i" * 16)}),
+    protocol.FileName("muniment-00000.warc.gz"),
+    protocol.FinishAck(),
+    protocol.SettingsUpdate(Settings(delay=DelayRange(3, 4))),
+    protocol.Stop(10.0),
 ]
 
 
@@ -61,17 +63,17 @@ def cut(data, places):
 
 @given(st.lists(st.sampled_from(FROM_WORKER), max_size=4), st.lists(st.integers(0, 10_000), max_size=12))
 def test_any_split_gives_what_a_worker_said(said, places):
-    assert read(say.FromWorker, cut(b"".join(map(encode, said)), places)) == said
+    assert read(protocol.FromWorker, cut(b"".join(map(encode, said)), places)) == said
 
 
 @given(st.lists(st.sampled_from(FROM_ORCHESTRATOR), max_size=4), st.lists(st.integers(0, 10_000), max_size=12))
 def test_any_split_gives_what_the_orchestrator_said(said, places):
-    assert read(say.FromOrchestrator, cut(b"".join(map(encode, said)), places)) == said
+    assert read(protocol.FromOrchestrator, cut(b"".join(map(encode, said)), places)) == said
 
 
 def test_byte_by_byte():
     data = b"".join(map(encode, FROM_WORKER))
-    assert read(say.FromWorker, [data[n : n + 1] for n in range(len(data))]) == FROM_WORKER
+    assert read(protocol.FromWorker, [data[n : n + 1] for n in range(len(data))]) == FROM_WORKER
 
 
 def framed(body: bytes) -> bytes:
@@ -95,29 +97,29 @@ def framed(body: bytes) -> bytes:
 )
 def test_anything_else_is_a_protocol_error(data):
     with pytest.raises(ProtocolError):
-        read(say.FromWorker, [data])
+        read(protocol.FromWorker, [data])
 
 
 @given(st.binary(max_size=80))
 def test_noise_gives_messages_or_a_protocol_error(noise):
     try:
-        read(say.FromWorker, [noise])
+        read(protocol.FromWorker, [noise])
     except ProtocolError:
         return
 
 
 def test_what_came_before_the_noise_is_given():
-    frames = Frames(say.FromWorker)
+    frames = Frames(protocol.FromWorker)
     heard = []
     with pytest.raises(ProtocolError):
-        heard.extend(frames.feed(encode(say.Bye())))
-        for message in frames.feed(encode(say.AskFile()) + framed(b"\xc1")):
+        heard.extend(frames.feed(encode(protocol.Bye())))
+        for message in frames.feed(encode(protocol.AskFile()) + framed(b"\xc1")):
             heard.append(message)  # noqa: PERF402
-    assert heard == [say.Bye(), say.AskFile()]
+    assert heard == [protocol.Bye(), protocol.AskFile()]
 
 
 def test_a_message_waits_for_its_last_byte():
-    data = encode(say.Hello(1))
-    frames = Frames(say.FromWorker)
+    data = encode(protocol.Hello(1))
+    frames = Frames(protocol.FromWorker)
     assert list(frames.feed(data[:-1])) == []
-    assert list(frames.feed(data[-1:])) == [say.Hello(1)]
+    assert list(frames.feed(data[-1:])) == [protocol.Hello(1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.crawl.orchestrator.requisite_backlog import Backlog
+from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
 from muniment.crawl.orchestrator.schedule import Schedule
 
 PAGES, IMAGES = 1, 2
@@ -94,7 +94,7 @@ def test_two_hosts_with_images_of_each_other_both_go_on() -> None:
 
 
 def test_an_idle_host_has_no_entry() -> None:
-    backlog = Backlog()
+    backlog = RequisiteBacklog()
     backlog.add([(PAGES, IMAGES, 2), (PAGES, PAGES, 1)], 0)
     assert list(backlog.beside(PAGES)) == [IMAGES]
     for host_id in (IMAGES, IMAGES, PAGES, IMAGES):

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.support.pages import claim
 
-from muniment.crawl.worker.task_pool import Hands
+from muniment.crawl.worker.task_pool import TaskPool
 
 
 class Site:
@@ -15,7 +15,7 @@ class Site:
         self.by: dict[int, str] = {}
         self.landed: list[int] = []
         self.errors: list[BaseException] = []
-        self.hands = Hands(self.fetch, self.errors.append)
+        self.hands = TaskPool(self.fetch, self.errors.append)
 
     async def fetch(self, page) -> None:
         self.by[page.page_id] = asyncio.current_task().get_name()

@@ -1,4 +1,4 @@
-"""The shelf: what is walked and indexed beside the crawl may fail, for the end of the run does it again."""
+"""The warc_files: what is walked and indexed beside the crawl may fail, for the end of the run does it again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muniment.archive.warc.records import WarcInfo
-from muniment.crawl.orchestrator.warc_files import Indexing, Shelf
+from muniment.crawl.orchestrator.warc_files import IndexProcess, WarcFiles
 from muniment.errors import ArchiveError
 
 
@@ -31,16 +31,16 @@ class _Index:
 def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     asked: list[str] = []
 
-    async def index(name: str) -> Indexing:
+    async def index(name: str) -> IndexProcess:
         asked.append(name)
         return _Index(name)
 
     async def run() -> None:
-        shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
-        shelf.ended("muniment-00000.warc.gz")
+        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        warc_files.ended("muniment-00000.warc.gz")
         await asyncio.sleep(0)
-        assert await shelf.walk_rest() == []
-        await shelf.finish()
+        assert await warc_files.walk_rest() == []
+        await warc_files.finish()
 
     asyncio.run(run())
     assert asked == ["muniment-00000.warc.gz", ""]
@@ -52,19 +52,19 @@ def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, ca
 def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    async def index(name: str) -> Indexing:
+    async def index(name: str) -> IndexProcess:
         asked.append(name)
         await asyncio.sleep(0)  # a process takes its time to start
         return _Index(name)
 
     async def run() -> None:
-        shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
-        preparing = asyncio.ensure_future(shelf.prepare())
+        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        preparing = asyncio.ensure_future(warc_files.prepare())
         await asyncio.sleep(0)
-        shelf.ended("muniment-00000.warc.gz")
+        warc_files.ended("muniment-00000.warc.gz")
         await preparing
-        assert await shelf.walk_rest() == []
-        await shelf.finish()
+        assert await warc_files.walk_rest() == []
+        await warc_files.finish()
 
     asyncio.run(run())
     assert asked == [""]
@@ -93,19 +93,19 @@ def test_a_walk_beside_the_crawl_does_not_hold_up_the_end(
     """However far it has come when the end begins."""
     asked: list[str] = []
 
-    async def index(name: str) -> Indexing:
+    async def index(name: str) -> IndexProcess:
         asked.append(name)
         await asyncio.sleep(0)
         return _Slow(name)
 
     async def run() -> None:
-        shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
-        shelf.ended("muniment-00000.warc.gz")
+        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        warc_files.ended("muniment-00000.warc.gz")
         for _ in range(turns):
             await asyncio.sleep(0)
-        await shelf.prepare()
-        assert await asyncio.wait_for(shelf.walk_rest(), 20) == []
-        await shelf.finish()
+        await warc_files.prepare()
+        assert await asyncio.wait_for(warc_files.walk_rest(), 20) == []
+        await warc_files.finish()
 
     asyncio.run(run())
     assert asked[-1] == ""
@@ -120,20 +120,20 @@ class _Dead(_Index):
 
 
 def test_a_last_walk_that_says_nothing_is_no_walk(tmp_path: Path) -> None:
-    async def index(name: str) -> Indexing:
+    async def index(name: str) -> IndexProcess:
         return _Dead(name)
 
     with pytest.raises(ArchiveError, match="could not be walked; give the same command again"):
-        asyncio.run(Shelf(tmp_path, "muniment", WarcInfo(software="test"), index).walk_rest())
+        asyncio.run(WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index).walk_rest())
 
 
 def test_the_number_of_a_file_that_is_set_aside_is_given_out_again(tmp_path: Path) -> None:
-    async def index(name: str) -> Indexing:
+    async def index(name: str) -> IndexProcess:
         return _Index(name)
 
     (tmp_path / "parts").mkdir()
-    shelf = Shelf(tmp_path, "muniment", WarcInfo(software="test"), index)
-    names = [shelf.next_name() for _ in range(2)]
+    warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+    names = [warc_files.next_name() for _ in range(2)]
     (tmp_path / (names[0] + ".open")).touch()
-    shelf.set_aside(names[0])
-    assert shelf.next_name() == names[0]
+    warc_files.set_aside(names[0])
+    assert warc_files.next_name() == names[0]

@@ -211,7 +211,7 @@ def test_what_is_dropped_is_counted_once_for_what_it_leads_to() -> None:
 
 def test_no_more_of_them_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_module, "MOST_LINKS", 3)
-    found = found_module.Found()
+    found = found_module.FoundLinks()
     for n in range(9):
         found.add(str(n), F.IMG)
     assert [href for href, _ in found.links] == ["0", "1", "2"]

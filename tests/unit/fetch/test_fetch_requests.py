@@ -9,7 +9,7 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.dns import literal_address
 from muniment.fetch.request import Requests, UnsupportedSchemeError
 from muniment.fetch.tls import iana_cipher_name
-from muniment.http.credentials import Credentials, GivenHeader
+from muniment.http.credentials import AddedHeader, Credentials
 
 PLAIN = FetchConfig(user_agent="agent/1")
 
@@ -58,7 +58,7 @@ def test_a_referer_that_the_user_gives_wins_where_it_goes() -> None:
     assert sent.lower().count(b"referer") == 1
     assert sent.count(b"Accept:") == 1
     assert b"Accept: image/*\r\n" in sent
-    given = Credentials((GivenHeader("Referer", "http://me.test/", "mine.test"),))
+    given = Credentials((AddedHeader("Referer", "http://me.test/", "mine.test"),))
     own = FetchConfig(user_agent="agent/1", credentials=given)
     assert b"\r\nReferer: http://me.test/\r\n" in request("http://mine.test/", extra, own)
     assert b"\r\nReferer: http://site.test/page\r\n" in request("http://site.test/", extra, own)

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from muniment.errors import UsageError
 from muniment.http.added_headers import given_header
 from muniment.http.auth import Account
-from muniment.http.credentials import Credentials, Reach
+from muniment.http.credentials import CredentialReach, Credentials
 from muniment.model.url import host_of
 
 HTTP, HTTPS, OTHER = "http://site.example", "https://site.example", "https://site.example:8443"
 AWAY, SAFE_AWAY = "http://away.example", "https://away.example"
 
 
-def reach(*headers: str, starts: tuple[str, ...] = (HTTPS,)) -> Reach:
+def reach(*headers: str, starts: tuple[str, ...] = (HTTPS,)) -> CredentialReach:
     safe = all(origin.startswith("https:") for origin in starts)
     accounts = {host: Account("me", "hush") for host in ("site.example", "away.example")}
-    return Reach(Credentials(tuple(map(given_header, headers)), accounts, {}, starts, safe))
+    return CredentialReach(Credentials(tuple(map(given_header, headers)), accounts, {}, starts, safe))
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_where_an_account_goes(starts, goes):
 
 def test_the_account_of_a_start_url_is_for_its_origin_and_counts_before_the_file():
     file, own = Account("file", "hush"), Account("own", "hush")
-    asked = Reach(Credentials((), {"site.example": file}, {HTTP: own}, (HTTP,)))
+    asked = CredentialReach(Credentials((), {"site.example": file}, {HTTP: own}, (HTTP,)))
     assert asked.account(f"{HTTP}/x", "site.example") == own
     assert asked.account(f"{OTHER}/x", "site.example") == file
-    alone = Reach(Credentials((), {}, {HTTPS: own}, (HTTPS,), True))
+    alone = CredentialReach(Credentials((), {}, {HTTPS: own}, (HTTPS,), True))
     assert [alone.account(f"{origin}/", "site.example") for origin in (HTTP, HTTPS, OTHER)] == [None, own, None]
 
 

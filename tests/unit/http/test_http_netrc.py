@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from muniment.errors import UsageError
-from muniment.http.netrc import Entry, read_entries
+from muniment.http.netrc import NetrcEntry, read_entries
 
 
 @pytest.mark.parametrize(
     ("text", "entries"),
     [
         ("", []),
-        ("machine h login a password b", [Entry(1, "h", "a", "b")]),
-        ("# all\nmachine h\n  user a\n  account x\n  password b\n", [Entry(2, "h", "a", "b")]),
+        ("machine h login a password b", [NetrcEntry(1, "h", "a", "b")]),
+        ("# all\nmachine h\n  user a\n  account x\n  password b\n", [NetrcEntry(2, "h", "a", "b")]),
         ("machine h password b # no login\nmachine i login c password #d",
-         [Entry(1, "h", "", "b"), Entry(2, "i", "c", "#d")]),
-        ('machine h login "a b" password "c\\"d"', [Entry(1, "h", "a b", 'c"d')]),
-        ("machine h login a\\ b password c\\\\d", [Entry(1, "h", "a b", "c\\d")]),
-        ("machine h login a password login", [Entry(1, "h", "a", "login")]),
-        ('machine h login a password ""', [Entry(1, "h", "a", "")]),
-        ("macdef init\n machine x\n cd /\n\nmachine h login a password b", [Entry(5, "h", "a", "b")]),
+         [NetrcEntry(1, "h", "", "b"), NetrcEntry(2, "i", "c", "#d")]),
+        ('machine h login "a b" password "c\\"d"', [NetrcEntry(1, "h", "a b", 'c"d')]),
+        ("machine h login a\\ b password c\\\\d", [NetrcEntry(1, "h", "a b", "c\\d")]),
+        ("machine h login a password login", [NetrcEntry(1, "h", "a", "login")]),
+        ('machine h login a password ""', [NetrcEntry(1, "h", "a", "")]),
+        ("macdef init\n machine x\n cd /\n\nmachine h login a password b", [NetrcEntry(5, "h", "a", "b")]),
     ],
 )  # fmt: skip
 def test_entries(text, entries):

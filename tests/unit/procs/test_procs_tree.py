@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 from msgspec import structs
 
-from muniment.model.process import Place, Process, Seen
+from muniment.model.process import LiveProcess, Process, ProcessPlace
 from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order, judge, related, same_process
 
-HERE = Place("machine", "boot", 1)
+HERE = ProcessPlace("machine", "boot", 1)
 HOUR_MS = 3_600_000
 NOW = 1_800_000_000_000
 
@@ -24,12 +24,14 @@ def row(name: str = "a", parent: str | None = None, **given: object) -> Process:
     return structs.replace(made, **given)
 
 
-def seen(**given: object) -> Seen:
-    return structs.replace(Seen(pid=100, parent=1, session=100, state="S", start_ticks=7, cpu_ms=0, rss=0), **given)
+def seen(**given: object) -> LiveProcess:
+    return structs.replace(
+        LiveProcess(pid=100, parent=1, session=100, state="S", start_ticks=7, cpu_ms=0, rss=0), **given
+    )
 
 
 def verdict(
-    row: Process, seen: Seen | None, *, now: int = NOW, booted_at: int = NOW - HOUR_MS, begun: int = NOW
+    row: Process, seen: LiveProcess | None, *, now: int = NOW, booted_at: int = NOW - HOUR_MS, begun: int = NOW
 ) -> str:
     return judge(row, HERE, seen, seen_started_at=begun, booted_at=booted_at, now=now)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.model.pipeline import Lock, Pipeline
+from muniment.model.pipeline import Pipeline, SlotLock
 from muniment.rules.assignment import JobOffer, Slot, assign, may_run
 
 P = Pipeline("p")
@@ -48,7 +48,7 @@ def test_a_job_takes_no_more_slots_than_it_has_room_for():
 
 
 def test_a_lock_holds_a_slot_and_keeps_other_jobs_out():
-    held = Slot(7, Lock.INDEFINITELY)
+    held = Slot(7, SlotLock.INDEFINITELY)
     assert assign(P, [held, Slot(), Slot(3)], [offer(1), offer(3)]) == [7, None, None]
     assert assign(P, [held, Slot(), Slot(3)], [offer(1), offer(7)]) == [7, 7, 7]
     assert assign(P, [held, Slot()], [offer(7, room=1)]) == [7, None]
@@ -57,20 +57,20 @@ def test_a_lock_holds_a_slot_and_keeps_other_jobs_out():
 JOBS = st.lists(
     st.tuples(st.integers(-2, 2), st.none() | st.integers(-1, 3), st.sampled_from(["", "a", "b"])), max_size=5
 )
-SLOTS = st.lists(st.tuples(st.none() | st.integers(1, 6), st.sampled_from(Lock)), max_size=5)
+SLOTS = st.lists(st.tuples(st.none() | st.integers(1, 6), st.sampled_from(SlotLock)), max_size=5)
 
 
 @given(JOBS, SLOTS, st.booleans())
 def test_nothing_moves_while_no_job_changes_and_better_jobs_are_full(jobs, slots, matchonly):
     pipeline = Pipeline("p", frozenset({"a"}), matchonly)
     offers = [offer(n, nice, room, *tags) for n, (nice, room, tags) in enumerate(jobs, 1)]
-    before = [Slot(job, lock if job else Lock.NONE) for job, lock in slots]
+    before = [Slot(job, lock if job else SlotLock.NONE) for job, lock in slots]
     after = assign(pipeline, before, offers)
     again = [Slot(job, old.lock) for job, old in zip(after, before, strict=True)]
     assert assign(pipeline, again, offers) == after
-    locked = {slot.job_id for slot in before if slot.lock is not Lock.NONE}
+    locked = {slot.job_id for slot in before if slot.lock is not SlotLock.NONE}
     for old, job in zip(before, after, strict=True):
-        if old.lock is not Lock.NONE:
+        if old.lock is not SlotLock.NONE:
             assert job == old.job_id
             continue
         mine = next((one for one in offers if one.job_id == job), None)

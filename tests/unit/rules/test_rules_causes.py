@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.rules.causes import BEGINNINGS, OTHER, LeftOut, advised
+from muniment.rules.causes import BEGINNINGS, OTHER, SkipCause, advised
 
 CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 
@@ -12,7 +12,7 @@ CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize("cause", sorted(CAUSES))
 def test_every_cause_has_a_line_of_its_own(cause, failed):
-    line = advised(LeftOut(cause, 1_200, failed), "out")
+    line = advised(SkipCause(cause, 1_200, failed), "out")
     assert line.startswith(f"1,200 {'failed' if failed else 'skipped'} by ")
     assert "\n" not in line
     assert len(line) < 120
@@ -20,8 +20,8 @@ def test_every_cause_has_a_line_of_its_own(cause, failed):
 
 
 def test_what_to_do_is_a_command():
-    assert "`muniment ignores list -o 'my out'`" in advised(LeftOut("ignore", 1, False), "'my out'")
-    robots = LeftOut("robots", 1, False), LeftOut("robots", 1, True)
+    assert "`muniment ignores list -o 'my out'`" in advised(SkipCause("ignore", 1, False), "'my out'")
+    robots = SkipCause("robots", 1, False), SkipCause("robots", 1, True)
     assert [advised(one, "out").partition("; ")[2] for one in robots] == [
         "the same command with --no-robots takes them",
         "the same command with --no-robots takes them",
@@ -30,4 +30,4 @@ def test_what_to_do_is_a_command():
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_dead_hosts_are_asked_again_by_the_same_command(failed):
-    assert advised(LeftOut("dead-host", 3, failed), "out").endswith("; the same command asks them again")
+    assert advised(SkipCause("dead-host", 3, failed), "out").endswith("; the same command asks them again")

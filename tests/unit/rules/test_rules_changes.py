@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.errors import UsageError
-from muniment.model.change import Changed
+from muniment.model.change import ChangeMade
 from muniment.rules.changes import change_settings, changeable, kept_settings, parse_assignments
 from muniment.settings.table import DelayRange, Settings
 
@@ -46,7 +46,7 @@ def test_a_value_is_read_as_its_option_reads_it(name, text, field, value):
 def test_what_changed_is_told_and_nothing_else():
     before = Settings(delay=DelayRange(1, 2), max_pages=9)
     _, changes = change_settings(before, [("delay", "1-2"), ("max-pages", "none"), ("per-host", "2")])
-    assert changes == (Changed("max-pages", "9", "none"), Changed("per-host", "6", "2"))
+    assert changes == (ChangeMade("max-pages", "9", "none"), ChangeMade("per-host", "6", "2"))
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.estimate import Mark, time_left
+from muniment.rules.estimate import Milestone, time_left
 
 
-def marks(span: float, ended: int, before: int, now: int) -> list[Mark]:
+def marks(span: float, ended: int, before: int, now: int) -> list[Milestone]:
     """What was so long ago, what was 20 s ago, or later, and what is now."""
     lately = max(100, 100 + span - 20)
-    return [Mark(100, 50, 1), Mark(lately, 50, before), Mark(100 + span, 50 + ended, now)][span <= 20 :]
+    return [Milestone(100, 50, 1), Milestone(lately, 50, before), Milestone(100 + span, 50 + ended, now)][span <= 20 :]
 
 
 @pytest.mark.parametrize(

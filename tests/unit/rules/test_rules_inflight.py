@@ -8,28 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.inflight import Flow, cut, flow_within, is_burst, raised, share_of
+from muniment.rules.inflight import InflightFlow, cut, flow_within, is_burst, raised, share_of
 
 LEAST, MOST = 32, 2000
 
 
 def test_it_grows_by_half_while_it_is_wanted_and_not_beyond_its_bound():
-    limits = grown(Flow(64), until=3_500)
+    limits = grown(InflightFlow(64), until=3_500)
     assert list(dict.fromkeys(limits)) == [96, 144, 216, 324, 486, 729, 1093, 1639, MOST]
     assert limits.index(MOST) == 2_000 // 50, "a quarter of a second between two of them"
 
 
 def test_once_cut_it_grows_by_steps():
-    limits = grown(cut(Flow(1_000), LEAST, 1_000), until=22_000)
+    limits = grown(cut(InflightFlow(1_000), LEAST, 1_000), until=22_000)
     steps = {after - before for before, after in pairwise(limits)}
     assert (limits[0], limits[-1], max(steps)) == (500, MOST, 32)
 
 
 def test_a_small_limit_grows_too():
-    assert raised(Flow(1), MOST, 1_000).limit == 33
+    assert raised(InflightFlow(1), MOST, 1_000).limit == 33
 
 
-def grown(flow: Flow, until: int) -> list[int]:
+def grown(flow: InflightFlow, until: int) -> list[int]:
     """The limit every 50 ms, wanted all the time."""
     limits = []
     for now in range(1_000, 1_000 + until, 50):
@@ -39,14 +39,14 @@ def grown(flow: Flow, until: int) -> list[int]:
 
 
 def test_a_cut_halves_it_once_for_all_that_was_under_way():
-    flow = cut(Flow(1_000), LEAST, 5_000)
+    flow = cut(InflightFlow(1_000), LEAST, 5_000)
     assert flow.limit == 500
     assert cut(flow, LEAST, 14_999) is flow
     assert cut(flow, LEAST, 15_000).limit == 250
 
 
 def test_it_does_not_grow_right_after_a_cut():
-    flow = cut(Flow(1_000), LEAST, 5_000)
+    flow = cut(InflightFlow(1_000), LEAST, 5_000)
     assert raised(flow, MOST, 14_999) is flow
     assert raised(flow, MOST, 15_000).limit == 532
 
@@ -60,9 +60,9 @@ def test_a_burst_is_many_and_broad(silent, asked, burst):
 
 
 def test_bounds_that_contradict_each_other_are_the_upper_one():
-    assert flow_within(Flow(64), 32, 8).limit == 8
-    assert flow_within(Flow(64), 128, 256).limit == 128
-    assert flow_within(Flow(64), 32, 256) == Flow(64)
+    assert flow_within(InflightFlow(64), 32, 8).limit == 8
+    assert flow_within(InflightFlow(64), 128, 256).limit == 128
+    assert flow_within(InflightFlow(64), 32, 256) == InflightFlow(64)
 
 
 @given(st.integers(1, 5_000), st.integers(1, 64))
@@ -79,7 +79,7 @@ def test_the_parts_of_all_workers_are_the_limit(limit, workers):
     st.lists(st.tuples(st.sampled_from(["wanted", "burst"]), st.integers(0, 20_000)), max_size=60),
 )
 def test_it_never_leaves_its_bounds_and_always_comes_back(start, least, most, events):
-    flow, now = flow_within(Flow(start), least, most), 0
+    flow, now = flow_within(InflightFlow(start), least, most), 0
     for event, later in events:
         now += later
         before = flow

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.http.auth import Account, authorization, challenge_of
-from muniment.http.redirects import Turn, fetch_again
+from muniment.http.redirects import RedirectTurn, fetch_again
 from muniment.http.user_agent import AGENTS, agent_text, robots_agent
 from muniment.rules.proxies import proxy_for, proxy_rules
 from muniment.settings.table import DEFAULT_USER_AGENT
@@ -69,10 +69,10 @@ def test_old_digests_and_sessions():
 @pytest.mark.parametrize(
     ("turn", "steps", "cookies", "again"),
     [
-        (Turn(302, 1, 0, b""), 1, b"c", True), (Turn(302, 1, 0, b"c"), 1, b"c", False),
-        (Turn(200, 1, 0, b""), 1, b"c", False), (Turn(303, 1, 0, b"c"), 2, b"", True),
-        (Turn(302, 3, 0, b""), 1, b"c", True), (Turn(302, 4, 0, b""), 1, b"c", False),
-        (Turn(302, 1, 0, b""), 4, b"c", False), (Turn(302, 1, 3, b""), 1, b"c", False),
+        (RedirectTurn(302, 1, 0, b""), 1, b"c", True), (RedirectTurn(302, 1, 0, b"c"), 1, b"c", False),
+        (RedirectTurn(200, 1, 0, b""), 1, b"c", False), (RedirectTurn(303, 1, 0, b"c"), 2, b"", True),
+        (RedirectTurn(302, 3, 0, b""), 1, b"c", True), (RedirectTurn(302, 4, 0, b""), 1, b"c", False),
+        (RedirectTurn(302, 1, 0, b""), 4, b"c", False), (RedirectTurn(302, 1, 3, b""), 1, b"c", False),
     ],
 )  # fmt: skip
 def test_another_turn(turn, steps, cookies, again):

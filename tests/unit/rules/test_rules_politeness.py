@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from muniment.rules.politeness import (
     CALM,
-    Manners,
-    Sign,
+    HostSignal,
+    HostState,
     asked_wait_ms,
     challenged,
     connections,
@@ -18,19 +18,21 @@ from muniment.rules.politeness import (
     sign_of,
 )
 
-UNHEARD = Manners(heard=False)
+UNHEARD = HostState(heard=False)
 NOW = 1_000_000
 
 
 def sign(kind, text="", at=NOW, wait=0):
-    return Sign(kind, text or {"refused": "403", "throttled": "429"}.get(kind, kind), "http://a.example", at, wait)
+    return HostSignal(
+        kind, text or {"refused": "403", "throttled": "429"}.get(kind, kind), "http://a.example", at, wait
+    )
 
 
 def after(*signs, manners=CALM, now=NOW, chance=1.0):
     """The manners after signs that came one after the other, each asked for when the wait before was over."""
     for one in signs:
         now = max(now, manners.until)
-        manners = judge(manners, Sign(one.kind, one.text, one.origin, now, one.wait_ms), now, chance)
+        manners = judge(manners, HostSignal(one.kind, one.text, one.origin, now, one.wait_ms), now, chance)
     return manners
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
-from muniment.model.rule import Orders, Rule
+from muniment.model.rule import EngineOrders, Rule
 from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes, replace_rules
 from muniment.rules.scope import FAR
 
@@ -64,7 +64,7 @@ def test_the_last_value_of_each_setting_counts():
     verdict = judged(
         Rule(accept=False, skip=True, custom_js="1", ua="a"), Rule(accept=True), Rule(custom_js="2"), Rule(ua="")
     )
-    assert (verdict.refused, verdict.skipped, verdict.orders) == ("", "rule 1: skip is true", Orders("2", ""))
+    assert (verdict.refused, verdict.skipped, verdict.orders) == ("", "rule 1: skip is true", EngineOrders("2", ""))
 
 
 def test_an_ignore_pattern_says_accept_false_and_skip_true_before_all_rules():

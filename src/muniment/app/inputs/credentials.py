@@ -15,7 +15,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.url import host_of, origin_of
 
 if TYPE_CHECKING:
-    from muniment.seeds.source import Source
+    from muniment.seeds.source import SeedSource
 
 __all__ = ["crawl_credentials", "list_credentials"]
 
@@ -32,7 +32,7 @@ def crawl_credentials(secrets: Secrets, urls: Iterable[str], accounts: dict[str,
     return structs.replace(given, starts=origins, safe=safe)
 
 
-def list_credentials(secrets: Secrets, source: Source, accounts: dict[str, Account]) -> Credentials:
+def list_credentials(secrets: Secrets, source: SeedSource, accounts: dict[str, Account]) -> Credentials:
     """Those of the fetch of a list, which is read for them when something secret was given or stands in it.
 
     Raises UsageError for a secret header that is for nobody in particular while the list names several hosts.
@@ -45,7 +45,7 @@ def list_credentials(secrets: Secrets, source: Source, accounts: dict[str, Accou
     return _surveyed(given, source) if given.secret or names_accounts(source) else given
 
 
-def _surveyed(given: Credentials, source: Source) -> Credentials:
+def _surveyed(given: Credentials, source: SeedSource) -> Credentials:
     from muniment.seeds.survey import web_lines  # noqa: PLC0415  (as above)
 
     starts: dict[str, None] = {}

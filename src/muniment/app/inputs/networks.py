@@ -12,13 +12,13 @@ from muniment.model.failure import Failure
 from muniment.model.url import host_of
 from muniment.rules.proxies import ProxyRule, proxy_for
 
-__all__ = ["Reach", "reach_of"]
+__all__ = ["NetworkReach", "reach_of"]
 
 _CLASSES = ("loopback", "link-local", "private")
 _MOST_RESOLVED = 1000
 
 
-class Reach(Struct, frozen=True):
+class NetworkReach(Struct, frozen=True):
     """What a crawl may reach besides public addresses."""
 
     classes: tuple[str, ...]
@@ -27,10 +27,10 @@ class Reach(Struct, frozen=True):
     """The hosts of start URLs that did not resolve: whoever finds one first adds its class."""
 
 
-async def reach_of(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> Reach:
+async def reach_of(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> NetworkReach:
     """What the start URLs of a crawl let it reach, as far as their hosts resolve now."""
     if everything:
-        return Reach((*_CLASSES, "reserved"))
+        return NetworkReach((*_CLASSES, "reserved"))
     resolver = Resolver(frozenset((*_CLASSES, "reserved")))
     classes: set[str] = set()
     late: list[str] = []
@@ -46,4 +46,4 @@ async def reach_of(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everyth
                 classes.update(map(address_class, found))
     finally:
         await resolver.close()
-    return Reach(tuple(sorted(classes - {"public"})), tuple(late))
+    return NetworkReach(tuple(sorted(classes - {"public"})), tuple(late))

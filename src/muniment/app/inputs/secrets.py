@@ -13,8 +13,8 @@ from muniment.archive.durable import archive_error
 from muniment.errors import UsageError
 from muniment.http.added_headers import given_header, read_headers
 from muniment.http.auth import Account
-from muniment.http.credentials import GivenHeader
-from muniment.http.netrc import Entry, read_entries
+from muniment.http.credentials import AddedHeader
+from muniment.http.netrc import NetrcEntry, read_entries
 from muniment.http.netscape import FIRST_LINE, lines_of, read_cookies
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
@@ -36,7 +36,7 @@ class Secrets(Struct, frozen=True):
     cookies: list[Cookie]
     accounts: dict[str, Account]
     """By host."""
-    headers: tuple[GivenHeader, ...] = ()
+    headers: tuple[AddedHeader, ...] = ()
     """Those of the command line and those of files."""
 
 
@@ -54,7 +54,7 @@ def holds_secrets(settings: Settings) -> bool:
     return settings.cookies is not None or any("@" in split_proxy(text)[1] for text in settings.proxy)
 
 
-def _headers(given: str) -> list[GivenHeader]:
+def _headers(given: str) -> list[AddedHeader]:
     if not given.startswith("@"):
         return [given_header(given)]
     file = given.removeprefix("@")
@@ -90,7 +90,7 @@ def _accounts(file: str) -> dict[str, Account]:
     return {_host(entry, file): Account(entry.login, entry.password or "") for entry in read_entries(text, file)}
 
 
-def _host(entry: Entry, file: str) -> str:
+def _host(entry: NetrcEntry, file: str) -> str:
     name = entry.machine
     url = normalise(f"http://{name}/")
     if url is None or url.count("/") != 3 or (":" in name and not name.endswith("]")):

@@ -14,7 +14,7 @@ from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
 from muniment.model.mask import redact
 from muniment.seeds.plain import HEAD, is_plain, plain_pieces
-from muniment.seeds.source import Source, digest_of, kind_of, open_source
+from muniment.seeds.source import SeedSource, digest_of, kind_of, open_source
 from muniment.settings.table import Settings
 
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
@@ -25,7 +25,7 @@ _TEXTS = ("lines", "jsonl")
 _PIECE = 1 << 20
 
 
-def named_list(settings: Settings) -> Source | None:
+def named_list(settings: Settings) -> SeedSource | None:
     """The list of a fetch, before anything is written; None in a crawl and for a list to keep. Raises UsageError.
 
     Kept is what can be read once alone, and a text that is packed or in UTF-16.
@@ -40,7 +40,7 @@ def named_list(settings: Settings) -> Source | None:
     return source if source.kind not in _TEXTS or _is_plain(Path(settings.seed)) else None
 
 
-def spooled_list(settings: Settings, out: Path) -> Source:
+def spooled_list(settings: Settings, out: Path) -> SeedSource:
     """A list that `named_list` did not open, kept in the directory, which the caller has locked. Raises UsageError."""
     kind = kind_of(settings.seed, settings.seed_format)
     return open_source(settings.seed, kind, _spool(settings.seed, out, plain=kind in _TEXTS))

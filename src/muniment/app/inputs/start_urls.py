@@ -14,10 +14,10 @@ from muniment.model.mask import masked_url, redact
 from muniment.model.url import MOST_URL, account_of, did_you_mean, normalise, origin_of
 from muniment.seeds.plain import plain_bytes
 
-__all__ = ["GivenStarts", "keep_account", "start_urls"]
+__all__ = ["StartUrls", "keep_account", "start_urls"]
 
 
-class GivenStarts(Struct, frozen=True):
+class StartUrls(Struct, frozen=True):
     """What a job is to begin with."""
 
     urls: tuple[str, ...]
@@ -26,7 +26,7 @@ class GivenStarts(Struct, frozen=True):
     """By origin: what stood in the URLs."""
 
 
-def start_urls(given: Sequence[str], file: str | None) -> GivenStarts:
+def start_urls(given: Sequence[str], file: str | None) -> StartUrls:
     """The start URLs of the command line and of a file (`-` is standard input)."""
     lines = [(f"line {number} of {file}", line) for number, line in enumerate(_lines(file), 1)] if file else []
     texts = [("the command line", url.strip()) for url in given]
@@ -39,7 +39,7 @@ def start_urls(given: Sequence[str], file: str | None) -> GivenStarts:
         keep_account(accounts, url, account_of(text))
     if not urls:
         raise UsageError("no start URL given; for example: muniment crawl https://example.com/ -o example")
-    return GivenStarts(tuple(urls), accounts)
+    return StartUrls(tuple(urls), accounts)
 
 
 def keep_account(accounts: dict[str, Account], url: str, given: tuple[str, str] | None) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from muniment.archive.check.ids import CONCURRENT_TO, WARCINFO_ID, IdHeaps
 
-__all__ = ["NEAR", "OTHER_DATE", "Early", "Near", "Seam", "date_near"]
+__all__ = ["NEAR", "OTHER_DATE", "Boundary", "EarlyReference", "Near", "date_near"]
 
 NEAR = 8
 """A record mostly names one of so many before it."""
@@ -18,7 +18,7 @@ Near = tuple[str, str]
 """The name of a record, and its date."""
 
 
-class Early(Struct, frozen=True, array_like=True):
+class EarlyReference(Struct, frozen=True, array_like=True):
     """A name that a record near the beginning of its stretch uses; the record that has it may lie before the seam."""
 
     field: int
@@ -38,14 +38,14 @@ def date_near(name: str, near: Sequence[Near]) -> str | None:
     return None
 
 
-class Seam:
+class Boundary:
     """The end of what was read of a file so far."""
 
     def __init__(self) -> None:
         self._near: list[Near] = []
         self._warcinfo = ""
 
-    def join(self, early: Sequence[Early], near: Sequence[Near], warcinfo: str, ids: IdHeaps) -> Iterator[int]:
+    def join(self, early: Sequence[EarlyReference], near: Sequence[Near], warcinfo: str, ids: IdHeaps) -> Iterator[int]:
         """Go on to the end of the next stretch: the offsets of records that have another date than those they name."""
         for one in early:
             if one.field == WARCINFO_ID:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.archive.check.file import Read, Stretch
+from muniment.archive.check.file import Stretch, StretchReport
 from muniment.archive.warc.inflate import next_record
 
 __all__ = ["Chain"]
@@ -29,7 +29,7 @@ class Chain:
         self._at = self._divided = whole.start
         """Up to here the file is taken in, and divided."""
         self._begun: list[int] = []
-        self._waiting: dict[int, Read] = {}
+        self._waiting: dict[int, StretchReport] = {}
 
     @property
     def done(self) -> bool:
@@ -49,7 +49,7 @@ class Chain:
             self._divided = next_record(Path(self._whole.path), wanted, limit) if wanted < limit else limit
             yield self._between(start, self._divided)
 
-    def take(self, stretch: Stretch, read: Read) -> Iterator[tuple[int, Read]]:
+    def take(self, stretch: Stretch, read: StretchReport) -> Iterator[tuple[int, StretchReport]]:
         """With one more stretch read, what can be taken in by now, in order: each with where it begins."""
         if stretch.start >= self._at:
             self._waiting[stretch.start] = read

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from muniment.archive.check.boundary import OTHER_DATE, Seam
+from muniment.archive.check.boundary import OTHER_DATE, Boundary
 from muniment.archive.check.chain import Chain
 from muniment.archive.check.faults import Fault, FaultList
-from muniment.archive.check.file import Checker, Read, Stretch
-from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, Place
-from muniment.archive.check.pool import Enrol, Pool
+from muniment.archive.check.file import Checker, Stretch, StretchReport
+from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, IdPlace
+from muniment.archive.check.pool import CheckPool, Enrol
 from muniment.archive.index.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.quarantine import half_aside
 from muniment.model.names import told_name
 
 if TYPE_CHECKING:
-    from muniment.archive.check.rows import Index
+    from muniment.archive.check.rows import StretchRows
 
-__all__ = ["Checked", "Fault", "Torn", "check", "is_own"]
+__all__ = ["CheckReport", "Fault", "TornFile", "check", "is_own"]
 
 _WORTH_PROCESSES = 16 << 20
 """Below so many bytes a directory is checked before other processes have started."""
@@ -41,24 +41,24 @@ _NO_JOURNAL = "still open, and its row journal is missing or damaged: muniment c
 _TWICE = "open, though it is there sealed, too: muniment check --repair sets this one aside"
 
 
-class Torn(Struct, frozen=True):
+class TornFile(Struct, frozen=True):
     """The unfinished end of a sealed WARC."""
 
     file: str
     offset: int
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class CheckReport(Struct, frozen=True, kw_only=True):
     """The result of a check."""
 
     files: int
     records: int
     rows: int
     faults: tuple[Fault, ...]
-    torn: tuple[Torn, ...] = ()
+    torn: tuple[TornFile, ...] = ()
 
 
-def check(out: Path, processes: int | None = None, enrol: Enrol = lambda: None) -> Checked:
+def check(out: Path, processes: int | None = None, enrol: Enrol = lambda: None) -> CheckReport:
     """Read every WARC and the index of a directory, which may be finished, crashed or still running.
 
     An open WARC is read up to its journalled length. Blocks; unless told otherwise, uses one process per core for more
@@ -71,7 +71,7 @@ def check(out: Path, processes: int | None = None, enrol: Enrol = lambda: None) 
         checking.run(processes, enrol)
         checking.judge_ids()
         checking.judge_index()
-    return Checked(
+    return CheckReport(
         files=len(files),
         records=checking.records,
         rows=checking.index.rows,
@@ -145,7 +145,7 @@ class _Progress(Struct):
     """How far the check of one file has come."""
 
     chain: Chain
-    seam: Seam
+    seam: Boundary
 
 
 class _Checking:
@@ -154,8 +154,8 @@ class _Checking:
     def __init__(self, out: Path, files: list[_File], judge: IdJudge, *, own: bool) -> None:
         self.records = 0
         self.faults = _Faults()
-        self.torn: list[Torn] = []
-        self.index: Index
+        self.torn: list[TornFile] = []
+        self.index: StretchRows
         self._out, self._files, self._judge, self._own = out, files, judge, own
         self._progress: dict[int, _Progress] = {}
         self._again: deque[Stretch] = deque()
@@ -172,14 +172,14 @@ class _Checking:
             while (stretch := self._next()) is not None:
                 self._take(stretch, Checker(stretch).run())
             return
-        with Pool(count, enrol) as pool:
+        with CheckPool(count, enrol) as pool:
             for stretch, read in pool.read(self._next, self._read_index):
                 self._take(stretch, read)
 
     def _read_index(self) -> None:
-        from muniment.archive.check.rows import Index  # noqa: PLC0415  (pyarrow: not before processes are forked)
+        from muniment.archive.check.rows import StretchRows  # noqa: PLC0415  (pyarrow: not before processes are forked)
 
-        self.index = Index(self._out)
+        self.index = StretchRows(self._out)
 
     def _next(self) -> Stretch | None:
         if self._again:
@@ -193,10 +193,10 @@ class _Checking:
             if file.limit > 0:
                 whole = Stretch(number, file.name, file.path, 0, file.limit, file.limit, self._own)
                 chain = Chain(whole, size)
-                self._progress[number] = _Progress(chain, Seam())
+                self._progress[number] = _Progress(chain, Boundary())
                 yield from chain.stretches()
 
-    def _take(self, stretch: Stretch, read: Read) -> None:
+    def _take(self, stretch: Stretch, read: StretchReport) -> None:
         progress = self._progress.get(stretch.number)
         if progress is None:
             return
@@ -209,7 +209,7 @@ class _Checking:
         if progress.chain.done:
             del self._progress[stretch.number]
 
-    def _accept(self, file: _File, start: int, read: Read) -> None:
+    def _accept(self, file: _File, start: int, read: StretchReport) -> None:
         self.records += read.records
         self.faults.add(read.faults)
         self.faults.add_more(file.name, read.more)
@@ -219,9 +219,9 @@ class _Checking:
             self.faults.add(self.index.compare(file.name, start, end, read.found))
         self._judge.add(read.ids)
         if read.torn >= 0:
-            self.torn.append(Torn(file.name, read.torn))
+            self.torn.append(TornFile(file.name, read.torn))
 
-    def _join(self, stretch: Stretch, seam: Seam, read: Read) -> None:
+    def _join(self, stretch: Stretch, seam: Boundary, read: StretchReport) -> None:
         ids = IdHeaps(stretch.number)
         differ = seam.join(read.early, read.near, read.warcinfo, ids)
         self.faults.add(Fault(stretch.name, offset, "field", OTHER_DATE) for offset in differ)
@@ -241,7 +241,7 @@ class _Checking:
             if field != REFERS_TO or not running
         )
 
-    def _at(self, place: Place) -> str:
+    def _at(self, place: IdPlace) -> str:
         return f"{self._files[place.file].name}:{place.offset}"
 
     def judge_index(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["UsualHeader", "usual_header"]
+__all__ = ["FastHeader", "usual_header"]
 
 _URN = "<urn:uuid:[0-9a-f-]{36}>"
 _SHA1 = "sha1:[A-Z2-7]{32}"
@@ -31,7 +31,7 @@ _HEADER = re.compile(
 ).fullmatch
 
 
-class UsualHeader(NamedTuple):
+class FastHeader(NamedTuple):
     """The header of a response, a request or a metadata record; what it does not have is the empty string."""
 
     response: str
@@ -54,10 +54,10 @@ class UsualHeader(NamedTuple):
     """Digits."""
 
 
-def usual_header(block: bytes) -> UsualHeader | None:
+def usual_header(block: bytes) -> FastHeader | None:
     """A header with the empty line at its end; None when it is not one that Muniment writes often."""
     try:
         match = _HEADER(block.decode("ascii"))
     except UnicodeDecodeError:
         return None
-    return UsualHeader._make(match.groups("")) if match else None
+    return FastHeader._make(match.groups("")) if match else None

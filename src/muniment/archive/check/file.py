@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.archive.check.boundary import NEAR, OTHER_DATE, Early, Near, date_near
-from muniment.archive.check.fast_path import UsualHeader, usual_header
+from muniment.archive.check.boundary import NEAR, OTHER_DATE, EarlyReference, Near, date_near
+from muniment.archive.check.fast_path import FastHeader, usual_header
 from muniment.archive.check.faults import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
 from muniment.archive.warc.digests import sha1_hex
@@ -17,7 +17,7 @@ from muniment.archive.warc.grammar import RecordHeader, is_length, parse_header,
 from muniment.archive.warc.inflate import DamageError, MemberReader, next_record
 from muniment.archive.warc.payload import HttpBlock, PlainBlock, RequestBlock
 
-__all__ = ["Checker", "Found", "Read", "Stretch"]
+__all__ = ["Checker", "IndexedRecord", "Stretch", "StretchReport"]
 
 _HEADER_END = b"\r\n\r\n"
 _MOST_HEADER = 1 << 20
@@ -43,7 +43,7 @@ class Stretch(Struct, frozen=True):
     """Muniment wrote the directory, which then has an index and what else it promises."""
 
 
-class Found(Struct, frozen=True, array_like=True):
+class IndexedRecord(Struct, frozen=True, array_like=True):
     """What a file holds for one capture: a response or revisit record of an HTTP exchange."""
 
     offset: int
@@ -65,7 +65,7 @@ class Found(Struct, frozen=True, array_like=True):
     last_modified: str
 
 
-class Read(Struct, frozen=True):
+class StretchReport(Struct, frozen=True):
     """What a stretch was found to hold."""
 
     end: int
@@ -76,9 +76,9 @@ class Read(Struct, frozen=True):
     """Faults behind those that are listed."""
     torn: int
     """Where the file's unfinished end begins, after which no record was found; -1 without one."""
-    found: list[Found]
+    found: list[IndexedRecord]
     ids: list[bytes]
-    early: list[Early]
+    early: list[EarlyReference]
     """Names whose records may lie before the stretch."""
     near: list[Near]
     """The last records, for the stretch behind it."""
@@ -94,14 +94,14 @@ class Checker:
         self._records = 0
         self._faults = FaultList()
         self._torn = -1
-        self._found: list[Found] = []
+        self._found: list[IndexedRecord] = []
         self._ids = IdHeaps(stretch.number)
-        self._early: list[Early] = []
+        self._early: list[EarlyReference] = []
         self._named = 0
         self._near: deque[Near] = deque(maxlen=NEAR)
         self._warcinfo = ""
 
-    def run(self) -> Read:
+    def run(self) -> StretchReport:
         """Read the stretch to its end, past damage where a record can be found behind it."""
         stretch = self._stretch
         path = Path(stretch.path)
@@ -127,8 +127,8 @@ class Checker:
             reader.close()
         return self._read(reader.position)
 
-    def _read(self, end: int) -> Read:
-        return Read(
+    def _read(self, end: int) -> StretchReport:
+        return StretchReport(
             end,
             self._records,
             self._faults.listed(),
@@ -198,7 +198,7 @@ class Checker:
         if isinstance(block, HttpBlock):
             digest, name = sha1_hex(header.payload_digest), header.record_id[1:-1]
             about = block.status, digest, block.payload_length, header.response, name, header.ip, header.truncated
-            self._found.append(Found(offset, length, header.target, header.date, *about, *block.told()))
+            self._found.append(IndexedRecord(offset, length, header.target, header.date, *about, *block.told()))
         return True
 
     def _record(self, pieces: Iterator[bytes], offset: int) -> tuple[RecordHeader, PlainBlock]:
@@ -301,7 +301,7 @@ class Checker:
 
     def _use(self, field: int, name: str, offset: int, date: str, *, early: bool) -> None:
         if early and self._stretch.start:
-            self._early.append(Early(field, name, offset, date, self._named))
+            self._early.append(EarlyReference(field, name, offset, date, self._named))
         else:
             self._ids.used(field, name, offset)
 
@@ -316,7 +316,7 @@ class Checker:
         if self._stretch.own and block.payload_length and not digested:
             self._fault(offset, "field", "response without warc-payload-digest")
         self._found.append(
-            Found(
+            IndexedRecord(
                 offset,
                 length,
                 header.get("warc-target-uri"),
@@ -333,7 +333,7 @@ class Checker:
         )
 
 
-def _usual_block(header: UsualHeader) -> PlainBlock:
+def _usual_block(header: FastHeader) -> PlainBlock:
     if not header.response:
         return PlainBlock(header.block_digest)
     return HttpBlock(

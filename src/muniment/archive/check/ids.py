@@ -15,7 +15,7 @@ from tempfile import SpooledTemporaryFile
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-__all__ = ["CONCURRENT_TO", "REFERS_TO", "WARCINFO_ID", "IdHeaps", "IdJudge", "Place"]
+__all__ = ["CONCURRENT_TO", "REFERS_TO", "WARCINFO_ID", "IdHeaps", "IdJudge", "IdPlace"]
 
 _HEAPS = 64
 _IN_MEMORY = 256 << 10
@@ -28,7 +28,7 @@ _INFO = "warcinfo "
 """Before the names of warcinfo records, which a Warcinfo-ID must mean."""
 
 
-class Place(Struct, frozen=True):
+class IdPlace(Struct, frozen=True):
     """Where a name stands."""
 
     file: int
@@ -81,14 +81,14 @@ class IdJudge:
         for file, heap in zip(self._files, packed, strict=True):
             file.write(heap)
 
-    def doubled(self) -> Iterator[tuple[Place, Place]]:
+    def doubled(self) -> Iterator[tuple[IdPlace, IdPlace]]:
         """(place, earlier place) of each record whose name another record has, too."""
         for pairs in self._heaps():
             own = [(key, place) for key, place in pairs if not _field(place)]
             if len({key for key, _ in own}) < len(own):
                 yield from _repeated(sorted(own))
 
-    def dangling(self) -> Iterator[tuple[int, Place]]:
+    def dangling(self) -> Iterator[tuple[int, IdPlace]]:
         """(field, place) of each use of a name that no record has."""
         for pairs in self._heaps():
             known = {key for key, place in pairs if not _field(place)}
@@ -104,7 +104,7 @@ class IdJudge:
             yield list(zip(heap[::2], heap[1::2], strict=True))
 
 
-def _repeated(own: list[tuple[int, int]]) -> Iterator[tuple[Place, Place]]:
+def _repeated(own: list[tuple[int, int]]) -> Iterator[tuple[IdPlace, IdPlace]]:
     first_key, first_place = own[0]
     for key, place in own[1:]:
         if key == first_key:
@@ -117,5 +117,5 @@ def _field(place: int) -> int:
     return place >> _OFFSET_BITS + _FILE_BITS
 
 
-def _place(place: int) -> Place:
-    return Place(place >> _OFFSET_BITS & _FILE, place & _OFFSET)
+def _place(place: int) -> IdPlace:
+    return IdPlace(place >> _OFFSET_BITS & _FILE, place & _OFFSET)

@@ -17,36 +17,36 @@ from typing import Protocol
 
 import msgspec
 
-from muniment.archive.check.file import Checker, Read, Stretch
+from muniment.archive.check.file import Checker, Stretch, StretchReport
 from muniment.errors import ArchiveError
 from muniment.lifetime import TOLD_BY_THE_KERNEL, end_with
-from muniment.model.process import Ending
+from muniment.model.process import ProcessEnding
 
-__all__ = ["Enrol", "Noted", "Pool"]
+__all__ = ["CheckPool", "Enrol", "ProcessRow"]
 
-_READ = msgspec.msgpack.Decoder(Read)
-_LAST_WORD = msgspec.msgpack.Decoder(tuple[int, Ending])
+_READ = msgspec.msgpack.Decoder(StretchReport)
+_LAST_WORD = msgspec.msgpack.Decoder(tuple[int, ProcessEnding])
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes that the kernel counts memory in."""
 _MOMENT_S = 0.2
 """In which a signal that went to all of them has come to this process, too."""
 
 
-class Noted(Protocol):
+class ProcessRow(Protocol):
     """The row of a process that is about to be started."""
 
     def started(self, pid: int) -> None:
         """Note that it runs."""
 
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: ProcessEnding) -> None:
         """Note how it ended."""
 
 
-Enrol = Callable[[], Noted | None]
+Enrol = Callable[[], ProcessRow | None]
 """What makes a row before its process is started, where rows are kept."""
 
 
-class Pool:
+class CheckPool:
     """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
 
     def __init__(self, count: int, enrol: Enrol = lambda: None) -> None:
@@ -60,8 +60,8 @@ class Pool:
             resource_tracker.ensure_running()  # else the first child starts it, and what is blocked below is not then
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Stretch] = {}
-        self._processes: list[tuple[BaseProcess, Noted | None]] = []
-        self._endings: dict[int, Ending] = {}
+        self._processes: list[tuple[BaseProcess, ProcessRow | None]] = []
+        self._endings: dict[int, ProcessEnding] = {}
         self._enrol = enrol
         # Ctrl-C and a hangup reach the whole group: blocked here, they are in the children for good, which stay quiet.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
@@ -87,7 +87,7 @@ class Pool:
         if row is not None and process.pid is not None:
             row.started(process.pid)
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> CheckPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -102,7 +102,7 @@ class Pool:
         for process, row in self._processes:
             process.join()
             if row is not None:
-                row.ended(self._endings.get(process.pid or 0, Ending(process.exitcode)))
+                row.ended(self._endings.get(process.pid or 0, ProcessEnding(process.exitcode)))
         for connection in (*self._idle, *self._busy):
             connection.close()
 
@@ -116,7 +116,7 @@ class Pool:
 
     def read(
         self, next_stretch: Callable[[], Stretch | None], meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[Stretch, Read]]:
+    ) -> Iterator[tuple[Stretch, StretchReport]]:
         """Each stretch with what it holds, in the order in which they get ready; `meanwhile` runs once beside them."""
         self._give(next_stretch)
         meanwhile()
@@ -152,6 +152,6 @@ def _serve(connection: Connection, parent: int) -> None:
         connection.send_bytes(msgspec.msgpack.encode((os.getpid(), _used())))
 
 
-def _used() -> Ending:
+def _used() -> ProcessEnding:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return Ending(0, cpu_ms=int((used.ru_utime + used.ru_stime) * 1000), max_rss=used.ru_maxrss * _RSS_UNIT)
+    return ProcessEnding(0, cpu_ms=int((used.ru_utime + used.ru_stime) * 1000), max_rss=used.ru_maxrss * _RSS_UNIT)

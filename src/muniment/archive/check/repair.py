@@ -16,20 +16,20 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import Struct, structs
 
-from muniment.archive.check.directory import Checked, Torn
+from muniment.archive.check.directory import CheckReport, TornFile
 from muniment.archive.check.file import Checker, Stretch
 from muniment.archive.check.rebuild import merged, rows_of_records
 from muniment.archive.durable import rename, seal, sync_path
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index
-from muniment.archive.index.read import Source, batches
+from muniment.archive.index.read import RowSource, batches
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.cut import repair_file
 from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN, Capture
 
-__all__ = ["Mended", "join_index", "mend_files", "mend_rows", "must_join", "set_aside_unreadable"]
+__all__ = ["RepairStep", "join_index", "mend_files", "mend_rows", "must_join", "set_aside_unreadable"]
 
 _COPIED = 1 << 20
 _SAY_NOTHING_OF_RECORDS = frozenset({"row", "index", "id", "link", "tracker"})
@@ -38,20 +38,20 @@ _EMPTY = {field.name: "" if field.type == pa.string() else 0 for field in SCHEMA
 _MAY_BE_NULL = frozenset({"warc_offset", "warc_length"})
 
 
-class Mended(Struct, frozen=True):
+class RepairStep(Struct, frozen=True):
     """One thing that was done."""
 
     file: str
     text: str
 
 
-def set_aside_unreadable(out: Path) -> list[Mended]:
+def set_aside_unreadable(out: Path) -> list[RepairStep]:
     """Rename files of the index that cannot be read, so that their rows can be rebuilt."""
     done = []
     for path in (out / CAPTURES, *sorted((out / PARTS).glob("*" + PART_SUFFIX))):
         if path.exists() and not _readable(path):
             aside = _move(path, out / (path.name + ".damaged"))
-            done.append(Mended(path.name, f"is no readable index; kept as {aside.name}"))
+            done.append(RepairStep(path.name, f"is no readable index; kept as {aside.name}"))
     return done
 
 
@@ -77,44 +77,46 @@ def _move(path: Path, wanted: Path) -> Path:
     return aside
 
 
-def mend_files(out: Path, torn: Collection[Torn]) -> list[Mended]:
+def mend_files(out: Path, torn: Collection[TornFile]) -> list[RepairStep]:
     """Seal open files, and cut the unfinished ends off sealed ones."""
     done = [_mend_open(out, path) for path in sorted(out.glob("*.warc.gz" + OPEN_SUFFIX))]
     done += [_cut(out / one.file, one.offset, one.file) for one in torn if one.offset]
     return done
 
 
-def _mend_open(out: Path, warc: Path) -> Mended:
+def _mend_open(out: Path, warc: Path) -> RepairStep:
     name = warc.name.removesuffix(OPEN_SUFFIX)
     if (out / name).exists():
         aside = _move(warc, out / (name + ".second"))
-        return Mended(warc.name, f"is there sealed, too; kept as {aside.name}")
+        return RepairStep(warc.name, f"is there sealed, too; kept as {aside.name}")
     journal = journal_path(out / PARTS, name)
     if journal.exists() and read_header(journal):
         done = repair_file(out, out / PARTS, name)
         if done.freed:
-            return Mended(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
+            return RepairStep(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
         seal(warc, warc.with_name(name))
-        return Mended(name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe")
+        return RepairStep(
+            name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe"
+        )
     if journal.exists():
         _move(journal, out / (journal.name + ".damaged"))
     return _salvage(warc, name)
 
 
-def _salvage(warc: Path, name: str) -> Mended:
+def _salvage(warc: Path, name: str) -> RepairStep:
     """Seal a file without journal, with all its whole records; what follows them is kept beside."""
     size = warc.stat().st_size
     read = Checker(Stretch(0, name, str(warc), 0, size, size, own=True)).run()
     if not size or read.torn == 0:
         aside = warc.with_name(f"{name}.torn-0")
         rename(warc, aside)
-        return Mended(name, f"holds no whole record; kept as {aside.name}")
+        return RepairStep(name, f"holds no whole record; kept as {aside.name}")
     text = _cut(warc, read.torn, name).text + "; " if read.torn > 0 else ""
     seal(warc, warc.with_name(name))
-    return Mended(name, f"{text}sealed without its journal, with {read.records} records")
+    return RepairStep(name, f"{text}sealed without its journal, with {read.records} records")
 
 
-def _cut(warc: Path, offset: int, name: str) -> Mended:
+def _cut(warc: Path, offset: int, name: str) -> RepairStep:
     """Cut a file's end off, after it was copied into a file beside; a copy from before a kill is made again."""
     aside = warc.with_name(f"{name}.torn-{offset}")
     half = aside.with_name(aside.name + ".tmp")
@@ -128,7 +130,7 @@ def _cut(warc: Path, offset: int, name: str) -> Mended:
         size = source.tell()
         os.ftruncate(source.fileno(), offset)
         sync(source.fileno())
-    return Mended(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
+    return RepairStep(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
 
 
 def must_join(out: Path) -> bool:
@@ -138,7 +140,7 @@ def must_join(out: Path) -> bool:
     return bool(left) or not (out / CAPTURES).exists()
 
 
-def join_index(out: Path) -> list[Mended]:
+def join_index(out: Path) -> list[RepairStep]:
     """Join what is there of the index, journals included."""
     parts = out / PARTS
     waiting = [*parts.glob("*" + SUFFIX), *parts.glob("*" + PART_SUFFIX)]
@@ -148,10 +150,10 @@ def join_index(out: Path) -> list[Mended]:
         return []
     join(out, parts)
     text = f"joined from {len(waiting)} journals and parts" if waiting else "was missing; made anew"
-    return [Mended(CAPTURES, text)]
+    return [RepairStep(CAPTURES, text)]
 
 
-def mend_rows(out: Path, checked: Checked) -> list[Mended]:
+def mend_rows(out: Path, checked: CheckReport) -> list[RepairStep]:
     """Rebuild the rows of every file with rows that are wrong or missing; all other rows stay as they are.
 
     A file that is damaged keeps the rows of records that cannot be found in it: they are all that is known of them. One
@@ -166,14 +168,14 @@ def mend_rows(out: Path, checked: Checked) -> list[Mended]:
     kept = _keep_index(out)
     replace_index(out, _with_rebuilt(out, names, damaged))
     text = f"rows rebuilt from records; the index before is kept as {kept.name}"
-    return [Mended(name, f"{counts[name]} {text}") for name in names]
+    return [RepairStep(name, f"{counts[name]} {text}") for name in names]
 
 
-def _copies(out: Path, checked: Checked) -> set[str]:
+def _copies(out: Path, checked: CheckReport) -> set[str]:
     return {name for name in filter(_is_text, _files_of("id", checked)) if not _old_rows(out, name)}
 
 
-def _files_of(code: str, checked: Checked) -> set[str]:
+def _files_of(code: str, checked: CheckReport) -> set[str]:
     return {fault.file for fault in checked.faults if fault.code == code}
 
 
@@ -245,7 +247,7 @@ def _keep_index(out: Path) -> Path:
 
 def _with_rebuilt(out: Path, names: Collection[str], damaged: Collection[str]) -> Iterator[list[Capture]]:
     """All rows in batches: those of other files as they are, then file by file those that are new."""
-    for batch in batches(Source("", out / CAPTURES)):
+    for batch in batches(RowSource("", out / CAPTURES)):
         yield [row for row in _captures(batch) if row.warc_file not in names]
     for name in names:
         rows = _new_rows(out, name, _old_rows(out, name), keep=name in damaged)

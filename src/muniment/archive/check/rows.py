@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muniment.archive.check.faults import Fault
-from muniment.archive.check.file import Found
+from muniment.archive.check.file import IndexedRecord
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
-from muniment.archive.index.read import Source, batches, sources
+from muniment.archive.index.read import RowSource, batches, sources
 from muniment.archive.index.rows import host_in
 from muniment.clock import iso_us
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 
-__all__ = ["Index", "differences"]
+__all__ = ["StretchRows", "differences"]
 
 _COLUMNS = (
     "warc_offset", "warc_length", "url", "host", "started_at", "status", "digest", "body_length", "record_type",
@@ -35,7 +35,7 @@ _SCHEMA = pa.schema([SCHEMA.field(name) for name in ("warc_file", "found_as", *_
 Row = tuple[Any, ...]
 
 
-class Index:
+class StretchRows:
     """The index of a directory as it is at this moment; without any file of it, nothing is compared."""
 
     def __init__(self, out: Path) -> None:
@@ -44,7 +44,7 @@ class Index:
         self.rows = 0
         self.faults: list[Fault] = []
         self._joined: _Joined | None = None
-        self._parts: dict[str, Source] = {}
+        self._parts: dict[str, RowSource] = {}
         try:
             self._open(sources(out))
         except ArchiveError as error:
@@ -52,7 +52,7 @@ class Index:
             self.faults.append(Fault(CAPTURES, -1, "index", str(error)))
             self.exists = False
 
-    def _open(self, found: Sequence[Source]) -> None:
+    def _open(self, found: Sequence[RowSource]) -> None:
         self.exists = bool(found)
         self._parts = {source.name: source for source in found if source.name}
         for source in found:
@@ -73,7 +73,7 @@ class Index:
             if not name and not error:
                 self.faults.append(Fault("", -1, "index", f"a row has neither a record nor an error: {url[:200]}"))
 
-    def compare(self, name: str, start: int, end: int, found: Sequence[Found]) -> Iterator[Fault]:
+    def compare(self, name: str, start: int, end: int, found: Sequence[IndexedRecord]) -> Iterator[Fault]:
         """What differs between the records of a stretch of the file `name` and its rows."""
         rows = iter(self._rows(name, start, end))
         row = next(rows, None)
@@ -172,7 +172,7 @@ def _lonely(name: str, row: Row) -> Fault:
     return Fault(name, row[0], "row", f"the row points at no response or revisit record: {row[2][:200]}")
 
 
-def differences(row: Row, found: Found) -> list[str]:
+def differences(row: Row, found: IndexedRecord) -> list[str]:
     """What a row says and its record does not, as texts."""
     status, body_length, unchanged, error = (row[place] for place in _JUDGED_BY)
     unchanged = bool(unchanged)

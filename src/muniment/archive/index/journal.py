@@ -1,8 +1,8 @@
 """The row journal beside an open WARC: append-only frames, one for each capture, readable after any crash.
 
 A frame is `length u32, crc32 u32` (little-endian) and that many bytes of MessagePack. The first frame is the header
-(format version, WARC name); each further one an `Entry`. What follows the first incomplete or damaged frame is a torn
-tail and does not count.
+(format version, WARC name); each further one a `JournalEntry`. What follows the first incomplete or damaged frame is a
+torn tail and does not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "PARTS",
     "PART_SUFFIX",
     "SUFFIX",
-    "Entry",
+    "JournalEntry",
     "entries",
     "entry_frame",
     "frame",
@@ -57,7 +57,7 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
     warc: str
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
     """One journalled step: the WARC's length after it, and the row it made; the warcinfo record makes no row."""
 
     warc_length: int
@@ -68,7 +68,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_header = msgspec.msgpack.Decoder(_Header).decode
-_decode_entry = msgspec.msgpack.Decoder(Entry).decode
+_decode_entry = msgspec.msgpack.Decoder(JournalEntry).decode
 
 
 def journal_path(parts: Path, name: str) -> Path:
@@ -88,7 +88,7 @@ def header_frame(name: str) -> bytes:
     return frame(_encode(_Header(FORMAT_VERSION, name)))
 
 
-def entry_frame(entry: Entry) -> bytes:
+def entry_frame(entry: JournalEntry) -> bytes:
     """The frame of one entry."""
     return frame(_encode(entry))
 
@@ -102,7 +102,7 @@ def read_header(path: Path) -> str:
         return _header(file, path)
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[JournalEntry]:
     """The entries of the valid prefix, in order; a torn tail or garbage ends them silently."""
     with path.open("rb") as file:
         if not _header(file, path):
@@ -134,7 +134,7 @@ def journalled_length(path: Path) -> int:
     return length
 
 
-def rewrite(path: Path, kept: Iterable[Entry]) -> None:
+def rewrite(path: Path, kept: Iterable[JournalEntry]) -> None:
     """Replace a journal by one with these entries only: written aside, synced, renamed."""
     name = path.name.removesuffix(SUFFIX)
     aside = path.with_name(path.name + ".tmp")

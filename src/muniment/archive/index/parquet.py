@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from muniment.archive.durable import archive_error, remove, rename, sync_path
 from muniment.archive.index.journal import CAPTURES, PART_SUFFIX, entries, journal_path, names_in_parts
-from muniment.archive.index.repeated_lines import Repeats, again_path
+from muniment.archive.index.repeated_lines import RepeatedLines, again_path
 from muniment.archive.names import OPEN_SUFFIX, packed, unpacked
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
@@ -233,7 +233,7 @@ def _with_repeats(parts: Path, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     if not again_path(parts).exists():
         yield from rows
         return
-    with Repeats(parts) as repeats:
+    with RepeatedLines(parts) as repeats:
         for batch in rows:
             yield _sifted(batch, repeats)
         made = repeats.rows()
@@ -241,7 +241,7 @@ def _with_repeats(parts: Path, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             yield _batch(some)
 
 
-def _sifted(batch: pa.RecordBatch, repeats: Repeats) -> pa.RecordBatch:
+def _sifted(batch: pa.RecordBatch, repeats: RepeatedLines) -> pa.RecordBatch:
     """A batch without rows of such lines, after what they are made of was put aside."""
     own = [at for at, found_as in enumerate(batch.column("found_as").to_pylist()) if found_as != LISTED_AGAIN]
     batch = batch if len(own) == batch.num_rows else batch.take(pa.array(own, pa.int64()))

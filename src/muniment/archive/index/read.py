@@ -19,10 +19,10 @@ from muniment.archive.index.parquet import (
 )
 from muniment.errors import ArchiveError
 
-__all__ = ["Source", "batches", "rows", "sources"]
+__all__ = ["RowSource", "batches", "rows", "sources"]
 
 
-class Source(Struct, frozen=True):
+class RowSource(Struct, frozen=True):
     """One file of the index."""
 
     name: str
@@ -30,23 +30,23 @@ class Source(Struct, frozen=True):
     path: Path
 
 
-def sources(out: Path) -> list[Source]:
+def sources(out: Path) -> list[RowSource]:
     """The files that together hold every row of a directory exactly once, at this moment."""
     captures, parts = out / CAPTURES, out / PARTS
-    found: list[Source] = []
+    found: list[RowSource] = []
     seen: set[str] = set()
     if captures.exists():
         seen |= merged_names(captures)
-        found.append(Source("", captures))
+        found.append(RowSource("", captures))
     # Journals are listed before parts: one that turns into a part in between is then seen at least once.
     names = {path.name.removesuffix(SUFFIX) for path in parts.glob("*" + SUFFIX)}
     done = {path.name.removesuffix(PART_SUFFIX) for path in parts.glob("*" + PART_SUFFIX)}
-    found += [Source(name, part_path(parts, name)) for name in sorted(done - seen)]
-    found += [Source(name, journal_path(parts, name)) for name in sorted(names - done - seen)]
+    found += [RowSource(name, part_path(parts, name)) for name in sorted(done - seen)]
+    found += [RowSource(name, journal_path(parts, name)) for name in sorted(names - done - seen)]
     return found
 
 
-def batches(source: Source, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(source: RowSource, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of one file, about ten thousand at a time; all columns unless some are named.
 
     Raises `ArchiveError` when the file went into a join since it was listed, or is damaged.

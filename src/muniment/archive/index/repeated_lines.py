@@ -21,7 +21,7 @@ from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.link import FoundAs
 from muniment.model.url import url_key
 
-__all__ = ["Repeats", "Said", "again_path", "write_again"]
+__all__ = ["RepeatedLines", "Said", "again_path", "write_again"]
 
 _A_STRETCH = 20_000
 """Lines whose URLs' rows are in memory at once."""
@@ -67,7 +67,7 @@ def write_again(parts: Path, lines: Iterable[Said]) -> None:
         raise archive_error(error, path) from error
 
 
-class Repeats:
+class RepeatedLines:
     """One join's view of them; a context, whose files are gone when it ends."""
 
     def __init__(self, parts: Path) -> None:
@@ -82,7 +82,7 @@ class Repeats:
         self._rows: list[BinaryIO] = []
         self._lines: list[BinaryIO] = []
 
-    def __enter__(self) -> Repeats:
+    def __enter__(self) -> RepeatedLines:
         """Make the files, and divide the lines among theirs."""
         try:
             for number in range(self._stretches):

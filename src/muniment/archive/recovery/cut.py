@@ -11,18 +11,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.archive.durable import archive_error, remove, taken
-from muniment.archive.index.journal import SUFFIX, Entry, entries, is_torn, journal_path, read_header, rewrite
+from muniment.archive.index.journal import SUFFIX, JournalEntry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.quarantine import half_aside, set_aside
 from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
 
-__all__ = ["Repaired", "repair", "repair_file"]
+__all__ = ["RepairReport", "repair", "repair_file"]
 
 _OPEN_PATTERN = "*.warc.gz" + OPEN_SUFFIX
 
 
-class Repaired(Struct, frozen=True, kw_only=True):
+class RepairReport(Struct, frozen=True, kw_only=True):
     """What was done to one WARC."""
 
     name: str
@@ -39,7 +39,7 @@ class Repaired(Struct, frozen=True, kw_only=True):
     """The journal ends with what is no entry: after a kill nothing was safe there, after damage that is unknown."""
 
 
-def repair(out: Path, parts: Path) -> list[Repaired]:
+def repair(out: Path, parts: Path) -> list[RepairReport]:
     """Repair every open WARC of a directory that nobody is writing to.
 
     Idempotent, and may be killed at any instant. Raises `ArchiveError` when a WARC has no readable journal or its final
@@ -55,7 +55,7 @@ def repair(out: Path, parts: Path) -> list[Repaired]:
     return done
 
 
-def repair_file(out: Path, parts: Path, name: str) -> Repaired:
+def repair_file(out: Path, parts: Path, name: str) -> RepairReport:
     """Repair the open WARC of one killed worker; `name` is the final name. A file already sealed needs nothing."""
     try:
         return _repaired(out, parts, name)
@@ -63,23 +63,23 @@ def repair_file(out: Path, parts: Path, name: str) -> Repaired:
         raise archive_error(error, out / (name + OPEN_SUFFIX)) from error
 
 
-def _repaired(out: Path, parts: Path, name: str) -> Repaired:
+def _repaired(out: Path, parts: Path, name: str) -> RepairReport:
     warc, journal = out / (name + OPEN_SUFFIX), journal_path(parts, name)
     if warc.exists() and (out / name).exists():
         raise taken(warc, out / name)
     if not warc.exists() and (out / name).exists():
         rows = sum(map(_is_row, entries(journal))) if journal.exists() else 0
-        return Repaired(name=name, freed=False, rows=rows, cut_bytes=0)
+        return RepairReport(name=name, freed=False, rows=rows, cut_bytes=0)
     if not warc.exists():
         # killed before it made anything of the name that it was given, or just after it had begun
-        return _without_warc(journal) if journal.exists() else Repaired(name=name, freed=True, rows=0, cut_bytes=0)
+        return _without_warc(journal) if journal.exists() else RepairReport(name=name, freed=True, rows=0, cut_bytes=0)
     if not journal.exists() and half_aside(out, name):
         set_aside(out, parts, name)
-        return Repaired(name=name, freed=True, rows=0, cut_bytes=0)
+        return RepairReport(name=name, freed=True, rows=0, cut_bytes=0)
     return _cut_back(warc, journal, name)
 
 
-def _cut_back(warc: Path, journal: Path, name: str) -> Repaired:
+def _cut_back(warc: Path, journal: Path, name: str) -> RepairReport:
     if not journal.exists():
         raise ArchiveError(
             f"{warc.name}: its row journal {journal.name} is missing, so what is safe in it is unknown; "
@@ -100,7 +100,7 @@ def _cut_back(warc: Path, journal: Path, name: str) -> Repaired:
         return _free(warc, journal, size, dropped, torn=torn)
     if length < size:
         _cut(warc, length)
-    return Repaired(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped, torn=torn)
+    return RepairReport(name=name, freed=False, rows=rows, cut_bytes=size - length, dropped_rows=dropped, torn=torn)
 
 
 def _vouched(journal: Path, size: int) -> tuple[int, int, int]:
@@ -115,7 +115,7 @@ def _vouched(journal: Path, size: int) -> tuple[int, int, int]:
     return length, rows, dropped
 
 
-def _is_row(entry: Entry) -> bool:
+def _is_row(entry: JournalEntry) -> bool:
     return entry.capture is not None
 
 
@@ -128,22 +128,22 @@ def _cut(warc: Path, length: int) -> None:
         os.close(fd)
 
 
-def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int, *, torn: bool = False) -> Repaired:
+def _free(warc: Path, journal: Path, cut_bytes: int, dropped: int, *, torn: bool = False) -> RepairReport:
     # The WARC goes first: a journal alone is recognised the next time, a WARC alone would be an error.
     remove(warc)
     remove(journal)
     name = warc.name.removesuffix(OPEN_SUFFIX)
-    return Repaired(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped, torn=torn)
+    return RepairReport(name=name, freed=True, rows=0, cut_bytes=cut_bytes, dropped_rows=dropped, torn=torn)
 
 
 def _is_empty(journal: Path) -> bool:
     return not any(map(_is_row, entries(journal)))
 
 
-def _without_warc(journal: Path) -> Repaired:
+def _without_warc(journal: Path) -> RepairReport:
     name = journal.name.removesuffix(SUFFIX)
     if not _is_empty(journal):
         raise ArchiveError(f"{name}{OPEN_SUFFIX} is gone, though its row journal lists captures: put it back")
     journal.unlink()
     sync_directory(journal.parent)
-    return Repaired(name=name, freed=True, rows=0, cut_bytes=0)
+    return RepairReport(name=name, freed=True, rows=0, cut_bytes=0)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from muniment.archive.index.journal import CAPTURES, PARTS, names_in_parts
 from muniment.archive.names import OPEN_SUFFIX, SUFFIX
 
-__all__ = ["REBUILT", "Stock", "being_rebuilt", "take_stock"]
+__all__ = ["REBUILT", "Inventory", "being_rebuilt", "take_stock"]
 
 REBUILT = "rebuilt"
 """A file in `parts/` with the names of those whose rows are rebuilt: until it is gone, these are not what they were."""
@@ -23,7 +23,7 @@ _HEAD = 1 << 20
 _GZIP = 31
 
 
-class Stock(Struct, frozen=True):
+class Inventory(Struct, frozen=True):
     """What there is, and what of it is known."""
 
     known: dict[str, int]
@@ -43,12 +43,12 @@ def being_rebuilt(parts: Path) -> list[str]:
     return []
 
 
-def take_stock(out: Path, indexed: dict[str, int]) -> Stock:
+def take_stock(out: Path, indexed: dict[str, int]) -> Inventory:
     """Compare the files of a directory that nobody writes to with those that an index knows, and with its parts."""
     known = dict.fromkeys(names_in_parts(out / PARTS), 0) | indexed
     there = {path.name for path in out.glob("*" + SUFFIX)}
     still_open = {path.name.removesuffix(OPEN_SUFFIX) for path in out.glob("*" + SUFFIX + OPEN_SUFFIX)}
-    return Stock(
+    return Inventory(
         known,
         tuple(sorted(known.keys() - there - still_open)),
         tuple(sorted(name for name in there - known.keys() if _has_records(out / name))),

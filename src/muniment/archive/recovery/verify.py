@@ -15,7 +15,7 @@ from isal import isal_zlib
 from msgspec import Struct
 
 from muniment.archive.durable import archive_error, seal, taken
-from muniment.archive.index.journal import Entry, entries, journal_path
+from muniment.archive.index.journal import JournalEntry, entries, journal_path
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc.inflate import DamageError, MemberReader
 
@@ -64,7 +64,7 @@ def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
     return damage
 
 
-def walk(path: Path, name: str, journalled: Iterable[Entry]) -> Damage | None:
+def walk(path: Path, name: str, journalled: Iterable[JournalEntry]) -> Damage | None:
     """Read a file in step with its row journal; the first damage, or None for a whole file. Flat in memory."""
     size = path.stat().st_size
     reader = MemberReader(path, size)
@@ -87,7 +87,7 @@ class _Way:
         self._file, self._reader = file, reader
         self.at = 0
 
-    def go(self, journalled: Iterable[Entry], size: int) -> None:
+    def go(self, journalled: Iterable[JournalEntry], size: int) -> None:
         """To the end; raises DamageError at the first thing that is wrong."""
         for number, entry in enumerate(journalled):
             known, found = entry.checksum, _checksum(self._file, entry.warc_length - self.at)
@@ -112,7 +112,7 @@ def _checksum(file: BinaryIO, length: int) -> int:
     return crc
 
 
-def _read_exchange(reader: MemberReader, begin: int, entry: Entry) -> None:
+def _read_exchange(reader: MemberReader, begin: int, entry: JournalEntry) -> None:
     """Inflate the members of one entry: they fill it, and the first lies where its capture says."""
     place = _place(entry)
     reader.position = begin
@@ -139,7 +139,7 @@ def _read_record(reader: MemberReader) -> None:
         raise DamageError(f"the record says that its block has {int(found[1])} bytes, which does not fit its member")
 
 
-def _place(entry: Entry) -> tuple[int, int] | None:
+def _place(entry: JournalEntry) -> tuple[int, int] | None:
     """Offset and length of the first member of an entry that has one: its response or revisit record."""
     capture = entry.capture
     if capture is None or capture.warc_offset is None or capture.warc_length is None:

@@ -9,14 +9,14 @@ from msgspec import Struct
 from muniment.archive.warc import records
 from muniment.archive.warc.digests import sha1_labels, sha1_of
 from muniment.archive.warc.members import Part, deflate_member, deflate_quickly, store_member, stores
-from muniment.archive.warc.records import RECORD_END, Event
+from muniment.archive.warc.records import RECORD_END, ExchangeHeader
 from muniment.clock import new_record_urn
-from muniment.model.capture import Earlier, PageContext
+from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 
-__all__ = ["LARGE", "REVISIT_ABOVE", "Draft", "Wanted", "compress", "draft"]
+__all__ = ["LARGE", "REVISIT_ABOVE", "ExchangeRecords", "Wanted", "compress", "draft"]
 
-Wanted = tuple[Exchange, PageContext, Earlier | None, bool]
+Wanted = tuple[Exchange, PageContext, EarlierCapture | None, bool]
 """What a draft is made of: the exchange, what is known of it, its earlier capture, and whether it is unchanged."""
 
 REVISIT_ABOVE = 100
@@ -26,7 +26,7 @@ LARGE = 1 << 20
 """Larger blocks are streamed: digested in one pass, compressed in a second."""
 
 
-class Draft(Struct):
+class ExchangeRecords(Struct):
     """One exchange's records."""
 
     wanted: Wanted
@@ -44,7 +44,7 @@ class Draft(Struct):
     """The first record's member, once it is compressed; never that of a large response."""
 
 
-def draft(wanted: Sequence[Wanted], warcinfo: str) -> list[Draft]:
+def draft(wanted: Sequence[Wanted], warcinfo: str) -> list[ExchangeRecords]:
     """The records of exchanges, the first of each not yet compressed; a revisit of its earlier capture if it may be.
 
     Raises OSError when a large body's file cannot be read.
@@ -58,13 +58,13 @@ def draft(wanted: Sequence[Wanted], warcinfo: str) -> list[Draft]:
     ]
 
 
-def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> Draft:
+def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> ExchangeRecords:
     """`labels` are those of the digests of the payload, of the block and of the request."""
     exchange, context, earlier, _ = wanted
     payload, block, request = labels
     if exchange.status == 304:
         payload = ""
-    event = Event.of(exchange, warcinfo)
+    event = ExchangeHeader.of(exchange, warcinfo)
     urn = new_record_urn()
     stored, body = False, exchange.body
     parts: Sequence[Part]
@@ -81,10 +81,10 @@ def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> D
     beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request, request))]
     if told := records.metadata_block(context, exchange.duration_ms):
         beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, told)))
-    return Draft(wanted, warcinfo, urn, kind, stored, parts, beside)
+    return ExchangeRecords(wanted, warcinfo, urn, kind, stored, parts, beside)
 
 
-def compress(made: Draft) -> None:
+def compress(made: ExchangeRecords) -> None:
     """Make the first record's member; not for a large response."""
     if not made.member:
         made.member = store_member(made.parts) if made.stored else deflate_member(b"".join(made.parts))

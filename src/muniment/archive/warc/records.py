@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from muniment.archive.warc.digests import sha1_label, sha1_of
 from muniment.clock import iso_us, record_urn
-from muniment.model.capture import Earlier, PageContext
+from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 
 __all__ = [
     "RECORD_END",
-    "Event",
+    "ExchangeHeader",
     "WarcInfo",
     "metadata_block",
     "metadata_record",
@@ -49,7 +49,7 @@ class WarcInfo(Struct, frozen=True, kw_only=True):
     """The command line, its secrets already redacted."""
 
 
-class Event(Struct, frozen=True):
+class ExchangeHeader(Struct, frozen=True):
     """What the records of one exchange have in common, already fit for a header."""
 
     target: str
@@ -60,7 +60,7 @@ class Event(Struct, frozen=True):
     """The lines about address, protocols and cipher, each with its line end; may be empty."""
 
     @classmethod
-    def of(cls, exchange: Exchange, warcinfo: str) -> Event:
+    def of(cls, exchange: Exchange, warcinfo: str) -> ExchangeHeader:
         """The event of an exchange in the file that begins with this warcinfo record."""
         return cls(_clean(exchange.url), iso_us(exchange.started_at), warcinfo, _connection(exchange))
 
@@ -86,7 +86,9 @@ def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -
     return b"".join((_encode(head), block, RECORD_END))
 
 
-def response_header(event: Event, record_id: str, *, truncated: str, payload: str, block: str, length: int) -> bytes:
+def response_header(
+    event: ExchangeHeader, record_id: str, *, truncated: str, payload: str, block: str, length: int
+) -> bytes:
     """A response record's header, with the labels of its digests; no `payload` where there is none, as in a 304."""
     cut = f"WARC-Truncated: {_clean(truncated)}\r\n" if truncated else ""
     payload = f"WARC-Payload-Digest: {payload}\r\n" if payload else ""
@@ -98,7 +100,9 @@ def response_header(event: Event, record_id: str, *, truncated: str, payload: st
     )
 
 
-def revisit_header(event: Event, record_id: str, earlier: Earlier, *, payload: str, block: str, length: int) -> bytes:
+def revisit_header(
+    event: ExchangeHeader, record_id: str, earlier: EarlierCapture, *, payload: str, block: str, length: int
+) -> bytes:
     """A revisit record's header (§6.7), with the labels of its digests; its block is the response's own header block.
 
     Its profile is identical-payload-digest, or server-not-modified where there is no payload, as in a 304.
@@ -117,7 +121,7 @@ def revisit_header(event: Event, record_id: str, earlier: Earlier, *, payload: s
     )
 
 
-def request_record(event: Event, record_id: str, response: str, request: bytes, digest: str) -> bytes:
+def request_record(event: ExchangeHeader, record_id: str, response: str, request: bytes, digest: str) -> bytes:
     """The whole request record, its end included, bound to its response; `digest` is the label of the request's."""
     head = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
@@ -128,7 +132,7 @@ def request_record(event: Event, record_id: str, response: str, request: bytes, 
     return b"".join((_encode(head), request, RECORD_END))
 
 
-def metadata_record(event: Event, record_id: str, response: str, block: bytes) -> bytes:
+def metadata_record(event: ExchangeHeader, record_id: str, response: str, block: bytes) -> bytes:
     """The whole metadata record, its end included, bound to its response."""
     head = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
@@ -172,7 +176,7 @@ def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
     return "".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value)
 
 
-def _refers_to(earlier: Earlier) -> str:
+def _refers_to(earlier: EarlierCapture) -> str:
     """What is known of the earlier record; its URL alone would name any capture of it, so it goes with the date."""
     record = f"WARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n" if earlier.record_id else ""
     if earlier.captured_at is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["Heard"]
+__all__ = ["AnsweringHosts"]
 
 
-class Heard:
+class AnsweringHosts:
     """Hosts by their numbers, which are small and dense."""
 
     def __init__(self) -> None:

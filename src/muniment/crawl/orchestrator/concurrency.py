@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
 from muniment.rules.domains import registered_domain
-from muniment.rules.inflight import Flow, cut, flow_within, is_burst, is_crowded, raised, share_of
+from muniment.rules.inflight import InflightFlow, cut, flow_within, is_burst, is_crowded, raised, share_of
 from muniment.settings.table import Settings
 
-__all__ = ["InflightDesk"]
+__all__ = ["Concurrency"]
 
 _AT_ONCE_MS = 5_000
 
 
-class InflightDesk:
+class Concurrency:
     """Holds the limit of a run; `tell` sends a message to a worker by number. Times are Unix ms."""
 
-    def __init__(self, settings: Settings, events: EventLog, tell: Callable[[int, say.FromOrchestrator], None]) -> None:
+    def __init__(
+        self, settings: Settings, events: EventLog, tell: Callable[[int, protocol.FromOrchestrator], None]
+    ) -> None:
         self._events, self._tell = events, tell
-        self._flow = flow_within(Flow(settings.start_inflight), settings.min_inflight, settings.inflight)
+        self._flow = flow_within(InflightFlow(settings.start_inflight), settings.min_inflight, settings.inflight)
         self._least, self._most = settings.min_inflight, settings.inflight
         self._silent: dict[str, int] = {}
         """Registered domains of hosts that had been answering and fell silent, and when."""
@@ -81,7 +83,7 @@ class InflightDesk:
                 "change", who="muniment", what="requests in flight", **{"from": before.limit, "to": self.limit}
             )
 
-    def _set(self, flow: Flow) -> None:
+    def _set(self, flow: InflightFlow) -> None:
         changed = flow.limit != self._flow.limit
         self._flow = flow
         if changed:
@@ -92,4 +94,4 @@ class InflightDesk:
             part = share_of(self.limit, len(self._parts), position)
             if part != before:
                 self._parts[worker] = part
-                self._tell(worker, say.InflightSet(part))
+                self._tell(worker, protocol.InflightShare(part))

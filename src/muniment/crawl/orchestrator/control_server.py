@@ -11,18 +11,18 @@ from typing import Any, cast
 import msgspec
 
 from muniment.errors import MunimentError, UsageError
-from muniment.model.change import Answer, Change, Changed
+from muniment.model.change import Change, ChangeMade, ChangeReply
 from muniment.procs.socket import LONGEST_LINE, listen, stop_listening
 
-__all__ = ["ChangeDesk"]
+__all__ = ["ControlServer"]
 
 _log = logging.getLogger(__name__)
 
 
-class ChangeDesk:
+class ControlServer:
     """Open from the first worker to the first word about the end."""
 
-    def __init__(self, out: Path, carry_out: Callable[[Change], tuple[Changed, ...]]) -> None:
+    def __init__(self, out: Path, carry_out: Callable[[Change], tuple[ChangeMade, ...]]) -> None:
         self._out, self._carry_out = out, carry_out
         self._server: asyncio.Server | None = None
 
@@ -43,19 +43,19 @@ class ChangeDesk:
             self._server = None
             stop_listening(self._out)
 
-    def _answer(self, line: bytes) -> Answer:
+    def _answer(self, line: bytes) -> ChangeReply:
         try:
             if self._server is None:
                 raise UsageError("the run is ending; give the command again in a moment")
-            return Answer(self._carry_out(msgspec.json.decode(line, type=cast("Any", Change))))
+            return ChangeReply(self._carry_out(msgspec.json.decode(line, type=cast("Any", Change))))
         except (MunimentError, msgspec.DecodeError) as error:
-            return Answer(error=str(error))
+            return ChangeReply(error=str(error))
 
 
 class _Visitor(asyncio.Protocol):
     """One connection: a line in, a line out, and it is closed."""
 
-    def __init__(self, answer: Callable[[bytes], Answer]) -> None:
+    def __init__(self, answer: Callable[[bytes], ChangeReply]) -> None:
         self._answer, self._line = answer, bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

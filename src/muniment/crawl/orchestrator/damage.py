@@ -15,40 +15,40 @@ from itertools import islice
 from muniment.archive.index.repeated_lines import Said
 from muniment.archive.recovery.verify import Damage
 from muniment.crawl.events import EventLog
-from muniment.crawl.orchestrator.warc_files import Shelf
-from muniment.crawl.progress import Outcome
+from muniment.crawl.orchestrator.warc_files import WarcFiles
+from muniment.crawl.progress import RunOutcome
 from muniment.errors import MunimentError
 from muniment.tracker.queue.frontier import Frontier
 
-__all__ = ["Salvage"]
+__all__ = ["DamagedFiles"]
 
 _BATCH = 1_000
 _log = logging.getLogger(__name__)
 
 
-class Salvage:
+class DamagedFiles:
     """Acts on what the walks of one run found."""
 
-    def __init__(self, frontier: Frontier, shelf: Shelf, events: EventLog) -> None:
-        self._frontier, self._shelf, self._events = frontier, shelf, events
+    def __init__(self, frontier: Frontier, warc_files: WarcFiles, events: EventLog) -> None:
+        self._frontier, self._warc_files, self._events = frontier, warc_files, events
 
     def step(self) -> dict[int, int]:
         """Set aside what was found since the last call; pages newly pending per host number."""
         pending: Counter[int] = Counter()
-        for damage in self._shelf.take_damaged():
+        for damage in self._warc_files.take_damaged():
             pending += self._set_aside(damage)
         return dict(pending)
 
-    async def finish(self, outcome: Outcome, repeats: Iterable[Said] = ()) -> Outcome:
+    async def finish(self, outcome: RunOutcome, repeats: Iterable[Said] = ()) -> RunOutcome:
         """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended.
 
         `repeats` are the lines of a list whose URL an earlier line has.
         """
         pages = await self._walk_rest()
-        await self._shelf.finish(repeats)
+        await self._warc_files.finish(repeats)
         if not pages or outcome.exit_code:
             return outcome
-        return Outcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")
+        return RunOutcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")
 
     async def seal(self) -> None:
         """Seal what is whole after an error, which says more than what may go wrong here; the index is not joined."""
@@ -57,12 +57,12 @@ class Salvage:
 
     async def _walk_rest(self) -> int:
         """Have the rest walked and what is damaged set aside; how many pages wait again for it."""
-        return sum(self._set_aside(damage).total() for damage in await self._shelf.walk_rest())
+        return sum(self._set_aside(damage).total() for damage in await self._warc_files.walk_rest())
 
     def _set_aside(self, damage: Damage) -> Counter[int]:
-        name, place = damage.name, self._shelf.place_aside(damage.name)
+        name, place = damage.name, self._warc_files.place_aside(damage.name)
         pending: Counter[int] = Counter()
-        captures = self._shelf.captures(name)
+        captures = self._warc_files.captures(name)
         while batch := list(islice(captures, _BATCH)):
             pending += self._frontier.fetch_again(batch)
         pages = pending.total()
@@ -72,5 +72,5 @@ class Salvage:
             "%s is damaged at byte %d (%s): it is kept as %s, and its %d pages are fetched again",
             *(name, damage.offset, damage.text, place, pages),
         )
-        self._shelf.set_aside(name)
+        self._warc_files.set_aside(name)
         return pending

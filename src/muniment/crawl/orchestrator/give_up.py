@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from muniment.crawl.orchestrator.host_policy import HostsDesk
+from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.rounds import Rounds
 
-__all__ = ["Patience"]
+__all__ = ["GiveUp"]
 
 _SAID_AFTER_MS = 2_000
 """Waits that are over sooner are not written down."""
 
 
-class Patience:
+class GiveUp:
     """Says when the wait for hosts is to end."""
 
-    def __init__(self, hosts: HostsDesk, rounds: Rounds, give_up_after: float) -> None:
+    def __init__(self, hosts: HostPolicy, rounds: Rounds, give_up_after: float) -> None:
         self._hosts, self._rounds = hosts, rounds
         self.give_up_after = give_up_after
         """Seconds."""

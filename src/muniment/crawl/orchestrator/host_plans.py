@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["HostPlan", "Plans"]
+__all__ = ["HostPlan", "HostPlans"]
 
 
 class HostPlan:
@@ -44,7 +44,7 @@ class HostPlan:
         return max(self.wake_at, self.hold_until) <= now and not any(self.held.values())
 
 
-class Plans(dict[int, HostPlan]):
+class HostPlans(dict[int, HostPlan]):
     """By the numbers of hosts; one that is not here has nothing, and what is asked of it is answered so."""
 
     def __init__(self) -> None:

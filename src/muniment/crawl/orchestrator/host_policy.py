@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
-from muniment.crawl.orchestrator.answering_hosts import Heard
-from muniment.crawl.orchestrator.network_outage import Network
+from muniment.crawl.orchestrator.answering_hosts import AnsweringHosts
+from muniment.crawl.orchestrator.network_outage import NetworkOutage
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.http.user_agent import robots_agent
 from muniment.model.failure import NO_ROUTE, of_this_machine
-from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.url import host_of, origin_of
 from muniment.rules.politeness import (
     CALM,
-    Manners,
-    Sign,
+    HostSignal,
+    HostState,
     believable,
     blameless,
     connections,
@@ -40,9 +40,9 @@ from muniment.rules.politeness import (
 from muniment.rules.robots.rules import RobotsAnswer, crawl_delay_ms, product_token, settled
 from muniment.tracker.stores.hosts import Hosts, HostWaits
 
-__all__ = ["HostsDesk"]
+__all__ = ["HostPolicy"]
 
-_UNHEARD = Manners(heard=False)
+_UNHEARD = HostState(heard=False)
 _STUCK_MS = 1_000
 _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
@@ -53,17 +53,17 @@ _NONE = "none"
 _MOST_DEAD = 10_000
 """Dead origins that are remembered; one that is forgotten is proved dead again."""
 
-Tell = Callable[[int, say.FromOrchestrator], None]
+Tell = Callable[[int, protocol.FromOrchestrator], None]
 
 
-class HostsDesk:
+class HostPolicy:
     """Keeps the manners of all hosts; `tell` sends a message to a worker by number."""
 
     def __init__(self, hosts: Hosts, schedule: Schedule, events: EventLog, tell: Tell, user_agent: str) -> None:
         self._hosts, self._schedule, self._events, self._tell = hosts, schedule, events, tell
         self._token = product_token(robots_agent(user_agent))
         self._since = 0
-        self._manners: dict[int, Manners] = {}
+        self._manners: dict[int, HostState] = {}
         self._failures: dict[str, int] = {}
         """Failures in a row of origins that never answered, and of which no verdict is there yet."""
         self._paused: dict[int, str] = {}
@@ -71,8 +71,8 @@ class HostsDesk:
         """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
         self._origin = _NONE
         """The origin of the last answer of this batch, with its slash."""
-        self._network = Network(events)
-        self._heard = Heard()
+        self._network = NetworkOutage(events)
+        self._heard = AnsweringHosts()
         schedule.turned = self._turned
         self.dead: dict[str, str] = {}
         """Origin, or name without addresses → why it is dead."""
@@ -103,12 +103,12 @@ class HostsDesk:
             self._waited.add(host_id)
             self._pause(host_id, manners)
 
-    def _first_manners(self, host_id: int) -> Manners:
+    def _first_manners(self, host_id: int) -> HostState:
         """How a host is to be treated by what the tracker keeps of it, and whether it has answered in this run."""
         waits = self._hosts.waits_of(host_id)
         # one that could not be reached may be back, and whoever starts a run wants to know
         until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
-        manners = Manners(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
+        manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
         return CALM if manners == CALM else manners
 
     def permits_held(self, worker: int, held: Mapping[str, int]) -> None:
@@ -143,7 +143,7 @@ class HostsDesk:
         bad = {name for name, host_id in host_ids.items() if has_bad_pages(self._manners.get(host_id, CALM))}
         return [structs.replace(one, free=False) if one.host in bad else one for one in claims] if bad else claims
 
-    def told(self, worker: int, host: str, sign: Sign, *, crowded: bool = False) -> bool:
+    def told(self, worker: int, host: str, sign: HostSignal, *, crowded: bool = False) -> bool:
         """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
 
         `crowded`: our own line was full a moment ago, so that a time-out proves nothing.
@@ -151,7 +151,7 @@ class HostsDesk:
         host_id = self._schedule.known(host)
         if host_id is None:
             # the target of a redirect, which has no pages
-            self._tell(worker, say.HostWait(host, 0))
+            self._tell(worker, protocol.HostWait(host, 0))
             return False
         now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
@@ -172,10 +172,10 @@ class HostsDesk:
         # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
         later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
-            self._tell(other, say.HostWait(host, max(0, after.until - now)))
+            self._tell(other, protocol.HostWait(host, max(0, after.until - now)))
         return before.heard and not before.strikes and is_timeout(sign)
 
-    def _in_this_network(self, sign: Sign, now: int) -> Sign:
+    def _in_this_network(self, sign: HostSignal, now: int) -> HostSignal:
         """Without a route for it, a host fails by itself in a network from which others answered a moment ago."""
         if sign.kind == "offline" and NO_ROUTE in sign.text and self._network.answers_lately(now):
             return structs.replace(sign, kind="unreachable")
@@ -186,7 +186,7 @@ class HostsDesk:
         named = "://" not in origin
         return self._hosts.answers(host_id) if named else self._hosts.has_answered(host_id, f"{origin}/")
 
-    def answered(self, host_id: int, url: str, page: Finished) -> None:
+    def answered(self, host_id: int, url: str, page: PageResult) -> None:
         """A page finished: an answer ends what bad news began."""
         if not page.status:
             return
@@ -210,7 +210,7 @@ class HostsDesk:
         now = steady_ms()
         self._note_answer(host_id, url)
         before = self._manners.get(host_id, _UNHEARD)
-        after = judge(before, Sign("answer", "", "", asked_at), now, 0.0)
+        after = judge(before, HostSignal("answer", "", "", asked_at), now, 0.0)
         if after is not before:
             self._failures.pop(origin_of(url), None)
             self._failures.pop(host_of(url), None)
@@ -235,7 +235,7 @@ class HostsDesk:
         others = self._schedule.set_gap(host_id, delay_ms)
         self._permit(others)
         for worker in others:
-            self._tell(worker, say.HostWait(host, delay_ms))
+            self._tell(worker, protocol.HostWait(host, delay_ms))
         self._hosts.keep_waits(host_id, structs.replace(waits, crawl_delay_ms=delay_ms))
 
     def spare(
@@ -253,7 +253,7 @@ class HostsDesk:
         pages = [page for page in batch.pages if page.page_id not in ids]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
 
-    def _spares(self, page: Finished, held: Mapping[int, tuple[Claim, int]]) -> bool:
+    def _spares(self, page: PageResult, held: Mapping[int, tuple[Claim, int]]) -> bool:
         error = page.error
         if of_this_machine(error) or (self.lost and blameless(error)):
             return True
@@ -271,14 +271,14 @@ class HostsDesk:
         for host_id in () if self.lost else set(host_ids):
             until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
             for worker in self._schedule.hold(host_id, until):
-                self._tell(worker, say.HostWait(self._hosts.name(host_id), until - now))
+                self._tell(worker, protocol.HostWait(self._hosts.name(host_id), until - now))
 
     def gaps(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
         ids = ((name, self._schedule.known(name)) for name in names)
         return {one: gap for one, host_id in ids if host_id is not None and (gap := self._schedule.wanted_gap(host_id))}
 
-    def _watch_network(self, host_id: int, before: Manners, sign: Sign, now: int) -> None:
+    def _watch_network(self, host_id: int, before: HostState, sign: HostSignal, now: int) -> None:
         """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
         if sign.kind == "offline":
             lost = self._network.way_out_fails(host_id, now, sign.text)
@@ -307,7 +307,7 @@ class HostsDesk:
             self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
             self._paused.pop(host_id, None)
             for worker in self._schedule.hold(host_id, 0):
-                self._tell(worker, say.HostWait(self._hosts.name(host_id), 0))
+                self._tell(worker, protocol.HostWait(self._hosts.name(host_id), 0))
 
     def tick(self, now: int) -> None:
         """Say which pauses are over."""
@@ -345,7 +345,7 @@ class HostsDesk:
         """That the network is lost, for the display; empty when it is there."""
         return f"waiting for the network: {self._network.why}" if self.lost else ""
 
-    def _towards_death(self, host_id: int, sign: Sign, manners: Manners) -> Manners:
+    def _towards_death(self, host_id: int, sign: HostSignal, manners: HostState) -> HostState:
         """Count a failure of an origin; the manners without their wait when it was the last one needed."""
         failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
         if not is_proof(failures, heard=manners.heard) or sign.origin in self.dead:
@@ -358,10 +358,10 @@ class HostsDesk:
         self._network.drop(host_id)
         self._events.write("pause", host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}")
         for worker in self._schedule.workers:
-            self._tell(worker, say.HostDead(sign.origin, reason))
+            self._tell(worker, protocol.DeadHost(sign.origin, reason))
         return structs.replace(manners, until=0, reason="")
 
-    def _change(self, host_id: int, before: Manners, after: Manners, now: int) -> None:
+    def _change(self, host_id: int, before: HostState, after: HostState, now: int) -> None:
         if after == before:
             return
         self._manners[host_id] = CALM if after == CALM else after
@@ -382,19 +382,19 @@ class HostsDesk:
         if long and new:
             self._pause(host_id, after)
 
-    def _pace(self, host_id: int, before: Manners, after: Manners) -> None:
+    def _pace(self, host_id: int, before: HostState, after: HostState) -> None:
         """Leave the gap between requests that a host's throttling asks for."""
         if after.gap_ms == before.gap_ms:
             return
         self._permit(self._schedule.set_gap(host_id, slow_ms=after.gap_ms))
         name, gap = self._hosts.name(host_id), self._schedule.wanted_gap(host_id)
         for worker in self._schedule.told_of(host_id):
-            self._tell(worker, say.GapSet(name, gap))
+            self._tell(worker, protocol.HostGap(name, gap))
 
-    def _pause(self, host_id: int, manners: Manners) -> None:
+    def _pause(self, host_id: int, manners: HostState) -> None:
         self._paused[host_id] = manners.reason
         self._events.write("pause", host=self._hosts.name(host_id), reason=manners.reason, until=iso_ms(manners.until))
 
     def _permit(self, lowered: dict[int, dict[str, int]]) -> None:
         for worker, permits in lowered.items():
-            self._tell(worker, say.PermitsSet(permits))
+            self._tell(worker, protocol.PermitsUpdate(permits))

@@ -11,7 +11,7 @@ from muniment.errors import ArchiveError, DiskFullError
 from muniment.settings.table import Settings
 from muniment.tracker.queue.counters import Totals
 
-__all__ = ["DiskDesk", "Limits", "no_room"]
+__all__ = ["DiskSpace", "Limits", "no_room"]
 
 _MOST_RESERVED = 1 << 30
 _PART_RESERVED = 20
@@ -72,7 +72,7 @@ class Limits:
         return ""
 
 
-class DiskDesk:
+class DiskSpace:
     """Watches the output directory's filesystem."""
 
     def __init__(self, out: Path, limits: Limits, events: EventLog) -> None:

@@ -7,42 +7,42 @@ from collections import Counter
 from msgspec import structs
 
 from muniment.clock import now_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
-from muniment.crawl.orchestrator.concurrency import InflightDesk
-from muniment.crawl.orchestrator.give_up import Patience
+from muniment.crawl.orchestrator.concurrency import Concurrency
+from muniment.crawl.orchestrator.give_up import GiveUp
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.schedule import Schedule
-from muniment.crawl.orchestrator.workers import Crew, Member, most_workers
-from muniment.model.change import Change, Changed, Removal, SetNice, SetRules, SetValues
+from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
+from muniment.model.change import Change, ChangeMade, Removal, SetNice, SetRules, SetValues
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
 from muniment.tracker.queue.frontier import Frontier
-from muniment.tracker.queue.rejudge import Judging
+from muniment.tracker.queue.rejudge import Rejudging
 
-__all__ = ["Steering"]
+__all__ = ["LiveSettings"]
 
 
-class Steering:
+class LiveSettings:
     """Knows what is in force now, and which pages are still to be judged by it."""
 
     def __init__(
         self,
-        setup: say.Setup,
+        setup: protocol.Setup,
         frontier: Frontier,
         schedule: Schedule,
         limits: Limits,
-        patience: Patience,
-        inflight: InflightDesk,
+        patience: GiveUp,
+        inflight: Concurrency,
         events: EventLog,
-        crew: Crew,
+        workers: Workers,
     ) -> None:
         self.setup = setup
         """What a worker that joins is told."""
         self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
-        self._patience, self._events, self._crew = patience, events, crew
-        self._judging: Judging | None = None
+        self._patience, self._events, self._workers = patience, events, workers
+        self._judging: Rejudging | None = None
         self._pending: Counter[int] = Counter()
         """Pages per host number that the first batch of a walk brought, or took, and nobody was told of."""
 
@@ -51,7 +51,7 @@ class Steering:
         """Whether pages that wait are still to be judged by new patterns; a job is not finished while they are."""
         return self._judging is not None or bool(self._pending)
 
-    def change(self, change: Change) -> tuple[Changed, ...]:
+    def change(self, change: Change) -> tuple[ChangeMade, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
         amended = self._frontier.amend(change, now_ms())
         self._events.changed(change.who, amended.changes)
@@ -68,8 +68,8 @@ class Steering:
                 # claims go by what is written: the workers, told below, ask again at once
                 self._step()
         if amended.changes:
-            for member in self._crew.members.values():
-                member.send(say.Amended(self.setup.settings))
+            for member in self._workers.members.values():
+                member.send(protocol.SettingsUpdate(self.setup.settings))
         return amended.changes
 
     def _set(self, settings: Settings) -> None:
@@ -79,16 +79,16 @@ class Steering:
         self._inflight.change(settings)
         lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
         for worker, permits in lowered.items():
-            self._crew.members[worker].send(say.PermitsSet(permits))
+            self._workers.members[worker].send(protocol.PermitsUpdate(permits))
 
-    def found(self, finder: Member, told: say.NameFound) -> None:
+    def found(self, finder: WorkerHandle, told: protocol.NameAddresses) -> None:
         """A worker was the first to find a start host: the others, and those that join, may reach what it may."""
         setup = self.setup
         if told.name in setup.late_names:
             late = tuple(name for name in setup.late_names if name != told.name)
             classes = tuple(sorted({*setup.allowed_classes, *told.classes}))
             self.setup = structs.replace(setup, late_names=late, allowed_classes=classes)
-            for member in self._crew.members.values():
+            for member in self._workers.members.values():
                 if member is not finder:
                     member.send(told)
 

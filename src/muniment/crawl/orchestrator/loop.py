@@ -15,23 +15,23 @@ from typing import Any
 from msgspec import structs
 
 from muniment.clock import steadied, steady_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.events import EventLog
-from muniment.crawl.orchestrator.concurrency import InflightDesk
-from muniment.crawl.orchestrator.control_server import ChangeDesk
-from muniment.crawl.orchestrator.damage import Salvage
-from muniment.crawl.orchestrator.give_up import Patience
-from muniment.crawl.orchestrator.host_policy import HostsDesk
-from muniment.crawl.orchestrator.limits import DiskDesk, Limits
-from muniment.crawl.orchestrator.live_settings import Steering
-from muniment.crawl.orchestrator.poison import Suspects
-from muniment.crawl.orchestrator.robots_cache import RobotsDesk
+from muniment.crawl.orchestrator.concurrency import Concurrency
+from muniment.crawl.orchestrator.control_server import ControlServer
+from muniment.crawl.orchestrator.damage import DamagedFiles
+from muniment.crawl.orchestrator.give_up import GiveUp
+from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.limits import DiskSpace, Limits
+from muniment.crawl.orchestrator.live_settings import LiveSettings
+from muniment.crawl.orchestrator.poison import PoisonPages
+from muniment.crawl.orchestrator.robots_cache import RobotsCache
 from muniment.crawl.orchestrator.rounds import Rounds
 from muniment.crawl.orchestrator.schedule import Schedule
-from muniment.crawl.orchestrator.seed_feed import Feeder
-from muniment.crawl.orchestrator.warc_files import Shelf
-from muniment.crawl.orchestrator.workers import Crew, Member
-from muniment.crawl.progress import Outcome, Progress, Snapshot, Waited
+from muniment.crawl.orchestrator.seed_feed import SeedFeed
+from muniment.crawl.orchestrator.warc_files import WarcFiles
+from muniment.crawl.orchestrator.workers import WorkerHandle, Workers
+from muniment.crawl.progress import Progress, RunOutcome, Snapshot, WaitingHost
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
 from muniment.model.page import Claim
 from muniment.tracker.queue.frontier import FinishReport, Frontier
@@ -48,37 +48,37 @@ class Orchestrator:
     def __init__(
         self,
         frontier: Frontier,
-        shelf: Shelf,
+        warc_files: WarcFiles,
         events: EventLog,
-        setup: say.Setup,
+        setup: protocol.Setup,
         limits: Limits,
         launch: Any,
-        feeder: Feeder | None = None,
+        seed_feed: SeedFeed | None = None,
     ) -> None:
         settings = setup.settings
-        self._frontier, self._shelf, self._events = frontier, shelf, events
-        self._limits, self._feeder = limits, feeder
+        self._frontier, self._warc_files, self._events = frontier, warc_files, events
+        self._limits, self._seed_feed = limits, seed_feed
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
-        self._hosts = HostsDesk(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
+        self._hosts = HostPolicy(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
         self._rounds = Rounds(frontier, events, self._add_pending)
-        self._patience = Patience(self._hosts, self._rounds, settings.give_up_after)
-        self._inflight = InflightDesk(settings, events, self._tell)
-        self._salvage = Salvage(frontier, shelf, events)
-        self._robots = RobotsDesk(frontier.robots, self._tell)
-        self._crew = Crew(launch, self._received, self._worker_ended)
-        self._steering = Steering(
-            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._crew
+        self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
+        self._inflight = Concurrency(settings, events, self._tell)
+        self._damaged = DamagedFiles(frontier, warc_files, events)
+        self._robots = RobotsCache(frontier.robots, self._tell)
+        self._workers = Workers(launch, self._received, self._worker_ended)
+        self._settings = LiveSettings(
+            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._workers
         )
-        self._desk = ChangeDesk(Path(setup.out), self._steering.change)
-        self._disk = DiskDesk(Path(setup.out), limits, events)
-        self._suspects = Suspects()
+        self._desk = ControlServer(Path(setup.out), self._settings.change)
+        self._disk = DiskSpace(Path(setup.out), limits, events)
+        self._poison = PoisonPages()
         self.progress = Progress()
-        self._outcome: Outcome | None = None
+        self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
         self._stopping = self._killed = self._drained = False
         self._error: BaseException | None = None
 
-    async def run(self, *, resumed: bool) -> Outcome:
+    async def run(self, *, resumed: bool) -> RunOutcome:
         """Work until the job is finished or stopped; the index is joined when it returns."""
         for host_id, pages in self._frontier.pending().items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
@@ -91,15 +91,15 @@ class Orchestrator:
             self._desk.close()
         await self._stop_workers()
         if self._error is not None:
-            await self._salvage.seal()
+            await self._damaged.seal()
             raise self._error
         if self._killed:
-            return Outcome(3, "stopped at once")
-        return await self._salvage.finish(outcome, self._feeder.repeats() if self._feeder else ())
+            return RunOutcome(3, "stopped at once")
+        return await self._damaged.finish(outcome, self._seed_feed.repeats() if self._seed_feed else ())
 
-    async def _work(self) -> Outcome:
+    async def _work(self) -> RunOutcome:
         if self._verdict() is None:
-            await self._crew.hire()
+            await self._workers.hire()
         self._wake.set()  # a list is read at once
         while (outcome := self._verdict()) is None:
             try:
@@ -110,28 +110,28 @@ class Orchestrator:
 
     def stop(self, reason: str) -> None:
         """End the run as if a limit were reached: what is in flight lands first."""
-        self._end(Outcome(3, reason))
+        self._end(RunOutcome(3, reason))
 
     def kill(self, _reason: str) -> None:
         """End every worker at once; the run stays resumable, its index is joined by the next one."""
         self._killed = True
-        self._crew.kill()
+        self._workers.kill()
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: RunOutcome) -> None:
         self._outcome = self._outcome or outcome
         self._wake.set()
 
-    def _verdict(self) -> Outcome | None:
+    def _verdict(self) -> RunOutcome | None:
         if self._outcome is not None:
             return self._outcome
-        held = self._crew.pages_held()
-        more = self._schedule.pending or (self._feeder is not None and self._feeder.waiting)
-        if not (held or more or self._frontier.repairing or self._steering.judging or self._rounds.begin()):
+        held = self._workers.pages_held()
+        more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
+        if not (held or more or self._frontier.repairing or self._settings.judging or self._rounds.begin()):
             # a shard may have no line at all
-            nothing = self._frontier.empty and not (self._feeder and self._feeder.fruitless)
-            return Outcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
+            nothing = self._frontier.empty and not (self._seed_feed and self._seed_feed.fruitless)
+            return RunOutcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(self._frontier.totals, idle=not held)
-        return Outcome(3, f"limit: {limit}") if limit else None
+        return RunOutcome(3, f"limit: {limit}") if limit else None
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
@@ -140,29 +140,30 @@ class Orchestrator:
         self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
-        self._inflight.tick(steady_ms(), self._crew.hosts_held)
-        if given_up := self._patience.tick(steady_ms(), self._crew.pages_held()):
-            self._end(Outcome(3, given_up))
+        self._inflight.tick(steady_ms(), self._workers.hosts_held)
+        if given_up := self._patience.tick(steady_ms(), self._workers.pages_held()):
+            self._end(RunOutcome(3, given_up))
         self._settle()
         if self._frontier.repairing:
             self._add_pending(self._frontier.repair(), {})
-        self._add_pending(self._salvage.step(), {})
-        if self._feeder is not None and not self._disk.paused:
-            self._add_pending(self._feeder.step(self._schedule.pending, self._schedule.hosts, idle=self._crew.idle), {})
-        if self._steering.judging:
-            self._add_pending(self._steering.judge(), {})
-        if self._hurried or self._steering.judging:
+        self._add_pending(self._damaged.step(), {})
+        if self._seed_feed is not None and not self._disk.paused:
+            pending, hosts = self._schedule.pending, self._schedule.hosts
+            self._add_pending(self._seed_feed.step(pending, hosts, idle=self._workers.idle), {})
+        if self._settings.judging:
+            self._add_pending(self._settings.judge(), {})
+        if self._hurried or self._settings.judging:
             self._wake.set()
             await asyncio.sleep(0)  # others have their turn between two batches
         self._serve()
-        self._crew.end_silent()
-        self._crew.keep(self._steering.setup.workers, _GRACE_S)
-        if self._short_of_workers or not self._crew.staying:
-            await self._crew.hire()
+        self._workers.end_silent()
+        self._workers.keep(self._settings.setup.workers, _GRACE_S)
+        if self._short_of_workers or not self._workers.staying:
+            await self._workers.hire()
 
     @property
     def _hurried(self) -> bool:
-        return self._feeder is not None and self._feeder.hurried(self._schedule.pending) and not self._disk.paused
+        return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
 
     def _settle(self) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
@@ -173,9 +174,9 @@ class Orchestrator:
 
     # -- workers
 
-    def _received(self, member: Member, message: say.FromWorker) -> None:
+    def _received(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
         try:
-            self._answer(member, message)
+            self._answer(worker, message)
         except MemoryError:
             raise  # an end in good order takes memory, too
         except Exception as error:
@@ -183,120 +184,118 @@ class Orchestrator:
 
     def _give_up(self, error: BaseException) -> None:
         self._error = self._error or error
-        self._end(Outcome(1, str(error)))
+        self._end(RunOutcome(1, str(error)))
 
-    def _answer(self, member: Member, message: say.FromWorker) -> None:
+    def _answer(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
         match message:
-            case say.Alive():
+            case protocol.Alive():
                 self._inflight.wanted(steady_ms())
-            case say.WantPages(most):
-                member.wants = most
-                self._serve_one(member)
-            case say.Finish():
-                self._finish(member, message)
-            case say.AskKnown(digests):
-                member.send(say.Known(self._frontier.payloads.known(digests)))
-            case say.AskCookies(url):
-                member.send(say.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
-            case say.AskRobots(origin):
-                self._robots.asked(member.number, origin)
-            case say.RobotsTold(origin, answer):
+            case protocol.WantPages(most):
+                worker.wants = most
+                self._serve_one(worker)
+            case protocol.Finish():
+                self._finish(worker, message)
+            case protocol.AskKnown(digests):
+                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests)))
+            case protocol.AskCookies(url):
+                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
+            case protocol.AskRobots(origin):
+                self._robots.asked(worker.number, origin)
+            case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
                     self._hosts.learn(origin, answer)
-                self._robots.told(member.number, origin, answer)
-            case say.HostSays(host, sign):
+                self._robots.told(worker.number, origin, answer)
+            case protocol.HostNews(host, sign):
                 sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
                 crowded = self._inflight.crowded(steady_ms())
-                if self._hosts.told(member.number, host, sign, crowded=crowded):
+                if self._hosts.told(worker.number, host, sign, crowded=crowded):
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 self._serve()
-            case say.AskFile():
-                member.open_file = self._shelf.next_name()
-                member.send(say.FileName(member.open_file))
-            case say.FileEnded(name):
-                member.file_ended(name)
-                self._shelf.ended(name)
-            case say.PermitsHeld(held):
-                self._hosts.permits_held(member.number, held)
+            case protocol.AskFile():
+                worker.open_file = self._warc_files.next_name()
+                worker.send(protocol.FileName(worker.open_file))
+            case protocol.FileEnd(name):
+                worker.file_ended(name)
+                self._warc_files.ended(name)
+            case protocol.PermitsReport(held):
+                self._hosts.permits_held(worker.number, held)
                 self._serve()
-            case say.GiveBack(claims):
-                self._release(member, claims)
-            case say.Hello():
-                self._welcome(member)
-            case say.Trouble(disk_full, text):
+            case protocol.GiveBack(claims):
+                self._release(worker, claims)
+            case protocol.Hello():
+                self._welcome(worker)
+            case protocol.WorkerFailure(disk_full, text):
                 self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
-                member.dismiss()
-            case say.NameFound():
-                self._steering.found(member, message)
-            case say.Bye():
-                member.goodbye()
+                worker.dismiss()
+            case protocol.NameAddresses():
+                self._settings.found(worker, message)
+            case protocol.Bye():
+                worker.goodbye()
 
-    def _tell(self, worker: int, message: say.FromOrchestrator) -> None:
-        if worker in self._crew.members:
-            self._crew.members[worker].send(message)
+    def _tell(self, worker: int, message: protocol.FromOrchestrator) -> None:
+        if worker in self._workers.members:
+            self._workers.members[worker].send(message)
 
-    def _welcome(self, member: Member) -> None:
-        lowered = self._schedule.add_worker(member.number)
+    def _welcome(self, worker: WorkerHandle) -> None:
+        lowered = self._schedule.add_worker(worker.number)
         self._inflight.staff(self._schedule.workers)
-        part = self._inflight.part(member.number)
-        member.send(structs.replace(self._steering.setup, number=member.number, inflight=part))
+        part = self._inflight.part(worker.number)
+        worker.send(structs.replace(self._settings.setup, number=worker.number, inflight=part))
         for other, permits in lowered.items():
-            self._crew.members[other].send(say.PermitsSet(permits))
+            self._workers.members[other].send(protocol.PermitsUpdate(permits))
         for origin, reason in self._hosts.dead.items():
-            member.send(say.HostDead(origin, reason))
-        self._events.write("worker", number=member.number, pid=member.process.pid, state="started")
-        if self._stopping or member.leaving:
-            member.send(say.Stop(0.0))
+            worker.send(protocol.DeadHost(origin, reason))
+        self._events.write("worker", number=worker.number, pid=worker.process.pid, state="started")
+        if self._stopping or worker.leaving:
+            worker.send(protocol.Stop(0.0))
 
-    def _worker_ended(self, member: Member) -> None:
+    def _worker_ended(self, worker: WorkerHandle) -> None:
         """What a worker held goes back; its file is cut to what its journal vouches for."""
-        held = list(member.held)
+        held = list(worker.held)
         try:
-            if member.open_file:
-                self._shelf.mend(member.open_file)
-            self._release(member, [(page, claim.claim_id) for page, (claim, _) in member.held.items()])
-            self._events.write("worker", number=member.number, **member.end(stopping=self._stopping))
+            if worker.open_file:
+                self._warc_files.mend(worker.open_file)
+            self._release(worker, [(page, claim.claim_id) for page, (claim, _) in worker.held.items()])
+            self._events.write("worker", number=worker.number, **worker.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
-        self._schedule.remove_worker(member.number, steady_ms())
+        self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
-        self._robots.gone(member.number)
+        self._robots.gone(worker.number)
         if not self._stopping:
-            self._suspects.died(held if member.lost else [], member.ending)
-            if member.finished or member.leaving:
-                self._suspects.worked()
-            elif complaint := self._suspects.too_many():
+            self._poison.died(held if worker.lost else [], worker.ending)
+            if worker.finished or worker.leaving:
+                self._poison.worked()
+            elif complaint := self._poison.too_many():
                 self._give_up(ProtocolError(complaint))
         self._wake.set()  # another one is hired, if it was the last
 
     async def _stop_workers(self) -> None:
         self._stopping = True
-        for member in self._crew.members.values():
-            member.send(say.Stop(_GRACE_S))
+        for worker in self._workers.members.values():
+            worker.send(protocol.Stop(_GRACE_S))
         if not self._killed:
-            await self._shelf.prepare()
-        if not await self._crew.ended(_GRACE_S + 20):
-            self._crew.kill()
-            await self._crew.ended(10)
+            await self._warc_files.prepare()
+        if not await self._workers.ended(_GRACE_S + 20):
+            self._workers.kill()
+            await self._workers.ended(10)
 
     # -- pages
 
     def _serve(self) -> None:
-        for member in self._crew.members.values():
-            if member.wants:
-                self._serve_one(member)
+        for worker in self._workers.members.values():
+            if worker.wants:
+                self._serve_one(worker)
 
-    def _serve_one(self, member: Member) -> None:
+    def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._disk.paused or self._outcome is not None or member.leaving:
+        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._poison.alone(worker.held):
             return
-        if self._suspects.alone(member.held):
-            return
-        out = self._crew.linked_held() if self._limits.counts else 0
-        most = self._limits.room(self._frontier.totals, out, member.wants)
+        out = self._workers.linked_held() if self._limits.counts else 0
+        most = self._limits.room(self._frontier.totals, out, worker.wants)
         now = steady_ms()
-        picked = self._schedule.pick(member.number, self._hosts.most(most, now), now, len(member.held))
+        picked = self._schedule.pick(worker.number, self._hosts.most(most, now), now, len(worker.held))
         if not picked:
             return
         claims = self._frontier.claim(picked, now)
@@ -310,40 +309,42 @@ class Orchestrator:
         for host_id, asked in picked:
             name = self._frontier.hosts.name(host_id)
             ids[name] = host_id
-            _, granted = self._schedule.claimed(member.number, host_id, got[name], asked, now)
+            _, granted = self._schedule.claimed(worker.number, host_id, got[name], asked, now)
             permits[name] = granted
         if claims:
-            self._hand_out(member, claims, ids, {host: n for host, n in permits.items() if got[host]})
+            self._hand_out(worker, claims, ids, {host: n for host, n in permits.items() if got[host]})
 
-    def _hand_out(self, member: Member, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]) -> None:
+    def _hand_out(
+        self, worker: WorkerHandle, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]
+    ) -> None:
         """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
-        out, back = self._suspects.sift(self._hosts.judged(claims, ids), idle=not member.held)
-        member.take(claims, ids)
+        out, back = self._poison.sift(self._hosts.judged(claims, ids), idle=not worker.held)
+        worker.take(claims, ids)
         if out:
-            member.wants = 0
+            worker.wants = 0
             cookies, more = self._frontier.cookies.some_of(permits)
-            member.send(say.PagesOut(out, permits, cookies, self._hosts.gaps(permits), more))
-        self._release(member, [(claim.page_id, claim.claim_id) for claim in back])
+            worker.send(protocol.ClaimedPages(out, permits, cookies, self._hosts.gaps(permits), more))
+        self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
 
-    def _finish(self, member: Member, message: say.Finish) -> None:
-        batch, spared = self._hosts.spare(message.batch, member.held)
-        self._hosts.stuck(member.held[page][1] for page, _ in spared if page in member.held)
-        self._release(member, spared)
-        report = self._frontier.finish(batch, member.number, steady_ms())
+    def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:
+        batch, spared = self._hosts.spare(message.batch, worker.held)
+        self._hosts.stuck(worker.held[page][1] for page, _ in spared if page in worker.held)
+        self._release(worker, spared)
+        report = self._frontier.finish(batch, worker.number, steady_ms())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
-            self._crew.tell_cookies(member, message.batch.cookies)
-        member.worked(message.cpu_s)
-        member.finished += len(report.accepted)
-        self._suspects.worked()
+            self._workers.tell_cookies(worker, message.batch.cookies)
+        worker.worked(message.cpu_s)
+        worker.finished += len(report.accepted)
+        self._poison.worked()
         self.progress.received(message.wire_bytes)
-        self._announce(member, report)
+        self._announce(worker, report)
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for page in report.accepted:
-            claim, host_id = member.drop(page.page_id)
-            self._suspects.cleared(page.page_id)
-            self._schedule.landed(member.number, host_id)
+            claim, host_id = worker.drop(page.page_id)
+            self._poison.cleared(page.page_id)
+            self._schedule.landed(worker.number, host_id)
             if claim.depth < 0:
                 self._schedule.backlog.done(host_id, now)
             self._hosts.answered(host_id, claim.url, page)
@@ -351,34 +352,34 @@ class Orchestrator:
                 self._patience.went_on()
         self._add_pending(report.pending, report.retries)
         self._serve()
-        member.send(say.FinishAck())  # after the requisites of these pages: no further page takes their place
+        worker.send(protocol.FinishAck())  # after the requisites of these pages: no further page takes their place
         if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
 
     @property
     def _short_of_workers(self) -> bool:
-        few = len(self._crew.staying) < self._steering.setup.workers
-        return few and self._schedule.pending > 100 and self._crew.busy and not self._disk.paused
+        few = len(self._workers.staying) < self._settings.setup.workers
+        return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
     def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
         for host_id, pages in pending.items():
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages, retries.get(host_id, 0))
             self._hosts.plan(host_id)
 
-    def _release(self, member: Member, claims: list[tuple[int, int]]) -> None:
-        held = [(page, claim) for page, claim in claims if page in member.held]
+    def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
+        held = [(page, claim) for page, claim in claims if page in worker.held]
         if not held:
             return
         self._frontier.release(held)
         back: Counter[int] = Counter()
         for page, _ in held:
-            _, host_id = member.drop(page)
-            self._schedule.landed(member.number, host_id)
+            _, host_id = worker.drop(page)
+            self._schedule.landed(worker.number, host_id)
             back[host_id] += 1
         self._add_pending(dict(back), {})
 
-    def _announce(self, member: Member, report: FinishReport) -> None:
-        told = [(member.held[page.page_id][0], page) for page in report.accepted]
+    def _announce(self, worker: WorkerHandle, report: FinishReport) -> None:
+        told = [(worker.held[page.page_id][0], page) for page in report.accepted]
         for claim, page in told:
             self.progress.page(claim.url, claim.host, page)
         self._events.finished([(claim.url, page) for claim, page in told])
@@ -389,10 +390,10 @@ class Orchestrator:
         return self.progress.snapshot(
             self._frontier.totals,
             queued=self._schedule.pending,
-            in_flight=self._crew.pages_held(),
-            workers=len(self._crew.members),
+            in_flight=self._workers.pages_held(),
+            workers=len(self._workers.members),
             note=self._disk.note or self._hosts.note() or self._rounds.note(),
-            waiting=[Waited(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
+            waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
-            more=self._feeder is not None and self._feeder.waiting,
+            more=self._seed_feed is not None and self._seed_feed.waiting,
         )

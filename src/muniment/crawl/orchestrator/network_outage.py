@@ -6,7 +6,7 @@ from itertools import islice
 
 from muniment.crawl.events import EventLog
 
-__all__ = ["Network"]
+__all__ = ["NetworkOutage"]
 
 _MANY = 2
 """Hosts that must fail at once before the network is held to be lost: one alone may be down."""
@@ -17,7 +17,7 @@ _LOOK_MS = 5_000
 _MOST_ANSWERS, _KEPT_ANSWERS = 256, 64
 
 
-class Network:
+class NetworkOutage:
     """Hears of every host that answers or cannot be reached."""
 
     def __init__(self, events: EventLog) -> None:

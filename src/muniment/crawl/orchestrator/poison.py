@@ -13,7 +13,7 @@ from msgspec import structs
 from muniment.model.page import Claim
 from muniment.rules.worker_deaths import SUSPECT, sift
 
-__all__ = ["Suspects"]
+__all__ = ["PoisonPages"]
 
 _MOST_IN_A_ROW = 5
 """Workers that may die one after the other without one that finished a page."""
@@ -21,7 +21,7 @@ _PROOF = 2
 """Workers that died while they held a suspect and nothing else, from which on it is given up."""
 
 
-class Suspects:
+class PoisonPages:
     """Knows which pages of this run workers died with."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-__all__ = ["Backlog"]
+__all__ = ["RequisiteBacklog"]
 
 _ENDS = 10
 """Requisites of a host by which its pace is judged."""
@@ -34,7 +34,7 @@ class _Host:
         return now - (self.ends[0] if measured else self.since) <= _ENDS * pace_ms
 
 
-class Backlog:
+class RequisiteBacklog:
     """Counts requisites that are left, by the numbers of hosts. Times are Unix ms; an idle host has no entry."""
 
     def __init__(self) -> None:

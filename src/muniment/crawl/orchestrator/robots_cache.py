@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.clock import now_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.rules.robots.rules import VALID_MS, RobotsAnswer, settled
-from muniment.tracker.stores.robots import RobotsBook
+from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["RobotsDesk"]
+__all__ = ["RobotsCache"]
 
-Tell = Callable[[int, say.RobotsKnown], None]
+Tell = Callable[[int, protocol.RobotsReply], None]
 
 
-class RobotsDesk:
+class RobotsCache:
     """Answers workers by number. An answer holds for a day, longer while no new one is to be had (RFC 9309 §2.4)."""
 
-    def __init__(self, book: RobotsBook, tell: Tell) -> None:
+    def __init__(self, book: RobotsStore, tell: Tell) -> None:
         self._book, self._tell = book, tell
         self._fetching: dict[str, list[int]] = {}
         """Origin → the worker that fetches its robots.txt, then those that wait."""
@@ -29,10 +29,10 @@ class RobotsDesk:
             return
         known = self._book.find(origin)
         if known is not None and now_ms() - known.fetched_at <= VALID_MS:
-            self._tell(worker, say.RobotsKnown(origin, known))
+            self._tell(worker, protocol.RobotsReply(origin, known))
             return
         self._fetching[origin] = [worker]
-        self._tell(worker, say.RobotsKnown(origin, known, fetch=True))
+        self._tell(worker, protocol.RobotsReply(origin, known, fetch=True))
 
     def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         """A worker has fetched it; None when the host could not be asked."""
@@ -42,7 +42,7 @@ class RobotsDesk:
         elif waiting:
             answer = self._book.find(origin) or answer
         for other in waiting:
-            self._tell(other, say.RobotsKnown(origin, answer))
+            self._tell(other, protocol.RobotsReply(origin, answer))
 
     def gone(self, worker: int) -> None:
         """A worker has ended: whoever waited for it fetches in its place."""
@@ -52,4 +52,4 @@ class RobotsDesk:
             if not workers:
                 del self._fetching[origin]
             elif leads:
-                self._tell(workers[0], say.RobotsKnown(origin, self._book.find(origin), fetch=True))
+                self._tell(workers[0], protocol.RobotsReply(origin, self._book.find(origin), fetch=True))

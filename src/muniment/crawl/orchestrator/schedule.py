@@ -19,8 +19,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from muniment.crawl.orchestrator.host_plans import HostPlan, Plans
-from muniment.crawl.orchestrator.requisite_backlog import Backlog
+from muniment.crawl.orchestrator.host_plans import HostPlan, HostPlans
+from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
 
 __all__ = ["Schedule"]
 
@@ -75,12 +75,12 @@ class Schedule:
         Without `spread` hosts do not take turns: the one found first gives what it has first.
         """
         self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
-        self._plans = Plans()
+        self._plans = HostPlans()
         self._lines: dict[int, _Line] = {}
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
-        self.backlog = Backlog()
+        self.backlog = RequisiteBacklog()
         self._behind: dict[int, None] = {}
         """Hosts that wait for requisites of others."""
         self._looked_at = 0

@@ -12,11 +12,11 @@ from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, in_shard
 from muniment.model.url import url_key
 from muniment.seeds.read import batches
-from muniment.seeds.source import Source
+from muniment.seeds.source import SeedSource
 from muniment.settings.table import Settings
-from muniment.tracker.queue.seeds import ListRead, SeedBook
+from muniment.tracker.queue.seeds import ListProgress, SeedStore
 
-__all__ = ["Feeder"]
+__all__ = ["SeedFeed"]
 
 _PLENTY = 2_000
 """Pages that wait, two batches, from which on the list is read with leave: one batch at each tick of the crawl."""
@@ -29,10 +29,10 @@ _MOST_EVENTS = 1_000
 """Bad lines that `crawl.jsonl` names."""
 
 
-class Feeder:
+class SeedFeed:
     """Reads one list from where the last run left it."""
 
-    def __init__(self, source: Source, book: SeedBook, settings: Settings, events: EventLog) -> None:
+    def __init__(self, source: SeedSource, book: SeedStore, settings: Settings, events: EventLog) -> None:
         self._book, self._events = book, events
         self._shard, self._shards = settings.shard, settings.shards
         self._batches: Iterator[SeedBatch] = batches(source, book.read.place) if self.waiting else iter(())
@@ -47,7 +47,7 @@ class Feeder:
         return not self._book.read.ended
 
     @property
-    def read(self) -> ListRead:
+    def read(self) -> ListProgress:
         """How far the list was read."""
         return self._book.read
 

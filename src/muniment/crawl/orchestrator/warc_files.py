@@ -1,4 +1,4 @@
-"""The shelf: names for WARC files, and what becomes of full ones. The orchestrator's part of the archive."""
+"""The warc_files: names for WARC files, and what becomes of full ones. The orchestrator's part of the archive."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import msgspec
 
 from muniment.archive.index.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.index.repeated_lines import Said, write_again
-from muniment.archive.recovery.cut import Repaired, repair, repair_file
-from muniment.archive.recovery.inventory import REBUILT, Stock, being_rebuilt, take_stock
+from muniment.archive.recovery.cut import RepairReport, repair, repair_file
+from muniment.archive.recovery.inventory import REBUILT, Inventory, being_rebuilt, take_stock
 from muniment.archive.recovery.quarantine import place_aside, set_aside
 from muniment.archive.recovery.verify import Damage
 from muniment.archive.segment import Segment
@@ -25,16 +25,16 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture
 from muniment.procs.children.launch import STOCK
 
-__all__ = ["Indexing", "Shelf"]
+__all__ = ["IndexProcess", "WarcFiles"]
 
 _damages = msgspec.json.Decoder(list[Damage])
-_stock = msgspec.json.Decoder(Stock)
+_stock = msgspec.json.Decoder(Inventory)
 _rebuilt = msgspec.json.Decoder(dict[str, int])
 _MOST_NAMED = 5
 _log = logging.getLogger(__name__)
 
 
-class Indexing(Protocol):
+class IndexProcess(Protocol):
     """A process that walks, seals and indexes. What it says of damage is a line of JSON."""
 
     async def walked(self) -> bytes:
@@ -47,21 +47,21 @@ class Indexing(Protocol):
         """End it at once; what it had not finished is as it was."""
 
 
-class Shelf:
+class WarcFiles:
     """Gives out file names; has full files walked and sealed, and keeps their index."""
 
-    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[Indexing]]) -> None:
+    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[IndexProcess]]) -> None:
         """`index` begins with the full file of a name, or makes ready to join the whole index for an empty one."""
         self._out, self._parts, self._info, self._index = out, out / PARTS, info, index
         self._names = FileNames(out, prefix)
-        self._join: Indexing | None = None
+        self._join: IndexProcess | None = None
         self._ending = False
         self._full: deque[str] = deque()
         self._walking: asyncio.Future[None] | None = None
-        self._walker: Indexing | None = None
+        self._walker: IndexProcess | None = None
         self._damaged: list[Damage] = []
 
-    def open(self) -> list[Repaired]:
+    def open(self) -> list[RepairReport]:
         """Repair what a killed run left, file by file.
 
         What is left of the files is walked with the first that this run fills, at the latest at its end.
@@ -216,7 +216,7 @@ class Shelf:
         return len(sizes), sum(sizes)
 
 
-def _lost(stock: Stock, out: Path) -> list[str]:
+def _lost(stock: Inventory, out: Path) -> list[str]:
     """What is gone from a directory, what that means and what to do: a line for each kind."""
     lines = []
     if stock.gone:

@@ -1,4 +1,4 @@
-"""The crew: worker processes, from launch to end. It hires while CPU is the limit and replaces the killed."""
+"""The workers: worker processes, from launch to end. It hires while CPU is the limit and replaces the killed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import Alive, CookiesSet, FromOrchestrator, FromWorker, Stop
+from muniment.crawl.protocol import Alive, CookiesUpdate, FromOrchestrator, FromWorker, Stop
 from muniment.http.cookies import domains_of
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim
 from muniment.procs.children.child import Child
-from muniment.procs.children.launch import OUT_OF_MEMORY, Launched, ending
+from muniment.procs.children.launch import OUT_OF_MEMORY, LaunchedWorker, ending
 from muniment.settings.table import Settings
 
-__all__ = ["Crew", "Member", "most_workers"]
+__all__ = ["WorkerHandle", "Workers", "most_workers"]
 
 _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
@@ -34,7 +34,7 @@ def most_workers(settings: Settings) -> int:
     return settings.workers or os.cpu_count() or 1
 
 
-class Member:
+class WorkerHandle:
     """One worker process as the orchestrator sees it."""
 
     def __init__(self, number: int, process: Child) -> None:
@@ -142,27 +142,27 @@ class Member:
         self.process.kill()
 
 
-class Crew:
+class Workers:
     """All workers of a run."""
 
     def __init__(
         self,
-        launch: Callable[[], Launched],
-        received: Callable[[Member, FromWorker], None],
-        ended: Callable[[Member], None],
+        launch: Callable[[], LaunchedWorker],
+        received: Callable[[WorkerHandle, FromWorker], None],
+        ended: Callable[[WorkerHandle], None],
         *,
         silence_s: float = _SILENCE_S,
     ) -> None:
         self._launch, self._received, self._ended = launch, received, ended
         self._silence_s, self._looked_at = silence_s, monotonic()
-        self.members: dict[int, Member] = {}
+        self.members: dict[int, WorkerHandle] = {}
         self._numbers = 0
         self._watching: set[asyncio.Task[None]] = set()
 
-    async def hire(self) -> Member:
+    async def hire(self) -> WorkerHandle:
         """Launch one more worker."""
         launched = self._launch()
-        member = Member(self._numbers, launched.process)
+        member = WorkerHandle(self._numbers, launched.process)
         self._numbers += 1
         self.members[member.number] = member
         gone = asyncio.Event()
@@ -174,7 +174,7 @@ class Crew:
         watch.add_done_callback(self._watching.discard)
         return member
 
-    def _heard(self, member: Member, message: FromWorker) -> None:
+    def _heard(self, member: WorkerHandle, message: FromWorker) -> None:
         member.silent_s = 0.0
         if not isinstance(message, Alive) or message.full:
             self._received(member, message)
@@ -191,14 +191,14 @@ class Crew:
                 member.silent_s = 0.0
                 member.kill()
 
-    def tell_cookies(self, teller: Member, cookies: list[Cookie]) -> None:
+    def tell_cookies(self, teller: WorkerHandle, cookies: list[Cookie]) -> None:
         """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
         for member in self.members.values():
             theirs = [cookie for cookie in cookies if member.sends(cookie)] if member is not teller else []
             if theirs:
-                member.send(CookiesSet(theirs))
+                member.send(CookiesUpdate(theirs))
 
-    async def _watch(self, member: Member, gone: asyncio.Event) -> None:
+    async def _watch(self, member: WorkerHandle, gone: asyncio.Event) -> None:
         """A worker has ended when its process has: only then are its connections and files its no more."""
         await gone.wait()
         try:
@@ -212,7 +212,7 @@ class Crew:
         self._ended(member)
 
     @property
-    def staying(self) -> list[Member]:
+    def staying(self) -> list[WorkerHandle]:
         """The workers that were not told to end, the oldest first."""
         return [member for member in self.members.values() if not member.leaving]
 

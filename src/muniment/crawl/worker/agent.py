@@ -14,13 +14,13 @@ from muniment.clock import now_us
 from muniment.fetch.client import Client
 from muniment.http.auth import Account, Challenge, authorization, challenge_of
 from muniment.http.cookies import domains_of, parse_set_cookie
-from muniment.http.credentials import Reach
+from muniment.http.credentials import CredentialReach
 from muniment.http.jar import Jar
 from muniment.model.cookie import Cookie, digest_of
 from muniment.model.exchange import Exchange
 from muniment.model.url import origin_of
 
-__all__ = ["Visit", "Visitor"]
+__all__ = ["Agent", "Visit"]
 
 _MOST_COOKIES = 100
 """Set-Cookie fields of one answer that are read."""
@@ -48,7 +48,7 @@ class Visit(Struct, frozen=True):
     """Digest of the cookies that went along."""
 
 
-class Turns(Protocol):
+class HostTurns(Protocol):
     """Says when a host may be asked (`lanes.Lanes`)."""
 
     def start(self, host: str) -> bool:
@@ -79,10 +79,10 @@ class _Opened:
         self.challenge, self.count = challenge, 0
 
 
-class Visitor:
+class Agent:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
-    def __init__(self, client: Client, reach: Reach, turns: Turns, ask: Ask = _none) -> None:
+    def __init__(self, client: Client, reach: CredentialReach, turns: HostTurns, ask: Ask = _none) -> None:
         """`ask` gives the Cookie field of a URL whose cookies are not here."""
         self._client, self._reach, self._turns, self._ask = client, reach, turns, ask
         self._jar = Jar(dropped=self._miss)

@@ -9,21 +9,21 @@ import msgspec
 from msgspec import Struct, structs
 
 from muniment.clock import now_ms
-from muniment.crawl.worker.outlinks import NOTHING, Outlinks, Resolved
+from muniment.crawl.worker.outlinks import NOTHING, Outlinks, ResolvedLinks
 from muniment.extract.coding import decode
-from muniment.extract.found import Found
+from muniment.extract.found import FoundLinks
 from muniment.extract.headers import header_links, header_wishes, redirect_reference
-from muniment.extract.links import MOST_SITEMAP, Extracted, extract
+from muniment.extract.links import MOST_SITEMAP, Extraction, extract
 from muniment.fetch.client import unreached
 from muniment.http.conditions import conditions, is_unchanged
 from muniment.http.redirects import REDIRECTS
 from muniment.http.referrer import referer
 from muniment.http.user_agent import agent_text, robots_agent
-from muniment.model.capture import Earlier, PageContext
+from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
-from muniment.model.page import Claim, Finished
+from muniment.model.page import Claim, PageResult
 from muniment.model.prior import Prior
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import in_shard
@@ -35,13 +35,13 @@ from muniment.rules.robots.rules import product_token
 from muniment.settings.table import Settings
 
 __all__ = [
-    "Harvested",
-    "Manner",
+    "Evaluation",
     "Page",
-    "Refused",
+    "ReadPolicy",
+    "Refusal",
+    "evaluate",
     "failed",
     "finished",
-    "harvest",
     "refused",
     "retry_wait",
     "turned_away",
@@ -59,13 +59,13 @@ _LISTED = frozenset({FoundAs.SITEMAP, FoundAs.SITEMAP_URL})
 _READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
-class Harvested(Struct, frozen=True):
+class Evaluation(Struct, frozen=True):
     """A page that was fetched and is ready to be recorded."""
 
     claim: Claim
     exchange: Exchange
     context: PageContext
-    found: Resolved
+    found: ResolvedLinks
     done: bool
     retry_after_ms: int
     before: tuple[Exchange, ...] = ()
@@ -74,24 +74,24 @@ class Harvested(Struct, frozen=True):
     """Digest of the cookies that the page was asked for with."""
     unchanged: bool = False
     """It is what its seed line knows."""
-    earlier: Earlier | None = None
+    earlier: EarlierCapture | None = None
     """What it need not be stored again for: the capture that its seed line knows."""
 
 
-class Refused(Struct, frozen=True):
+class Refusal(Struct, frozen=True):
     """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or it asks for that."""
 
     claim: Claim
     reason: str
     final: bool
     retry_after_ms: int
-    found: Resolved = NOTHING
+    found: ResolvedLinks = NOTHING
 
 
-Page = Harvested | Refused
+Page = Evaluation | Refusal
 
 
-class Manner(Struct, frozen=True):
+class ReadPolicy(Struct, frozen=True):
     """The settings that decide how an answer is read."""
 
     tries: int
@@ -111,7 +111,7 @@ class Manner(Struct, frozen=True):
     """Requests say which page led to theirs."""
 
     @classmethod
-    def of(cls, settings: Settings) -> Manner:
+    def of(cls, settings: Settings) -> ReadPolicy:
         """The manner that a job's settings ask for."""
         obeyed = {"nofollow": settings.nofollow, "noarchive": settings.noarchive}
         heard = frozenset(word for word, on in obeyed.items() if on)
@@ -137,13 +137,13 @@ class Manner(Struct, frozen=True):
         return () if claim.prior is None or self.store_unchanged else conditions(claim.prior)
 
 
-def harvest(
+def evaluate(
     claim: Claim,
     exchange: Exchange,
     outlinks: Outlinks,
-    manner: Manner,
+    manner: ReadPolicy,
     beside: Sequence[tuple[str, FoundAs]] = (),
-) -> Harvested | Refused:
+) -> Evaluation | Refusal:
     """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
     done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
     wait = 0 if done else retry_wait(claim, manner.tries, exchange.status)
@@ -162,7 +162,7 @@ def harvest(
         reason = "the page asks robots not to keep it"
         if manner.listed:
             return failed(claim, Failure("robots", reason), outlinks, manner)
-        return Refused(claim, f"noarchive: {reason}", done, wait, found)
+        return Refusal(claim, f"noarchive: {reason}", done, wait, found)
     context = PageContext(
         claim.via,
         claim.depth,
@@ -173,33 +173,33 @@ def harvest(
         target,
         found.lines,
     )
-    page = Harvested(claim, exchange, context, found, done, wait)
+    page = Evaluation(claim, exchange, context, found, done, wait)
     return page if claim.prior is None else _compared(page, claim.prior, manner)
 
 
-def _compared(page: Harvested, prior: Prior, manner: Manner) -> Harvested:
+def _compared(page: Evaluation, prior: Prior, manner: ReadPolicy) -> Evaluation:
     """The page beside what its seed line knows."""
     if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
         return page
-    earlier = None if manner.store_unchanged else Earlier(page.claim.url, prior.captured_at)
+    earlier = None if manner.store_unchanged else EarlierCapture(page.claim.url, prior.captured_at)
     return structs.replace(page, unchanged=True, earlier=earlier)
 
 
-def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: Manner) -> Harvested:
+def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: ReadPolicy) -> Evaluation:
     """A page for which nothing was asked."""
-    page = harvest(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
-    assert isinstance(page, Harvested)
+    page = evaluate(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
+    assert isinstance(page, Evaluation)
     return page
 
 
-def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: Manner) -> Page:
+def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: ReadPolicy) -> Page:
     """A page that is not to be asked for at all, as `code: text`.
 
     It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
     """
     code, _, text = reason.partition(": ")
     if not (manner.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
-        return Refused(claim, reason, True, 0)
+        return Refusal(claim, reason, True, 0)
     failure = Failure(msgspec.convert(code, FailureCode), text)
     last = structs.replace(claim, last_try=True, last_round=True, answered=False, free=False)
     return failed(last, failure, outlinks, manner)
@@ -210,7 +210,7 @@ def retry_wait(claim: Claim, tries: int, status: int) -> int:
     return wait_ms(1 if status in THROTTLED else claim.attempt, tries, random.random())
 
 
-def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, Resolved]:
+def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str, ResolvedLinks]:
     reference = redirect_reference(exchange.header("location")) if exchange.status in REDIRECTS else ""
     if not reference:
         return "", NOTHING
@@ -220,7 +220,7 @@ def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str
     return outlinks.redirect(claim.url, reference, found_as)
 
 
-def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:
+def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
     """What a document refers to; None when there is none."""
     kind = exchange.header("content-type")
     if not exchange.body.payload_length or not _may_hold_links(kind):
@@ -234,7 +234,7 @@ def _extracted(claim: Claim, exchange: Exchange) -> Extracted | None:
     return extract(payload, kind, claim.url, found_as)
 
 
-def _wishes(said: list[tuple[str, str]], document: Extracted | None, manner: Manner) -> frozenset[str]:
+def _wishes(said: list[tuple[str, str]], document: Extraction | None, manner: ReadPolicy) -> frozenset[str]:
     asked = [*header_wishes(said), *(document.wishes if document else ())]
     return wishes_for(manner.agent, asked) & manner.heard
 
@@ -242,16 +242,16 @@ def _wishes(said: list[tuple[str, str]], document: Extracted | None, manner: Man
 def _links(
     claim: Claim,
     said: list[tuple[str, str]],
-    document: Extracted | None,
+    document: Extraction | None,
     outlinks: Outlinks,
     beside: Sequence[tuple[str, FoundAs]],
     wishes: frozenset[str],
-) -> Resolved:
+) -> ResolvedLinks:
     """The outlinks of an answer: what it is to lead to, what its headers refer to, and what its document does."""
     links = document.links if document else []
     if said or beside:
         # they are seen from the page itself, whatever base its document names
-        first = Found()
+        first = FoundLinks()
         header_links(said, first.add)
         links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
     follow = claim.follow
@@ -264,7 +264,7 @@ def _links(
     return structs.replace(found, dropped=document.dropped) if document.dropped and follow else found
 
 
-def _of_list(claim: Claim, document: Extracted | None, outlinks: Outlinks, manner: Manner) -> Resolved:
+def _of_list(claim: Claim, document: Extraction | None, outlinks: Outlinks, manner: ReadPolicy) -> ResolvedLinks:
     """In a fetch, what a sitemap lists; of all other pages nothing."""
     if document is None or claim.found_as != _SITEMAP:
         return NOTHING
@@ -286,11 +286,11 @@ def _may_hold_links(content_type: str) -> bool:
     return not dense or content_type.startswith("image/svg+xml")
 
 
-def finished(page: Harvested, *, payload: bytes, record_id: bytes) -> Finished:
+def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResult:
     """What the tracker is told about a recorded page."""
     claim, exchange = page.claim, page.exchange
     started = exchange.started_at
-    return Finished(
+    return PageResult(
         claim.page_id,
         claim.claim_id,
         claim.attempt,
@@ -320,11 +320,11 @@ def _results(claim: Claim, exchange: Exchange) -> tuple[Result, ...]:
     return (Result(ResultKind.UA.value, msgspec.json.encode(agent_text(claim.orders.ua))),)
 
 
-def refused(page: Refused) -> Finished:
+def refused(page: Refusal) -> PageResult:
     """What the tracker is told about a page of which nothing is kept."""
     claim, now = page.claim, now_ms()
     done = page.final
-    return Finished(
+    return PageResult(
         page_id=claim.page_id,
         claim_id=claim.claim_id,
         attempt=claim.attempt,

@@ -19,25 +19,25 @@ from msgspec import structs
 from muniment.archive.durable import body_error
 from muniment.archive.warc.records import WarcInfo
 from muniment.clock import now_ms
-from muniment.crawl import protocol as say
+from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
-from muniment.crawl.worker.agent import Visit, Visitor
-from muniment.crawl.worker.evaluate import Harvested, Manner, Page, Refused, failed, harvest, turned_away
-from muniment.crawl.worker.host_queues import Lanes
+from muniment.crawl.worker.agent import Agent, Visit
+from muniment.crawl.worker.evaluate import Evaluation, Page, ReadPolicy, Refusal, evaluate, failed, turned_away
+from muniment.crawl.worker.host_queues import HostQueues
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.questions import Questions
 from muniment.crawl.worker.recorder import Recorder
 from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
-from muniment.crawl.worker.task_pool import Hands
+from muniment.crawl.worker.task_pool import TaskPool
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
-from muniment.http.credentials import Reach
+from muniment.http.credentials import CredentialReach
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
-from muniment.model.page import Claim, FinishBatch, Finished
+from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.url import host_of, origin_of, url_key
-from muniment.rules.politeness import Sign
+from muniment.rules.politeness import HostSignal
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
@@ -55,20 +55,21 @@ _LEAST_HOLD_S = 1.0
 class Worker:
     """One worker process's share of a crawl."""
 
-    def __init__(self, channel: Channel, setup: say.Setup, client: Client, info: WarcInfo) -> None:
+    def __init__(self, channel: Channel, setup: protocol.Setup, client: Client, info: WarcInfo) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._settings, self._manner = settings, Manner.of(settings)
+        self._settings, self._manner = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
-        self._lanes = Lanes(setup.inflight, settings.delay)
+        self._lanes = HostQueues(setup.inflight, settings.delay)
         self._questions = Questions(channel)
-        self._visitor = Visitor(client, Reach(setup.credentials), self._lanes, self._questions.cookies)
+        self._visitor = Agent(client, CredentialReach(setup.credentials), self._lanes, self._questions.cookies)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
-        client.when_found(lambda name, classes: channel.send(say.NameFound(name, classes)))
+        client.when_found(lambda name, classes: channel.send(protocol.NameAddresses(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(say.FileEnded(name)), channel.drained, every_body=settings.store_unchanged,
+            lambda name: self._channel.send(protocol.FileEnd(name)), channel.drained,
+            every_body=settings.store_unchanged,
         )  # fmt: skip
         self._robots = (
             Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)
@@ -76,7 +77,7 @@ class Worker:
             else None
         )
         self._unacknowledged: deque[list[str]] = deque()
-        self._hands = Hands(self._lane, self._fail)
+        self._hands = TaskPool(self._lane, self._fail)
         self._stop_task: asyncio.Task[None] | None = None
         self._lowered: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -104,7 +105,7 @@ class Worker:
                 self._return_permits()
                 self._ask_pages()  # what waits may be of hosts that take their time, and other hosts came in
                 if tick % _ALIVE_EVERY == 0 or self._lanes.full:
-                    self._channel.send(say.Alive(self._lanes.full))
+                    self._channel.send(protocol.Alive(self._lanes.full))
                 if self._robots is not None and tick % _OLD_RULES_EVERY == 0:
                     self._robots.forget_old(now_ms())
             self._ended.result()
@@ -155,7 +156,7 @@ class Worker:
         if (sign := page_sign(exchange)) is not None:
             self._say(claim.host, sign)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
-        return _visited(harvest(claim, exchange, self._outlinks, self._manner, beside), visit)
+        return _visited(evaluate(claim, exchange, self._outlinks, self._manner, beside), visit)
 
     def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:
         """The sitemaps of a start page's site, given those that its robots.txt names."""
@@ -182,7 +183,7 @@ class Worker:
         if visit is None:
             if host != host_of(origin):
                 text = f"robots.txt leads to {host}, which waits"
-                self._say(host_of(origin), Sign("closed", text, origin, now_ms()))
+                self._say(host_of(origin), HostSignal("closed", text, origin, now_ms()))
             return None
         for asked in (*visit.before, visit.exchange):
             self._recorder.add_aside(asked)
@@ -192,9 +193,9 @@ class Worker:
             self._say(host_of(origin), sign)
         return visit.exchange
 
-    def _say(self, host: str, sign: Sign) -> None:
+    def _say(self, host: str, sign: HostSignal) -> None:
         """Tell bad news at once, and act on the worst before the orchestrator answers."""
-        self._channel.send(say.HostSays(host, sign))
+        self._channel.send(protocol.HostNews(host, sign))
         # the other pages of a host that is away would fail one after the other until the orchestrator has judged
         away = sign.kind in ("unreachable", "offline") and not self._client.reaches(host)
         if away or sign.kind in ("throttled", "challenge", "closed"):
@@ -239,24 +240,24 @@ class Worker:
         if error is not None:
             self._fail(error)
         elif not self._ended.done():
-            self._channel.send(say.Bye())
+            self._channel.send(protocol.Bye())
             self._ended.set_result(None)
 
     def _fail(self, error: BaseException) -> None:
         if self._ended.done():
             return
         if isinstance(error, MunimentError):
-            self._channel.send(say.Trouble(isinstance(error, DiskFullError), str(error)))
+            self._channel.send(protocol.WorkerFailure(isinstance(error, DiskFullError), str(error)))
         self._ended.set_exception(error)
 
     # -- what the orchestrator says
 
-    def received(self, message: say.FromOrchestrator) -> None:
+    def received(self, message: protocol.FromOrchestrator) -> None:
         """Take in one message; to one that has said its last, answers mean nothing any more."""
         if self.ended:
             return
         match message:
-            case say.PagesOut(claims, permits, cookies, gaps, more_cookies):
+            case protocol.ClaimedPages(claims, permits, cookies, gaps, more_cookies):
                 self._asked = False
                 self._visitor.given(cookies, more_cookies)
                 self._set_permits(permits)
@@ -268,38 +269,38 @@ class Worker:
                     self._wake_later(host)
                 if self._lanes.queued < self._lanes.running:
                     self._ask_pages()
-            case say.PermitsSet(permits):
+            case protocol.PermitsUpdate(permits):
                 self._set_permits(permits)
                 self._lowered.update(permits)
                 self._return_permits()
                 self._start_lanes()
-            case say.InflightSet(most):
+            case protocol.InflightShare(most):
                 self._lanes.set_inflight(most)
                 self._start_lanes()
                 self._ask_pages()
-            case say.CookiesSet(said):
+            case protocol.CookiesUpdate(said):
                 self._visitor.learn(said)
-            case say.HostWait(host, wait_ms):
+            case protocol.HostWait(host, wait_ms):
                 self._hold(host, wait_ms / 1000)
-            case say.GapSet(host, gap_ms):
+            case protocol.HostGap(host, gap_ms):
                 self._lanes.set_gap(host, gap_ms / 1000)
                 self._wake_later(host)
-            case say.HostDead(origin, reason):
+            case protocol.DeadHost(origin, reason):
                 self._dead[origin] = reason
-            case say.NameFound(name, classes):
+            case protocol.NameAddresses(name, classes):
                 self._client.allow(name, classes)
-            case say.Known() | say.CookieField() | say.RobotsKnown() | say.FileName():
+            case protocol.KnownDigests() | protocol.CookieField() | protocol.RobotsReply() | protocol.FileName():
                 self._questions.answered(message)
-            case say.FinishAck():
+            case protocol.FinishAck():
                 for host in self._unacknowledged.popleft():
                     self._lanes.acknowledged(host)
                 self._start_lanes()
                 self._ask_pages()
-            case say.Amended(settings):
+            case protocol.SettingsUpdate(settings):
                 self._amend(settings)
-            case say.Stop(grace_s):
+            case protocol.Stop(grace_s):
                 self._tasks_stop(grace_s)
-            case say.Setup():
+            case protocol.Setup():
                 raise ProtocolError("a second setup")
 
     def _set_permits(self, permits: dict[str, int]) -> None:
@@ -311,7 +312,7 @@ class Worker:
 
     def _amend(self, settings: Settings) -> None:
         """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
-        self._settings, self._manner = settings, Manner.of(settings)
+        self._settings, self._manner = settings, ReadPolicy.of(settings)
         self._lanes.set_delay(settings.delay)
         self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
         self._give_back(self._lanes.give_back())
@@ -339,19 +340,19 @@ class Worker:
 
     def _give_back(self, claims: list[Claim]) -> None:
         if claims:
-            self._channel.send(say.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
+            self._channel.send(protocol.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
             # with nothing left to finish, nothing else would make it ask again, and its hosts would wait for it
             self._ask_pages()
 
     def _ask_pages(self) -> None:
         if not self._asked and not self._stopping and self._lanes.wanted > 0:
             self._asked = True
-            self._channel.send(say.WantPages(self._lanes.wanted))
+            self._channel.send(protocol.WantPages(self._lanes.wanted))
 
     def _tell_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
-        self._recorder.when_recorded(lambda: self._channel.send(say.RobotsTold(origin, answer)))
+        self._recorder.when_recorded(lambda: self._channel.send(protocol.RobotsReport(origin, answer)))
 
-    def _report(self, pages: list[Page], results: list[Finished]) -> None:
+    def _report(self, pages: list[Page], results: list[PageResult]) -> None:
         news = [told for page in pages for told in page.found.news]
         *before, last = self._visitor.take_news()
         for cookies in before:
@@ -359,7 +360,7 @@ class Worker:
         self._finish(FinishBatch(results, news, last), [page.claim.host for page in pages])
 
     def _finish(self, batch: FinishBatch, hosts: list[str]) -> None:
-        self._channel.send(say.Finish(batch, time.process_time(), self._wire_bytes))
+        self._channel.send(protocol.Finish(batch, time.process_time(), self._wire_bytes))
         self._wire_bytes = 0
         self._unacknowledged.append(hosts)
 
@@ -382,14 +383,14 @@ class Worker:
             if self._lanes.forget(host):
                 self._client.unset_limit(host)
         if held:
-            self._channel.send(say.PermitsHeld(held))
+            self._channel.send(protocol.PermitsReport(held))
 
 
-def _visited(page: Harvested | Refused, visit: Visit) -> Page:
+def _visited(page: Evaluation | Refusal, visit: Visit) -> Page:
     """A page with how its answer was come by."""
-    if isinstance(page, Harvested) and (visit.before or visit.cookies_sent):
+    if isinstance(page, Evaluation) and (visit.before or visit.cookies_sent):
         return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
-    if isinstance(page, Refused):
+    if isinstance(page, Refusal):
         for early in visit.before:
             early.body.close()
     return page

@@ -21,7 +21,7 @@ from muniment.model.link import FoundAs, Kind
 from muniment.model.url import MOST_URL, directory_of, origin_of, resolve, shortened, url_key
 from muniment.rules.session_ids import page_key
 
-__all__ = ["NOTHING", "Outlinks", "Resolved", "join_plain"]
+__all__ = ["NOTHING", "Outlinks", "ResolvedLinks", "join_plain"]
 
 _MOST_REMEMBERED = 150_000
 _BYTE = tuple(bytes([found_as]) for found_as in FoundAs)
@@ -46,7 +46,7 @@ class _Target:
         self.entry, self.line = self.key + _BYTE[_A], outlink_line(self.url, _LABEL[_A])
 
 
-class Resolved(Struct, frozen=True):
+class ResolvedLinks(Struct, frozen=True):
     """The outlinks of one page, each once: requisites and the like first, then what its anchors lead to."""
 
     entries: bytes
@@ -59,7 +59,7 @@ class Resolved(Struct, frozen=True):
     """About how many more there were than are followed."""
 
 
-NOTHING = Resolved(b"", b"", ())
+NOTHING = ResolvedLinks(b"", b"", ())
 _NOWHERE = _Target("", b"")
 """What a reference that is no http or https URL means."""
 
@@ -77,7 +77,7 @@ class Outlinks:
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
-    def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, Resolved]:
+    def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, ResolvedLinks]:
         """Where a redirect leads, and that as outlinks; empty when it is no http or https URL."""
         target = resolve(url, reference) if reference else None
         if target is None:
@@ -88,11 +88,11 @@ class Outlinks:
             key = url_key(target)
         told = shortened(target)
         line = outlink_line(told, _LABEL[found_as])
-        return target, Resolved(key + _BYTE[found_as], line, ((key, told),))
+        return target, ResolvedLinks(key + _BYTE[found_as], line, ((key, told),))
 
     def resolve(
         self, base: str, links: Iterable[tuple[str, FoundAs]], anchors: Iterable[str] = (), *, follow: bool
-    ) -> Resolved:
+    ) -> ResolvedLinks:
         """The outlinks of a page whose references are seen from `base`; without `follow`, the tracker gets no links.
 
         `anchors` are the references found as <a href>, and may be uncleaned.
@@ -111,7 +111,9 @@ class Outlinks:
         if follow:
             told += [target.entry for target in leads]
             targets.update(leads)
-        return Resolved(b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), _told(targets))
+        return ResolvedLinks(
+            b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), _told(targets)
+        )
 
     def _anchors(self, known: dict[str, _Target], base: str, anchors: Iterable[str]) -> dict[_Target, None]:
         # Whole lists at a time, in C: this is where the links of a page are.

@@ -16,15 +16,15 @@ from msgspec import structs
 from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
-from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, Draft, Wanted
+from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, ExchangeRecords, Wanted
 from muniment.archive.warc.records import WarcInfo
-from muniment.crawl.worker.evaluate import Harvested, Page, Refused, finished, refused
+from muniment.crawl.worker.evaluate import Evaluation, Page, Refusal, finished, refused
 from muniment.errors import ArchiveError
-from muniment.model.capture import Capture, Earlier, PageContext
+from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
 from muniment.model.link import FoundAs
-from muniment.model.page import Finished
+from muniment.model.page import PageResult
 
 __all__ = ["Page", "Recorder"]
 
@@ -39,9 +39,9 @@ _WALKED_HERE = 3 << 29
 """Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
 
 AskFile = Callable[[], Awaitable[str]]
-Known = dict[bytes, Earlier]
+Known = dict[bytes, EarlierCapture]
 AskKnown = Callable[[list[bytes]], Awaitable[Known]]
-Report = Callable[[list[Page], list[Finished]], None]
+Report = Callable[[list[Page], list[PageResult]], None]
 _ROBOTS = PageContext(
     via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
 )
@@ -138,12 +138,12 @@ class Recorder:
         return True
 
     async def _record(self, batch: list[Page]) -> None:
-        fetched = [page for page in batch if isinstance(page, Harvested)]
+        fetched = [page for page in batch if isinstance(page, Evaluation)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
         digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
         earlier = await self._ask_known(digests) if digests else {}
-        results: list[Finished] = []
+        results: list[PageResult] = []
         words = await self._record_asides()
         for at in range(0, len(batch), _PAGES_A_TURN):
             results += await self._turn(batch[at : at + _PAGES_A_TURN], earlier)
@@ -161,17 +161,17 @@ class Recorder:
             for exchange in (*page.before, page.exchange):
                 exchange.body.close()
 
-    async def _turn(self, pages: list[Page], earlier: Known) -> list[Finished]:
+    async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
         """Record some pages; what lies in memory is made into records for all of them first."""
-        light = {at: page for at, page in enumerate(pages) if isinstance(page, Harvested) and _is_light(page.exchange)}
-        made: dict[int, Draft] = {}
+        light = {at: page for at, page in enumerate(pages) if isinstance(page, Evaluation) and _is_light(page.exchange)}
+        made: dict[int, ExchangeRecords] = {}
         if light:
             segment = await self._open_segment()
             drafts = segment.drafts([_wanted(page, earlier) for page in light.values()])
             made = dict(zip(light, drafts, strict=True))
         results = []
         for at, page in enumerate(pages):
-            if isinstance(page, Refused):
+            if isinstance(page, Refusal):
                 results.append(refused(page))
             elif at in made and not page.before:
                 results.append(_write(await self._open_segment(), page, earlier, made[at]))
@@ -220,7 +220,7 @@ class Recorder:
             self._tell_ended(name)
 
 
-def _digest_of(page: Harvested) -> bytes:
+def _digest_of(page: Evaluation) -> bytes:
     """The digest of a payload that an earlier capture may have, and a later one; empty for one that is kept anyway."""
     exchange = page.exchange
     whole = exchange.head and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
@@ -231,21 +231,21 @@ def _is_light(exchange: Exchange) -> bool:
     return bool(exchange.head) and exchange.body.in_memory and exchange.body.length <= LARGE
 
 
-def _wanted(page: Harvested, earlier: Known) -> Wanted:
+def _wanted(page: Evaluation, earlier: Known) -> Wanted:
     """What is to be recorded of a page."""
     # a record of this directory is found again without the archive that the seed line tells of
     known = earlier.get(_digest_of(page)) if earlier else None
     return page.exchange, page.context, known or page.earlier, page.unchanged
 
 
-async def _written(segment: Segment, page: Harvested, earlier: Known, made: Draft | None) -> Finished:
+async def _written(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
     """Record a page; beside the loop when that takes long, for a worker that says nothing is taken for hung."""
     if max(exchange.body.length for exchange in (*page.before, page.exchange)) <= _AT_ONCE:
         return _write(segment, page, earlier, made)
     return await asyncio.get_running_loop().run_in_executor(None, _write, segment, page, earlier, made)
 
 
-def _write(segment: Segment, page: Harvested, earlier: Known, made: Draft | None) -> Finished:
+def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
     for early in page.before:
         segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
     exchange = page.exchange

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from sys import getsizeof
 
 from muniment.clock import now_ms
-from muniment.crawl.protocol import RobotsKnown
+from muniment.crawl.protocol import RobotsReply
 from muniment.extract.coding import decode
 from muniment.extract.sitemap import robots_sitemaps
 from muniment.http.redirects import REDIRECTS
@@ -26,7 +26,7 @@ _MOST_ORIGINS, _MOST_BYTES = 10_000, 64 << 20
 _MOST_REDIRECTS = 5
 
 
-Ask = Callable[[str], Awaitable[RobotsKnown]]
+Ask = Callable[[str], Awaitable[RobotsReply]]
 Tell = Callable[[str, RobotsAnswer | None], None]
 Fetch = Callable[[str, str], Awaitable[Exchange | None]]
 """Fetches a URL for the robots.txt of an origin; None when its host may not be asked now."""

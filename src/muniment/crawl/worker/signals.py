@@ -8,7 +8,7 @@ from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, path_of
-from muniment.rules.politeness import THROTTLED, Sign, SignKind, asked_wait_ms, challenged, kind_of
+from muniment.rules.politeness import THROTTLED, HostSignal, SignKind, asked_wait_ms, challenged, kind_of
 
 __all__ = ["elsewhere_sign", "page_sign", "robots_sign", "throttled_sign"]
 
@@ -18,14 +18,14 @@ _TELLING = frozenset({202, 403, 405, 429, 503})
 """The only statuses that may mean more for the host than that it answers."""
 
 
-def throttled_sign(exchange: Exchange) -> Sign:
+def throttled_sign(exchange: Exchange) -> HostSignal:
     """The sign that a 429 or 503 is as soon as its header block is there, from when Retry-After counts."""
     closed = path_of(exchange.url) == "/robots.txt"
     wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
     return _sign("closed" if closed else "throttled", exchange, wait)
 
 
-def page_sign(exchange: Exchange) -> Sign | None:
+def page_sign(exchange: Exchange) -> HostSignal | None:
     """The sign that a page's whole exchange is; None when it only says that the host answers, or was told before."""
     if exchange.failure is None and exchange.status not in _TELLING:
         return None
@@ -36,7 +36,7 @@ def page_sign(exchange: Exchange) -> Sign | None:
     return None if kind in ("answer", "throttled") else _sign(kind, exchange)
 
 
-def robots_sign(exchange: Exchange) -> Sign | None:
+def robots_sign(exchange: Exchange) -> HostSignal | None:
     """The same of a request for robots.txt, whose failure closes the whole origin."""
     sign = page_sign(exchange)
     if sign is not None and sign.kind in ("unreachable", "offline"):
@@ -48,19 +48,19 @@ def robots_sign(exchange: Exchange) -> Sign | None:
     return structs.replace(closed, text=f"robots.txt: {closed.text}")
 
 
-def elsewhere_sign(exchange: Exchange, origin: str) -> Sign | None:
+def elsewhere_sign(exchange: Exchange, origin: str) -> HostSignal | None:
     """What an origin's robots.txt that lies on another host says of that origin; None when it is to be had."""
     if exchange.failure is None and exchange.status < 500 and exchange.status != 429:
         return None
     wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
     text = f"robots.txt on {host_of(exchange.url)}: {exchange.status or exchange.failure}"
-    return Sign("closed", text, origin, exchange.started_at // 1000, wait)
+    return HostSignal("closed", text, origin, exchange.started_at // 1000, wait)
 
 
-def _sign(kind: SignKind, exchange: Exchange, wait_ms: int = 0) -> Sign:
+def _sign(kind: SignKind, exchange: Exchange, wait_ms: int = 0) -> HostSignal:
     failure = exchange.failure
     unnamed = failure is not None and failure.code == "dns"
-    return Sign(
+    return HostSignal(
         kind=kind,
         text=str(exchange.status or failure),
         origin=host_of(exchange.url) if unnamed else origin_of(exchange.url),

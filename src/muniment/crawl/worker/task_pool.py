@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from muniment.model.page import Claim
 
-__all__ = ["Hands"]
+__all__ = ["TaskPool"]
 
 
-class Hands:
+class TaskPool:
     """Runs `work` for each claim that it is given, all at the same time.
 
     To begin a task and see it end takes more than twice as long as to wake one that waits. There would be one for each

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import IO
 
 from muniment.clock import monotonic
-from muniment.model.process import Ending
+from muniment.model.process import ProcessEnding
 from muniment.procs.platform.system import Awaited
 
 __all__ = ["Child"]
@@ -26,7 +26,9 @@ _TRACED_S = 0.05
 class Child:
     """A process that was spawned. `ended` is called once, when its end is confirmed, with its exit code and use."""
 
-    def __init__(self, spawned: subprocess.Popen[bytes], ended: Callable[[Ending], None] = lambda _: None) -> None:
+    def __init__(
+        self, spawned: subprocess.Popen[bytes], ended: Callable[[ProcessEnding], None] = lambda _: None
+    ) -> None:
         self._spawned, self._ended = spawned, ended
         self.pid = spawned.pid
         self.returncode: int | None = None
@@ -50,7 +52,7 @@ class Child:
             if self.returncode is None and (ending := self._awaited.ending()):
                 code, cpu_s, max_rss = ending
                 self.returncode = self._spawned.returncode = code
-                self._ended(Ending(code, False, int(cpu_s * 1000), max_rss))
+                self._ended(ProcessEnding(code, False, int(cpu_s * 1000), max_rss))
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

@@ -14,10 +14,10 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from muniment.model.process import Ending, Output
+from muniment.model.process import Output, ProcessEnding
 from muniment.procs.command_text import plain_text, script_of
 
-__all__ = ["KEPT", "STREAMS", "Kept", "OwnFiles", "summary"]
+__all__ = ["KEPT", "STREAMS", "ProcessFiles", "ShimReport", "summary"]
 
 STREAMS = ("stdout", "stderr")
 KEPT = 4096
@@ -27,7 +27,7 @@ _SMALL = 4096
 _CHUNK = 1 << 20
 
 
-class Kept(Struct, frozen=True):
+class ShimReport(Struct, frozen=True):
     """What a keeper says of the command that it keeps: `process.pid` once that runs."""
 
     pid: int
@@ -36,7 +36,7 @@ class Kept(Struct, frozen=True):
     """Number and start ticks of the one that keeps it, and of the one that stands by."""
 
 
-class OwnFiles:
+class ProcessFiles:
     """The directory of one process: `cmd.sh`, `process.pid`, `stdout.log`, `stderr.log`, `exit.json`."""
 
     def __init__(self, directory: Path) -> None:
@@ -58,18 +58,18 @@ class OwnFiles:
         with suppress(OSError):
             (self.directory / "process.pid").write_text(f"{pid}\n")
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> ShimReport | None:
         """What a keeper wrote when its command ran; None without one."""
         words = self._read("process.pid").split()
         if len(words) != 6 or not all(map(bytes.isdigit, words)):
             return None
         pid, ticks, *keepers = map(int, words)
-        return Kept(pid, ticks, tuple(zip(keepers[::2], keepers[1::2], strict=True)))
+        return ShimReport(pid, ticks, tuple(zip(keepers[::2], keepers[1::2], strict=True)))
 
-    def ending(self) -> Ending | None:
+    def ending(self) -> ProcessEnding | None:
         """What a keeper wrote when its command had ended."""
         try:
-            return msgspec.json.decode(self._read("exit.json"), type=Ending)
+            return msgspec.json.decode(self._read("exit.json"), type=ProcessEnding)
         except msgspec.DecodeError:
             return None
 

@@ -19,10 +19,10 @@ from msgspec import Struct
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
 from muniment.lifetime import end_with
 from muniment.model.advice import advice
-from muniment.model.process import Ending
+from muniment.model.process import ProcessEnding
 from muniment.procs.children.child import Child
 from muniment.procs.children.files import KEPT
-from muniment.procs.registry import PARENT, Book, Entry, Plan
+from muniment.procs.registry import PARENT, ProcessEntry, ProcessPlan, ProcessRegistry
 
 __all__ = [
     "CHANNEL_VARIABLE",
@@ -31,7 +31,7 @@ __all__ = [
     "STOCK",
     "WALK_NOW",
     "Indexer",
-    "Launched",
+    "LaunchedWorker",
     "die_with_parent",
     "ending",
     "inherited_channel",
@@ -55,33 +55,33 @@ _MACOS_DESCRIPTORS = 10_240
 """OPEN_MAX: what it lets a process have, whatever its hard limit says."""
 
 
-class Launched(Struct, frozen=True):
+class LaunchedWorker(Struct, frozen=True):
     """A worker process and this side of its socket."""
 
     process: Child
     channel: socket.socket
 
 
-def launch_worker(*locks: int, book: Book | None = None) -> Launched:
+def launch_worker(*locks: int, book: ProcessRegistry | None = None) -> LaunchedWorker:
     """Start `muniment worker` with its end of a socket pair and the directory's locks.
 
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone. Raises MunimentError
     when the system does not let it start.
     """
     try:
-        return _launch_worker(locks, book or Book())
+        return _launch_worker(locks, book or ProcessRegistry())
     except OSError as error:
         raise MunimentError(f"no worker can be started: {error.strerror}{advice(error.errno)}") from error
 
 
-def _launch_worker(locks: tuple[int, ...], book: Book) -> Launched:
+def _launch_worker(locks: tuple[int, ...], book: ProcessRegistry) -> LaunchedWorker:
     ours, theirs = socket.socketpair()
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
     kept = {name: os.environ.get(name, "33554432") for name in _KEPT_PAGES}
     plan = _our_own("fetcher", ["worker"], {**kept, CHANNEL_VARIABLE: str(theirs.fileno())})
     entry = book.enter(plan)
 
-    def ended(ending: Ending) -> None:
+    def ended(ending: ProcessEnding) -> None:
         entry.ended(ending)
         _pass_on(entry)
 
@@ -93,21 +93,21 @@ def _launch_worker(locks: tuple[int, ...], book: Book) -> Launched:
     finally:
         theirs.close()
     entry.started(spawned.pid)
-    return Launched(Child(spawned, ended), ours)
+    return LaunchedWorker(Child(spawned, ended), ours)
 
 
 _KEPT_PAGES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
 
 
-def _our_own(label: str, arguments: Sequence[str], environment: dict[str, str]) -> Plan:
+def _our_own(label: str, arguments: Sequence[str], environment: dict[str, str]) -> ProcessPlan:
     command = (sys.executable, "-m", "muniment", *arguments)
-    return Plan(process_type="worker", label=label, command=command, environment=tuple(environment.items()))
+    return ProcessPlan(process_type="worker", label=label, command=command, environment=tuple(environment.items()))
 
 
 def spawn(
     command: Sequence[str],
-    plan: Plan,
-    entry: Entry,
+    plan: ProcessPlan,
+    entry: ProcessEntry,
     descriptors: Iterable[int],
     *,
     stdin: int = subprocess.DEVNULL,
@@ -128,7 +128,7 @@ def spawn(
             start_new_session=True,
         )
     except OSError:
-        entry.ended(Ending(None))
+        entry.ended(ProcessEnding(None))
         raise
     finally:
         for opened in (*([out] if stdout is None else []), err):
@@ -136,7 +136,7 @@ def spawn(
     return spawned
 
 
-def _pass_on(entry: Entry) -> None:
+def _pass_on(entry: ProcessEntry) -> None:
     """Say what a worker said, for whoever watches; of very much, the first and the last."""
     said = entry.stderr
     if said.size:
@@ -152,13 +152,15 @@ class Indexer:
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
 
-    def __init__(self, process: Child, entry: Entry, out: Path) -> None:
+    def __init__(self, process: Child, entry: ProcessEntry, out: Path) -> None:
         self._process, self._entry, self._out = process, entry, out
         self._said = asyncio.StreamReader(_LONGEST_LINE)
         self._pipe: asyncio.BaseTransport | None = None
 
     @classmethod
-    async def start(cls, locks: Sequence[int], out: Path, name: str = "", book: Book | None = None) -> Indexer:
+    async def start(
+        cls, locks: Sequence[int], out: Path, name: str = "", book: ProcessRegistry | None = None
+    ) -> Indexer:
         """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls.
 
         Raises ArchiveError when the system does not let it start.
@@ -166,7 +168,7 @@ class Indexer:
         arguments = ["index", str(out), *([name] if name else [])]
         plan = _our_own("index", arguments, {"ARROW_DEFAULT_MEMORY_POOL": "system"})
         try:
-            entry = (book or Book()).enter(plan)
+            entry = (book or ProcessRegistry()).enter(plan)
             spawned = spawn(plan.command, plan, entry, locks, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             raise ArchiveError(f"no index can be written: {error.strerror}{advice(error.errno)}") from error

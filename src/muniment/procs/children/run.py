@@ -15,16 +15,16 @@ from pathlib import Path
 from msgspec import structs
 
 from muniment.clock import monotonic
-from muniment.model.process import Ending, Process, ProcessType
+from muniment.model.process import Process, ProcessEnding, ProcessType
 from muniment.procs.children import shim as keeper
 from muniment.procs.children.child import Child
-from muniment.procs.children.files import OwnFiles
+from muniment.procs.children.files import ProcessFiles
 from muniment.procs.children.launch import spawn
 from muniment.procs.platform.identity import look, send
-from muniment.procs.registry import Book, Entry, Plan
+from muniment.procs.registry import ProcessEntry, ProcessPlan, ProcessRegistry
 from muniment.procs.stop import is_alive, kill_strays
 
-__all__ = ["Run", "launch"]
+__all__ = ["ChildRun", "launch"]
 
 _GRACE_S = 5.0
 """How long what is told to end may take."""
@@ -33,14 +33,16 @@ _LAST_OF_A_SHELL = 128 + 64
 """A keeper's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
 
 
-class Run:
+class ChildRun:
     """A command that was launched. It ends with this process, at the latest."""
 
-    def __init__(self, book: Book, entry: Entry, files: OwnFiles, child: Child, lifeline: socket.socket) -> None:
+    def __init__(
+        self, book: ProcessRegistry, entry: ProcessEntry, files: ProcessFiles, child: Child, lifeline: socket.socket
+    ) -> None:
         self._book, self._entry, self._files, self._child = book, entry, files, child
         self._lifeline = lifeline
         self._kept = files.kept()
-        self.ending: Ending | None = None
+        self.ending: ProcessEnding | None = None
         """How it ended, once that is confirmed."""
 
     @property
@@ -59,7 +61,7 @@ class Run:
         row = self.process
         return self.poll() is None and (row is None or is_alive(row))
 
-    def poll(self) -> Ending | None:
+    def poll(self) -> ProcessEnding | None:
         """How it ended, or None while it or something that it began runs."""
         if self.ending is None and self._child.poll() is not None and not self._is_kept():
             self._conclude()
@@ -72,7 +74,7 @@ class Run:
         living = [one for one, ticks in seen if one and one.start_ticks == ticks and not one.ended]
         return bool(living) and not any(one.state in "Tt" for one in living)
 
-    def wait(self, timeout: float | None = None) -> Ending:
+    def wait(self, timeout: float | None = None) -> ProcessEnding:
         """Wait until it and all that it began have ended; raises TimeoutError after so many seconds."""
         over_at = None if timeout is None else monotonic() + timeout
         self._child.wait(timeout)
@@ -86,7 +88,7 @@ class Run:
         """Signal the command itself; whether it was there. Its end is noted when it is seen to have ended."""
         return self._kept is not None and send(self._kept.pid, self._kept.start_ticks, number)
 
-    def terminate(self) -> Ending:
+    def terminate(self) -> ProcessEnding:
         """End it and all that it began, gracefully and then by force."""
         if self.poll() is None:
             self._lifeline.close()
@@ -99,22 +101,22 @@ class Run:
         if not self._entry.files:
             shutil.rmtree(self._files.directory, ignore_errors=True)
 
-    def _without_keeper(self) -> Ending:
+    def _without_keeper(self) -> ProcessEnding:
         """The end of what a keeper kept that was killed itself, or had no room to write it down."""
         row = self.process
         killed = kill_strays([row]) if row else set()
         if ending := self._files.ending():
             return ending
         if self._kept and self._kept.pid in killed:
-            return Ending(-signal.SIGKILL)
+            return ProcessEnding(-signal.SIGKILL)
         code = self._child.returncode
         if code is None or (code < 0 and self._kept):
-            return Ending(None)  # that of the keeper says nothing of what it kept
-        return Ending(128 - code if 128 < code <= _LAST_OF_A_SHELL else code)
+            return ProcessEnding(None)  # that of the keeper says nothing of what it kept
+        return ProcessEnding(128 - code if 128 < code <= _LAST_OF_A_SHELL else code)
 
 
 def launch(
-    book: Book,
+    book: ProcessRegistry,
     command: Sequence[str],
     *,
     process_type: ProcessType = "binary",
@@ -124,13 +126,13 @@ def launch(
     timeout: float | None = None,
     attempt: int = 1,
     background: bool = False,
-) -> Run:
+) -> ChildRun:
     """Run a command, to its end unless in the `background`; in its own directory, unless `pwd` names another.
 
     Its row is there before it is. Raises ProcessError when its tree is too deep or too large, OSError when not even a
     temporary directory can be made for it.
     """
-    plan = Plan(
+    plan = ProcessPlan(
         process_type=process_type,
         label=label,
         command=tuple(command),
@@ -140,14 +142,14 @@ def launch(
         attempt=attempt,
     )
     entry = book.enter(plan)
-    files = entry.files or OwnFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
+    files = entry.files or ProcessFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
     ours, theirs = socket.socketpair()
     with theirs:
         kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
         spawned = _spawn_keeper([*kept, *command], plan, entry, theirs.fileno())
     ours.recv(256)  # what it is, or nothing when it could not be run
-    run = Run(book, entry, files, Child(spawned), ours)
+    run = ChildRun(book, entry, files, Child(spawned), ours)
     if known := files.kept():
         entry.started(known.pid, known.start_ticks)
     if not background:
@@ -155,7 +157,9 @@ def launch(
     return run
 
 
-def _spawn_keeper(arguments: Sequence[str], plan: Plan, entry: Entry, lifeline: int) -> subprocess.Popen[bytes]:
+def _spawn_keeper(
+    arguments: Sequence[str], plan: ProcessPlan, entry: ProcessEntry, lifeline: int
+) -> subprocess.Popen[bytes]:
     if entry.row is not None:
         plan = structs.replace(plan, environment=(*plan.environment, (keeper.KEEPS, entry.row.id)))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, keeper.ENDING)

@@ -11,13 +11,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-__all__ = ["LastWill"]
+__all__ = ["Watchdog"]
 
 # a shell gives what it runs beside itself nothing to read, unless that has another number meanwhile
 _WAIT = 'exec 3<&0; { read -r over <&3 || exec "$@" 3<&-; } &'
 
 
-class LastWill:
+class Watchdog:
     """A command that is run if this process ends before it revokes it; not run where there is no shell."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:

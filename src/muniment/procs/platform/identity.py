@@ -10,7 +10,7 @@ import os
 from functools import cache
 
 from muniment.clock import now_ms
-from muniment.model.process import Machine, Place, Process
+from muniment.model.process import Machine, Process, ProcessPlace
 from muniment.procs.platform.system import booted_at, everyone, look, mark_of, place, send, started_at
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def here() -> Place:
+def here() -> ProcessPlace:
     """Where the numbers of processes mean what they mean to this one."""
     return place()
 

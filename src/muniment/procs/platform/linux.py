@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from muniment.clock import now_ms
-from muniment.model.process import Place, Seen
+from muniment.model.process import LiveProcess, ProcessPlace
 
 __all__ = [
     "RSS_UNIT",
@@ -46,7 +46,7 @@ def _text(path: str) -> str:
 
 
 @cache
-def place() -> Place:
+def place() -> ProcessPlace:
     """Where the numbers of processes mean what they mean to this one."""
     boot = _text("/proc/sys/kernel/random/boot_id")
     try:
@@ -54,7 +54,7 @@ def place() -> Place:
     except OSError:
         namespace = 0
     name = _text("/etc/machine-id") or f"{platform.node()} {boot}"
-    return Place(hashlib.sha256(f"muniment {name}".encode()).hexdigest()[:32], boot, namespace)
+    return ProcessPlace(hashlib.sha256(f"muniment {name}".encode()).hexdigest()[:32], boot, namespace)
 
 
 def booted_at() -> int:
@@ -62,19 +62,19 @@ def booted_at() -> int:
     return now_ms() - time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
 
 
-def started_at(seen: Seen) -> int:
+def started_at(seen: LiveProcess) -> int:
     """When a process began, Unix ms by the clock as it is now."""
     return booted_at() + int(seen.start_ticks * _TICK_MS)
 
 
-def look(pid: int) -> Seen | None:
+def look(pid: int) -> LiveProcess | None:
     """The process of a number; None when there is none, or one that may not be seen."""
     text = _text(f"/proc/{pid}/stat")
     # the name in parentheses may hold anything, parentheses too
     fields = text.rpartition(")")[2].split()
     if len(fields) < 22:
         return None
-    return Seen(
+    return LiveProcess(
         pid=pid,
         parent=int(fields[1]),
         session=int(fields[3]),
@@ -85,7 +85,7 @@ def look(pid: int) -> Seen | None:
     )
 
 
-def everyone() -> dict[int, Seen]:
+def everyone() -> dict[int, LiveProcess]:
     """Every process that can be seen from here."""
     numbers = (int(name) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208
     return {pid: seen for pid in numbers if (seen := look(pid)) is not None}

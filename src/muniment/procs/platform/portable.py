@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache
 
 from muniment.errors import UsageError
-from muniment.model.process import Place, Seen
+from muniment.model.process import LiveProcess, ProcessPlace
 
 try:
     import psutil
@@ -46,12 +46,12 @@ _LETTERS = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_ST
 
 
 @cache
-def place() -> Place:
+def place() -> ProcessPlace:
     """Where the numbers of processes mean what they mean to this one.
 
     No start of the machine is named: the moments at which processes began are dates, and never come again.
     """
-    return Place(hashlib.sha256(f"muniment {_machine()}".encode()).hexdigest()[:32], "", 0)
+    return ProcessPlace(hashlib.sha256(f"muniment {_machine()}".encode()).hexdigest()[:32], "", 0)
 
 
 def _machine() -> str:
@@ -68,7 +68,7 @@ def booted_at() -> int:
     return int(psutil.boot_time() * 1000)
 
 
-def started_at(seen: Seen) -> int:
+def started_at(seen: LiveProcess) -> int:
     """When a process began, Unix ms by the clock as it is now; 0 when it has gone."""
     try:
         return int(psutil.Process(seen.pid).create_time() * 1000)
@@ -76,13 +76,13 @@ def started_at(seen: Seen) -> int:
         return 0
 
 
-def look(pid: int) -> Seen | None:
+def look(pid: int) -> LiveProcess | None:
     """The process of a number; None when there is none, or one that may not be seen."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
             cpu_ms, rss = _use(process)
-            return Seen(
+            return LiveProcess(
                 pid=pid,
                 parent=process.ppid(),
                 session=_session(pid),
@@ -112,7 +112,7 @@ def _session(pid: int) -> int:
         return 0
 
 
-def everyone() -> dict[int, Seen]:
+def everyone() -> dict[int, LiveProcess]:
     """Every process that can be seen from here."""
     return {pid: seen for pid in psutil.pids() if (seen := look(pid)) is not None}
 

@@ -20,23 +20,23 @@ from sqlalchemy import Connection, Engine, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError, UsageError
-from muniment.tracker.db.statements import Alike, Asked, Lookup, Prepared, Row
+from muniment.tracker.db.statements import Asked, BatchUpdate, Lookup, Prepared, Row
 from muniment.tracker.schema.pipelines import metadata
 
 __all__ = [
     "PATIENCE_S",
     "SCHEMA_REVISION",
-    "Alike",
     "Asked",
+    "BatchUpdate",
     "Database",
     "Lookup",
     "Prepared",
+    "RollbackError",
     "Row",
-    "UndoneError",
     "make_tables",
     "not_ours",
-    "one_transaction",
-    "patiently",
+    "retrying_transaction",
+    "wait_for_lock",
 ]
 
 SCHEMA_REVISION = "0014"
@@ -51,8 +51,8 @@ _What = ParamSpec("_What")
 _log = logging.getLogger(__name__)
 
 
-class UndoneError(TrackerError):
-    """A transaction that its database undid, through no fault of its own: to be run again (`one_transaction`)."""
+class RollbackError(TrackerError):
+    """A transaction that its database undid, through no fault of its own: to be run again (`retrying_transaction`)."""
 
 
 class Database(ABC):
@@ -78,7 +78,7 @@ class Database(ABC):
     def __init__(self) -> None:
         self._read_again: list[WeakMethod[Callable[[], None]]] = []
 
-    def when_undone(self, read_again: Callable[[], None]) -> None:
+    def on_rollback(self, read_again: Callable[[], None]) -> None:
         """Have a method called when a transaction was undone: who keeps in memory what it wrote reads it again."""
         self._read_again = [kept for kept in self._read_again if kept() is not None]
         self._read_again.append(WeakMethod(read_again))
@@ -158,12 +158,12 @@ class _HasDatabase(Protocol):
 _First = TypeVar("_First", bound=Database | _HasDatabase)
 
 
-def one_transaction(
+def retrying_transaction(
     function: Callable[Concatenate[_First, _What], _Done],
 ) -> Callable[Concatenate[_First, _What], _Done]:
     """A function of a database, or a method of what has one, that holds one transaction: run again when it is undone.
 
-    What it keeps in memory inside the transaction must be read anew by something told to `Database.when_undone`.
+    What it keeps in memory inside the transaction must be read anew by something told to `Database.on_rollback`.
     """
 
     @wraps(function)
@@ -174,7 +174,7 @@ def one_transaction(
     return run
 
 
-def patiently(action: Callable[[], _Done], passes: Callable[[BaseException], bool], complaint: str = "") -> _Done:
+def wait_for_lock(action: Callable[[], _Done], passes: Callable[[BaseException], bool], complaint: str = "") -> _Done:
     """Do something again until no fault is in its way that may pass, or that has lasted too long."""
     give_up: float | None = None
     while True:

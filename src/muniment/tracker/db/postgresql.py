@@ -24,11 +24,11 @@ from muniment.tracker.db.database import (
     Database,
     Lookup,
     Prepared,
+    RollbackError,
     Row,
-    UndoneError,
     make_tables,
     not_ours,
-    patiently,
+    wait_for_lock,
 )
 from muniment.tracker.db.postgresql_engine import engine_of
 from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_undone, opening_fault, server_fault
@@ -172,7 +172,7 @@ class PostgresDatabase(Database):
             self._note_backend()
 
         try:
-            patiently(again, _may_pass, f"the tracker {self.name} is gone")
+            wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone")
         except ServerError as error:
             self._broken = server_fault(error, self.name)
             raise self._broken from error
@@ -268,7 +268,7 @@ class PostgresDatabase(Database):
         """What to do about a transaction that failed: returns when it was committed all the same."""
         if is_undone(error):
             self._roll_back()
-            raise UndoneError(f"the tracker {self.name} undid a transaction; give the same command again") from error
+            raise RollbackError(f"the tracker {self.name} undid a transaction; give the same command again") from error
         if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)
@@ -277,7 +277,7 @@ class PostgresDatabase(Database):
         if committing and self._kept_commits() == self._commits + 1:
             self._commits += 1
             return
-        raise UndoneError(f"the tracker {self.name} lost a transaction; give the same command again") from error
+        raise RollbackError(f"the tracker {self.name} lost a transaction; give the same command again") from error
 
     def _roll_back(self) -> None:
         self._statements.forget()
@@ -289,7 +289,7 @@ class PostgresDatabase(Database):
         while True:
             try:
                 return work()
-            except UndoneError as undone:
+            except RollbackError as undone:
                 if self._broken is not None or not self.session:
                     raise
                 _log.info("%s", undone)

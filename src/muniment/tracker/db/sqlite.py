@@ -24,7 +24,7 @@ from muniment.tracker.db.database import (
     Row,
     make_tables,
     not_ours,
-    patiently,
+    wait_for_lock,
 )
 from muniment.tracker.db.sqlite_errors import DriverError, first_line, is_locked, opening_error, tracker_error, unfit
 
@@ -133,7 +133,7 @@ class SqliteDatabase(Database):
             self.connection.exec_driver_sql("ROLLBACK")
 
     def _patiently(self, action: Callable[[], _Done]) -> _Done:
-        return patiently(action, is_locked, f"the tracker {self.path} is locked by another program")
+        return wait_for_lock(action, is_locked, f"the tracker {self.path} is locked by another program")
 
     def again(self, work: Callable[[], _Done]) -> _Done:
         """Run it once: with one writer nothing is undone."""

@@ -24,7 +24,7 @@ from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary, SmallInt
 
 from muniment.errors import TrackerError
 
-__all__ = ["Alike", "Asked", "Compiled", "Lookup", "Prepared", "Row", "place_of"]
+__all__ = ["Asked", "BatchUpdate", "CompiledStatement", "Lookup", "Prepared", "Row", "place_of"]
 
 Row = tuple[Any, ...]
 
@@ -66,7 +66,7 @@ def _in_postgresql(element: _PlaceOf, compiler: SQLCompiler, **how: Any) -> str:
     return f"position({part} in {whole})"
 
 
-class Compiled:
+class CompiledStatement:
     """The text of a statement in one dialect; its rows are tuples, the statement's constants left out."""
 
     def __init__(self, statement: ClauseElement, dialect: Dialect, names: Sequence[str]) -> None:
@@ -97,9 +97,9 @@ class Prepared:
         self._statement, self._names = statement, names
 
     @cached_property
-    def _sqlite(self) -> Compiled:
+    def _sqlite(self) -> CompiledStatement:
         # when it is first needed, because a short run needs few of them and each takes about a millisecond
-        return Compiled(self._statement, _SqliteDialect(paramstyle="qmark"), self._names)
+        return CompiledStatement(self._statement, _SqliteDialect(paramstyle="qmark"), self._names)
 
     def together(self, rows: Sequence[Row]) -> Iterable[Row]:
         """A batch of rows as SQLite's statement takes them."""
@@ -121,12 +121,12 @@ class Prepared:
         return self._sqlite.complete
 
     @cached_property
-    def postgresql(self) -> Compiled:
+    def postgresql(self) -> CompiledStatement:
         """For one row of values; a write that answers nothing takes arrays of them instead, and so a batch of rows."""
         statement = self._statement
         if isinstance(statement, Insert | Update | Delete) and not statement._returning:
             statement = _batched(statement, self._names)
-        return Compiled(statement, _server_dialect(), self._names)
+        return CompiledStatement(statement, _server_dialect(), self._names)
 
     @cached_property
     def packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
@@ -151,7 +151,7 @@ Asked = tuple[Prepared, Row]
 """A statement that is to be run, and its values."""
 
 
-class Alike(Prepared):
+class BatchUpdate(Prepared):
     """A write to rows of a job, found by a key that is the last of `names`.
 
     Rows of a batch that differ in nothing but the key are one statement on SQLite: running it is most of what it costs.
@@ -163,7 +163,7 @@ class Alike(Prepared):
         self._of_many = Prepared(statement.where(key.in_(select(keys.c.value))), *names)
 
     @cached_property
-    def _sqlite(self) -> Compiled:
+    def _sqlite(self) -> CompiledStatement:
         return self._of_many._sqlite
 
     def together(self, rows: Sequence[Row]) -> Iterable[Row]:
@@ -202,7 +202,7 @@ class Lookup:
         return prepared
 
     @cached_property
-    def postgresql(self) -> Compiled:
+    def postgresql(self) -> CompiledStatement:
         """PostgreSQL's statement; its values are an array of keys, each once, and one that repeats the job (`packed`).
 
         Each key is sought by itself. A planner takes a job for a few rows until its tables are analysed, and would
@@ -215,7 +215,9 @@ class Lookup:
         if sought._for_update_arg is not None:
             sought = sought.with_for_update(of=self._key.table)
         found = sought.lateral("found")
-        return Compiled(select(found).select_from(told.join(found, true())), _server_dialect(), ("jobs", "keys"))
+        return CompiledStatement(
+            select(found).select_from(told.join(found, true())), _server_dialect(), ("jobs", "keys")
+        )
 
     def packed(self, job_id: int, keys: Sequence[Any]) -> Row:
         """The values of PostgreSQL's statement."""

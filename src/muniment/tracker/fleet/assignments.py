@@ -9,9 +9,9 @@ from sqlalchemy import bindparam, func, or_, select
 
 from muniment.errors import UsageError
 from muniment.model.job import JobState
-from muniment.model.pipeline import Lock, Pipeline, Session, tags_of
+from muniment.model.pipeline import Pipeline, Session, SlotLock, tags_of
 from muniment.rules.assignment import JobOffer, Slot, assign
-from muniment.tracker.db.database import Asked, Database, Prepared, Row, one_transaction
+from muniment.tracker.db.database import Asked, Database, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import jobs
 
@@ -76,7 +76,7 @@ def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, n
 
 def _at_work(rows: Sequence[Row], slots: int) -> tuple[Pipeline, list[Slot]]:
     name, tags, matchonly, *_ = rows[0]
-    held = {number: Slot(job_id, Lock(lock)) for *_, number, job_id, lock in rows if number is not None}
+    held = {number: Slot(job_id, SlotLock(lock)) for *_, number, job_id, lock in rows if number is not None}
     return Pipeline(name, tags_of(tags), bool(matchonly)), [held.get(number, Slot()) for number in range(slots)]
 
 
@@ -90,9 +90,9 @@ def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[
     ]
 
 
-@one_transaction
-def lock_slot(db: Database, pipeline: str, slot: int, lock: Lock, now: int, job_id: int | None = None) -> None:
-    """Lock a slot to its job, or to another one; `Lock.NONE` takes the lock off. Raises UsageError when it has no job.
+@retrying_transaction
+def lock_slot(db: Database, pipeline: str, slot: int, lock: SlotLock, now: int, job_id: int | None = None) -> None:
+    """Lock a slot to its job, or to another one; `SlotLock.NONE` unlocks it. Raises UsageError when it has no job.
 
     A pipeline that is away may be locked: it finds its job when it comes.
     """
@@ -107,7 +107,7 @@ def lock_slot(db: Database, pipeline: str, slot: int, lock: Lock, now: int, job_
         state = connection.execute(select(jobs.c.state).where(jobs.c.id == wanted)).scalar()
         if state is None:
             raise UsageError(f"there is no job {wanted}")
-        if lock is Lock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
+        if lock is SlotLock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
             raise UsageError(f"job {wanted} is {state} already")
         connection.execute(assignments.delete().where(here))
         row = {"pipeline_id": pipeline, "slot": slot, "job_id": wanted, "lock": lock.value, "since": now}

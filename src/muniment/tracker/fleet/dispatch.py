@@ -14,19 +14,19 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.model.change import Change
-from muniment.model.job import JobState, Outcome
+from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim, FinishBatch
-from muniment.model.pipeline import Ending, Greeting, HandedOut, HostReport, Session
+from muniment.model.pipeline import ClaimBatch, Greeting, HostReport, Session, SessionEnding
 from muniment.rules.worker_deaths import is_suspect, sift
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import assignments, sessions
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.jobs.changes import Amended
+from muniment.tracker.jobs.changes import ChangeResult
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import FinishReport, Frontier
-from muniment.tracker.queue.rejudge import Judging
+from muniment.tracker.queue.rejudge import Rejudging
 from muniment.tracker.schema.tables import jobs as jobs_table
 
 __all__ = ["Dispatch"]
@@ -58,7 +58,7 @@ class _Work:
             random.shuffle(hosts)
         self._line = deque(hosts)
 
-    def _unfinished(self) -> Judging | None:
+    def _unfinished(self) -> Rejudging | None:
         """A walk that a killed process left unfinished begins again."""
         job = jobs.load_job(self._db, self._job_id)
         unfinished = job.judged < jobs.latest_rules(self._db, self._job_id)[0]
@@ -132,27 +132,27 @@ class Dispatch:
         self._took_back(given_back, now)
         return session
 
-    @one_transaction
+    @retrying_transaction
     def _begin(self, pipeline: str, greeting: Greeting, now: int) -> tuple[Session, sessions.GivenBack]:
         with self._db.transaction():
             return sessions.begin(self._db, pipeline, greeting, now)
 
-    @one_transaction
+    @retrying_transaction
     def heartbeat(self, epoch: int, now: int, report: HostReport | None = None) -> bool:
         """Renew a lease; False when the session has ended, and the pipeline has to greet again."""
         with self._db.transaction():
             return sessions.renew(self._db, epoch, now, report)
 
-    def end(self, epoch: int, ending: Ending, now: int) -> None:
+    def end(self, epoch: int, ending: SessionEnding, now: int) -> None:
         """End a session by goodbye or by a supervisor's report; what it held goes back. Twice is once."""
         self._took_back(self._end(epoch, ending, now), now)
 
-    @one_transaction
-    def _end(self, epoch: int, ending: Ending, now: int) -> sessions.GivenBack:
+    @retrying_transaction
+    def _end(self, epoch: int, ending: SessionEnding, now: int) -> sessions.GivenBack:
         with self._db.transaction():
             return sessions.end(self._db, epoch, ending, now)
 
-    def claim(self, epoch: int, most: int, now: int) -> list[HandedOut] | None:
+    def claim(self, epoch: int, most: int, now: int) -> list[ClaimBatch] | None:
         """Up to `most` pages for a pipeline, of the jobs of its slots; None when the session has ended."""
         drawn = self._draw(epoch, most, now)
         if drawn is None:
@@ -164,7 +164,7 @@ class Dispatch:
             self._settle(job_id, now)
         return self._handed_out(kept)
 
-    @one_transaction
+    @retrying_transaction
     def _draw(self, epoch: int, most: int, now: int) -> dict[int, _Drawn] | None:
         """Claim pages of each job that the slots are at; the session cannot end while this goes on."""
         with self._db.transaction():
@@ -194,11 +194,11 @@ class Dispatch:
             self._release(job_id, [(claim.page_id, claim.claim_id)], died=False)
         return kept
 
-    def _handed_out(self, claims: list[tuple[int, Claim]]) -> list[HandedOut]:
+    def _handed_out(self, claims: list[tuple[int, Claim]]) -> list[ClaimBatch]:
         by_job: dict[int, list[Claim]] = {}
         for job_id, claim in claims:
             by_job.setdefault(job_id, []).append(claim)
-        return [HandedOut(job_id, some, self._age(job_id)) for job_id, some in by_job.items()]
+        return [ClaimBatch(job_id, some, self._age(job_id)) for job_id, some in by_job.items()]
 
     def _age(self, job_id: int) -> int:
         return self._of(job_id).frontier.peers.settings_age()
@@ -220,14 +220,14 @@ class Dispatch:
         given_back = self._give_back(job_id, list(claims), died)
         self._add(job_id, {host: count for (_, host), count in given_back.items()})
 
-    @one_transaction
+    @retrying_transaction
     def _give_back(self, job_id: int, claims: list[tuple[int, int]], died: bool) -> sessions.GivenBack:
         with self._db.transaction():
             return sessions.release(self._db, job_id, claims, died=died)
 
     # -- operators
 
-    def amend(self, job_id: int, change: Change, now: int) -> Amended:
+    def amend(self, job_id: int, change: Change, now: int) -> ChangeResult:
         """Change settings, patterns or rules; sweeps judge the pages that wait by new rules."""
         work = self._of(job_id)
         amended = work.frontier.amend(change, now)
@@ -265,7 +265,7 @@ class Dispatch:
     def sweep(self, now: int) -> None:
         """What time brings, in small steps: leases that ran out, pages to judge, shorter paths to tell, states."""
         for epoch in sessions.lapsed(self._db, now):
-            self.end(epoch, Ending.LAPSED, now)
+            self.end(epoch, SessionEnding.LAPSED, now)
         going = jobs_table.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
         # those that an output directory names run without pipelines
         open_jobs = select(jobs_table.c.id).where(going, jobs_table.c.place_id == "")
@@ -318,7 +318,7 @@ class Dispatch:
             work.add(work.frontier.pending())
         if work.state == JobState.FINISHED:
             captured = jobs.any_start_captured(self._db, job_id)
-            jobs.set_outcome(self._db, job_id, Outcome.COMPLETED if captured else Outcome.FAILED)
+            jobs.set_outcome(self._db, job_id, JobOutcome.COMPLETED if captured else JobOutcome.FAILED)
             # its caches are of no use any more
             self._work.pop(job_id, None)
         elif before == JobState.FINISHED:

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 
 from muniment.errors import UsageError
 from muniment.model.pipeline import Pipeline, check_name, tags_of, tags_text
-from muniment.tracker.db.database import Database, Prepared, one_transaction
+from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 _FOUND = Prepared(select(pipelines.c.tags, pipelines.c.matchonly).where(pipelines.c.id == bindparam("name")), "name")
 
 
-@one_transaction
+@retrying_transaction
 def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
     """Let a pipeline in; returns its token, which is told once. Raises UsageError for a name that is none, or taken."""
     check_name(pipeline.name, "a pipeline's name")
@@ -39,7 +39,7 @@ def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
     return token
 
 
-@one_transaction
+@retrying_transaction
 def new_token(db: Database, name: str) -> str:
     """Give a pipeline another token; the one before is worth nothing from now on."""
     token, hashed = _token()
@@ -49,7 +49,7 @@ def new_token(db: Database, name: str) -> str:
     return token
 
 
-@one_transaction
+@retrying_transaction
 def change_pipeline(db: Database, pipeline: Pipeline) -> None:
     """Give a pipeline other tags; its slots go by them the next time that it asks for pages."""
     values = {"tags": tags_text(pipeline.tags), "matchonly": pipeline.matchonly}
@@ -58,7 +58,7 @@ def change_pipeline(db: Database, pipeline: Pipeline) -> None:
         connection.execute(pipelines.update().where(pipelines.c.id == pipeline.name).values(values))
 
 
-@one_transaction
+@retrying_transaction
 def remove_pipeline(db: Database, name: str) -> None:
     """Let a pipeline in no more; raises UsageError while it has a session. Attempts keep the names of its sessions."""
     with db.transaction() as connection:

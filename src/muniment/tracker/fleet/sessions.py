@@ -16,14 +16,24 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, select
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.model.page import PageState, first_claim
-from muniment.model.pipeline import Ending, Greeting, HostReport, Lock, Session
+from muniment.model.pipeline import Greeting, HostReport, Session, SessionEnding, SlotLock
 from muniment.rules.worker_deaths import PROOF, SUSPECT
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "HEARTBEAT_MS", "LEASE_MS", "GivenBack", "Taken", "begin", "end", "held", "lapsed", "release", "renew", "taken",
+    "HEARTBEAT_MS",
+    "LEASE_MS",
+    "ClaimGrant",
+    "GivenBack",
+    "begin",
+    "end",
+    "held",
+    "lapsed",
+    "release",
+    "renew",
+    "taken",
     "taking",
 ]  # fmt: skip
 
@@ -56,7 +66,7 @@ _TAKE = Prepared(
 )  # fmt: skip
 
 
-class Taken(Struct, frozen=True):
+class ClaimGrant(Struct, frozen=True):
     """What a session was given for a claim."""
 
     session: Session
@@ -78,7 +88,7 @@ def begin(db: Database, pipeline: str, greeting: Greeting, now: int) -> tuple[Se
     if known is not None and known.instance == greeting.instance and known.slots == greeting.slots:
         renew(db, known.epoch, now)
         return structs.replace(known, lease_until=now + LEASE_MS), Counter()
-    given_back = end(db, known.epoch, Ending.REPLACED, now) if known else Counter()
+    given_back = end(db, known.epoch, SessionEnding.REPLACED, now) if known else Counter()
     made = db.connection.execute(
         sessions.insert().values(
             pipeline_id=pipeline,
@@ -126,11 +136,11 @@ def taking(epoch: int, count: int, now: int) -> list[Asked]:
     return [(_TAKE, (count, now + LEASE_MS, epoch)), (_SUSPECT, _numbers(epoch))]
 
 
-def taken(answers: Sequence[list[Row]], epoch: int, count: int) -> Taken | None:
+def taken(answers: Sequence[list[Row]], epoch: int, count: int) -> ClaimGrant | None:
     """What `taking` gave; None when the session has ended."""
     rows, suspect = answers
     for *columns, claims in rows:
-        return Taken(Session(*columns), first_claim(epoch) + int(claims) - count, bool(suspect))
+        return ClaimGrant(Session(*columns), first_claim(epoch) + int(claims) - count, bool(suspect))
     return None
 
 
@@ -140,7 +150,7 @@ def lapsed(db: Database, now: int) -> list[int]:
     return [int(epoch) for epoch in db.connection.execute(found.order_by(sessions.c.epoch)).scalars()]
 
 
-def end(db: Database, epoch: int, ending: Ending, now: int) -> GivenBack:
+def end(db: Database, epoch: int, ending: SessionEnding, now: int) -> GivenBack:
     """End a session, within the caller's transaction: its claims go back, and its slots leave jobs that hold no lock.
 
     Ending it again changes nothing.
@@ -154,7 +164,7 @@ def end(db: Database, epoch: int, ending: Ending, now: int) -> GivenBack:
     if ended is None:
         return Counter()
     db.connection.execute(
-        assignments.delete().where(assignments.c.pipeline_id == ended, assignments.c.lock == Lock.NONE.value)
+        assignments.delete().where(assignments.c.pipeline_id == ended, assignments.c.lock == SlotLock.NONE.value)
     )
     return _give_back(db, epoch, deaths=int(ending.is_death))
 

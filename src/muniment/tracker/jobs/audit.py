@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
-from muniment.model.change import Changed
+from muniment.model.change import ChangeMade
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.tables import job_changes, jobs
 
-__all__ = ["Noted", "changes_of", "note", "settings_age"]
+__all__ = ["AuditEntry", "changes_of", "note", "settings_age"]
 
 _AGE = Prepared(select(jobs.c.settings_age).where(jobs.c.id == bindparam("job")), "job")
 
 
-class Noted(Struct, frozen=True):
+class AuditEntry(Struct, frozen=True):
     """One change of a job."""
 
     age: int
@@ -28,7 +28,7 @@ class Noted(Struct, frozen=True):
     after: str
 
 
-def note(db: Database, job_id: int, who: str, changes: Sequence[Changed], now: int) -> int:
+def note(db: Database, job_id: int, who: str, changes: Sequence[ChangeMade], now: int) -> int:
     """Note changes within the transaction that makes them; returns the job's new age."""
     age = settings_age(db, job_id)
     rows = [
@@ -47,8 +47,8 @@ def settings_age(db: Database, job_id: int) -> int:
     return int(db.rows(_AGE, (job_id,))[0][0])
 
 
-def changes_of(db: Database, job_id: int, since: int = 0) -> list[Noted]:
+def changes_of(db: Database, job_id: int, since: int = 0) -> list[AuditEntry]:
     """The changes after an age, in order."""
     c = job_changes.c
     found = select(c.age, c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id, c.age > since)
-    return [Noted(*row) for row in db.connection.execute(found.order_by(c.age))]
+    return [AuditEntry(*row) for row in db.connection.execute(found.order_by(c.age))]

@@ -9,7 +9,7 @@ from muniment.model.change import (
     AddIgnore,
     AddSet,
     Change,
-    Changed,
+    ChangeMade,
     RemoveIgnore,
     RemoveSet,
     SetNice,
@@ -30,25 +30,25 @@ from muniment.rules.rulesets import (
     set_nice,
 )
 from muniment.settings.table import Settings
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import note
 
-__all__ = ["Amended", "amend"]
+__all__ = ["ChangeResult", "amend"]
 
 
-class Amended(Struct, frozen=True):
+class ChangeResult(Struct, frozen=True):
     """What a change made of a job."""
 
-    changes: tuple[Changed, ...]
+    changes: tuple[ChangeMade, ...]
     settings: Settings | None = None
     """The settings in force now, secrets left out; None when they are as before."""
     ruleset: Ruleset | None = None
     """The patterns in force now; None when they are as before. Pages that wait are still to be judged by them."""
 
 
-@one_transaction
-def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
+@retrying_transaction
+def amend(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
     """Keep a change, in one transaction; raises UsageError when it makes no sense."""
     if isinstance(change, SetValues):
         return _set(db, job, change, now)
@@ -58,27 +58,27 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> Amended:
         version, known = jobs.latest_rules(db, job.job_id)
         rules, changed = _changed_rules(known, change)
         if rules == known:
-            return Amended(())
+            return ChangeResult(())
         ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
         jobs.save_rules(db, job.job_id, rules, now)
         note(db, job.job_id, change.who, (changed,), now)
-    return Amended((changed,), ruleset=ruleset)
+    return ChangeResult((changed,), ruleset=ruleset)
 
 
 def _changed_rules(
     known: Rules, change: AddIgnore | SetRules | SetNice | RemoveIgnore | AddSet | RemoveSet
-) -> tuple[Rules, Changed]:
+) -> tuple[Rules, ChangeMade]:
     """The rules after a change, and what it is called before and after."""
     if isinstance(change, SetRules):
         rules = replace_rules(known, change.rules)
-        return rules, Changed("rules", _text(known.in_order), _text(rules.in_order))
+        return rules, ChangeMade("rules", _text(known.in_order), _text(rules.in_order))
     if isinstance(change, SetNice):
         rules, was = set_nice(known, change.host, change.prefix, change.nice)
         about = " and ".join(filter(None, (change.host.lower(), change.prefix)))
         before, after = ("" if value is None else str(value) for value in (was, change.nice))
-        return rules, Changed(f"nice of {about}", before, after)
+        return rules, ChangeMade(f"nice of {about}", before, after)
     rules, before, after = _changed_ignores(known, change)
-    return rules, Changed("ignores", before, after)
+    return rules, ChangeMade("ignores", before, after)
 
 
 def _text(rules: tuple[Rule, ...]) -> str:
@@ -97,11 +97,11 @@ def _changed_ignores(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | R
             return remove_set(rules, name), f"set {name}", ""
 
 
-def _set(db: Database, job: jobs.Job, change: SetValues, now: int) -> Amended:
+def _set(db: Database, job: jobs.Job, change: SetValues, now: int) -> ChangeResult:
     settings, changes = change_settings(jobs.settings_of(job), change.values)
     if not changes:
-        return Amended(())
+        return ChangeResult(())
     with db.transaction():
         jobs.save_settings(db, job.job_id, settings)
         note(db, job.job_id, change.who, changes, now)
-    return Amended(changes, settings=settings)
+    return ChangeResult(changes, settings=settings)

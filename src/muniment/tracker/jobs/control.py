@@ -8,10 +8,10 @@ from msgspec import UNSET
 from sqlalchemy import select
 
 from muniment.errors import UsageError
-from muniment.model.change import Changed
-from muniment.model.job import JobState, JobTerms, Outcome
+from muniment.model.change import ChangeMade
+from muniment.model.job import JobOutcome, JobState, JobTerms
 from muniment.model.pipeline import tags_text
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs.audit import note
 from muniment.tracker.jobs.store import clear_finished
 from muniment.tracker.schema.tables import jobs
@@ -19,8 +19,8 @@ from muniment.tracker.schema.tables import jobs
 __all__ = ["abort", "change_terms", "resume_aborted"]
 
 
-@one_transaction
-def change_terms(db: Database, job_id: int, who: str, terms: JobTerms, now: int) -> tuple[Changed, ...]:
+@retrying_transaction
+def change_terms(db: Database, job_id: int, who: str, terms: JobTerms, now: int) -> tuple[ChangeMade, ...]:
     """Change what is given, in one transaction; what changed. Raises UsageError for what makes no sense."""
     wanted = _columns(terms)
     with db.transaction() as connection:
@@ -32,7 +32,7 @@ def change_terms(db: Database, job_id: int, who: str, terms: JobTerms, now: int)
             raise UsageError(f"there is no job {job_id}")
         before = dict(zip(names, row[1:], strict=True))
         changes = tuple(
-            Changed(name, _text(before[name]), _text(wanted[name])) for name in names if before[name] != wanted[name]
+            ChangeMade(name, _text(before[name]), _text(wanted[name])) for name in names if before[name] != wanted[name]
         )
         if changes:
             connection.execute(jobs.update().where(jobs.c.id == job_id).values(wanted))
@@ -56,7 +56,7 @@ def _text(value: object) -> str:
     return "none" if value is None else str(value).replace("\n", " ")
 
 
-@one_transaction
+@retrying_transaction
 def abort(db: Database, job_id: int, who: str, now: int) -> None:
     """End a job: nothing more of it is handed out, and what is out may still be finished."""
     with db.transaction() as connection:
@@ -65,13 +65,13 @@ def abort(db: Database, job_id: int, who: str, now: int) -> None:
             return
         if before == JobState.FINISHED:
             raise UsageError(f"job {job_id} is finished: there is nothing to abort")
-        values = {"state": JobState.ABORTED.value, "outcome": Outcome.ABORTED.value, "finished_at": now}
+        values = {"state": JobState.ABORTED.value, "outcome": JobOutcome.ABORTED.value, "finished_at": now}
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(values))
         clear_finished(db, job_id)
-        note(db, job_id, who, (Changed("state", before, JobState.ABORTED.value),), now)
+        note(db, job_id, who, (ChangeMade("state", before, JobState.ABORTED.value),), now)
 
 
-@one_transaction
+@retrying_transaction
 def resume_aborted(db: Database, job_id: int, who: str, now: int) -> None:
     """Take an aborted job up again ("un-abort"); its state is settled by what its pages are."""
     with db.transaction() as connection:
@@ -79,7 +79,7 @@ def resume_aborted(db: Database, job_id: int, who: str, now: int) -> None:
             raise UsageError(f"job {job_id} is not aborted")
         values = {"state": JobState.ACTIVE.value, "outcome": "", "finished_at": None}
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(values))
-        note(db, job_id, who, (Changed("state", JobState.ABORTED.value, JobState.ACTIVE.value),), now)
+        note(db, job_id, who, (ChangeMade("state", JobState.ABORTED.value, JobState.ACTIVE.value),), now)
 
 
 def _state(db: Database, job_id: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import case, func, or_, select
 
-from muniment.rules.causes import BEGINNINGS, OTHER, LeftOut
+from muniment.rules.causes import BEGINNINGS, OTHER, SkipCause
 from muniment.rules.retry import ASKS_AGAIN
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.tables import attempts, hosts, pages
@@ -42,7 +42,7 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
     return [(names[host_id], (error or _DEAD).partition(":")[0], count) for host_id, error, count in silent]
 
 
-def left_out(db: Database, job_id: int) -> list[LeftOut]:
+def left_out(db: Database, job_id: int) -> list[SkipCause]:
     """The pages that were skipped, or failed, by cause; of the failed ones those whose cause has a name. Most first."""
     skipped = pages.c.state == _SKIPPED
     why = case((skipped, pages.c.reason), else_=func.coalesce(attempts.c.error, ""))
@@ -54,7 +54,7 @@ def left_out(db: Database, job_id: int) -> list[LeftOut]:
         .subquery()
     )
     grouped = select(found.c.cause, found.c.skipped, func.count()).group_by(found.c.cause, found.c.skipped)
-    told = [LeftOut(str(why), int(count), not skip) for why, skip, count in db.connection.execute(grouped)]
+    told = [SkipCause(str(why), int(count), not skip) for why, skip, count in db.connection.execute(grouped)]
     worth_telling = [one for one in told if not one.failed or one.cause != OTHER]
     return sorted(worth_telling, key=lambda one: (one.failed, -one.pages, one.cause))
 

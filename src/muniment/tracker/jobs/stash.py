@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from muniment.model.job import JobState
 from muniment.model.page import PageState
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs.store import any_pending
 from muniment.tracker.schema.tables import PENDING, hosts, jobs, pages
 
@@ -17,7 +17,7 @@ __all__ = ["drip", "stash", "stashed", "unstash"]
 _STASHED = pages.c.state == PageState.STASHED.value
 
 
-@one_transaction
+@retrying_transaction
 def stash(db: Database, job_id: int, *, host: str = "", prefix: str = "") -> Counter[int]:
     """Put the pages aside that wait, of one host or with URLs that begin so; how many, per host number."""
     which = [pages.c.job_id == job_id]
@@ -32,14 +32,14 @@ def stash(db: Database, job_id: int, *, host: str = "", prefix: str = "") -> Cou
         return Counter(int(host_id) for (host_id,) in put)
 
 
-@one_transaction
+@retrying_transaction
 def unstash(db: Database, job_id: int, most: int | None = None) -> Counter[int]:
     """Take the first pages out of the stash, nice then first in first out; pages newly pending per host number."""
     with db.transaction():
         return _take_out(db, job_id, most)
 
 
-@one_transaction
+@retrying_transaction
 def drip(db: Database, job_id: int) -> Counter[int]:
     """Take as many out as the job says, for a job of which no page is pending; pages newly pending per host number."""
     with db.transaction() as connection:

@@ -11,12 +11,12 @@ from msgspec import Struct
 from sqlalchemy import TextClause, bindparam, func, literal_column, select
 
 from muniment.errors import UsageError
-from muniment.model.job import JobState, Origin
-from muniment.model.pipeline import Lock
+from muniment.model.job import JobOrigin, JobState
+from muniment.model.pipeline import SlotLock
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.settings.table import Settings
-from muniment.tracker.db.database import Database, Prepared, one_transaction
+from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.pipelines import assignments, job_numbers
 from muniment.tracker.schema.tables import (
     CLAIMED,
@@ -32,8 +32,8 @@ from muniment.tracker.schema.tables import (
 
 __all__ = [
     "NOBODY",
-    "Given",
     "Job",
+    "JobInput",
     "any_claimed",
     "any_parked",
     "any_pending",
@@ -65,11 +65,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-NOBODY = Origin()
+NOBODY = JobOrigin()
 _STARTS_AT_ONCE = 1000
 
 
-class Given(Struct, frozen=True):
+class JobInput(Struct, frozen=True):
     """What a command line gave: a resumed run tells by it what was changed since."""
 
     settings: Settings
@@ -89,7 +89,7 @@ class Job(Struct, frozen=True):
     """JSON."""
     start_digest: bytes
     given: str
-    """JSON of `Given`; empty in a tracker of an older version."""
+    """JSON of `JobInput`; empty in a tracker of an older version."""
     judged: int
     """The version of the rules that its waiting pages were judged by."""
 
@@ -121,7 +121,7 @@ def load_job(db: Database, job_id: int) -> Job:
     return Job(*row)
 
 
-def create_job(db: Database, name: str, given: Given, digest: bytes, now: int, origin: Origin = NOBODY) -> Job:
+def create_job(db: Database, name: str, given: JobInput, digest: bytes, now: int, origin: JobOrigin = NOBODY) -> Job:
     """Make the job; within the caller's transaction, so that a job never exists without its start pages."""
     settings, kept = _text(given.settings), _text(given)
     told = {"started_by": origin.who, "started_in": origin.where, "explanation": origin.why}
@@ -141,14 +141,14 @@ def create_job(db: Database, name: str, given: Given, digest: bytes, now: int, o
     return Job(job_id, name, "ACTIVE", "", settings, digest, kept, 1)
 
 
-@one_transaction
+@retrying_transaction
 def set_outcome(db: Database, job_id: int, outcome: str) -> None:
     """Note why a job ended: completed, or failed when nothing could be captured."""
     with db.transaction() as connection:
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(outcome=outcome))
 
 
-@one_transaction
+@retrying_transaction
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
@@ -216,7 +216,7 @@ def any_pending(db: Database, job_id: int) -> bool:
     return bool(db.rows(_WAITING, (job_id,)))
 
 
-@one_transaction
+@retrying_transaction
 def reopen(db: Database, job_id: int) -> None:
     """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
     with db.transaction() as connection:
@@ -241,14 +241,14 @@ def save_settings(db: Database, job_id: int, settings: Settings) -> None:
     db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(settings=_text(settings)))
 
 
-def given_of(db: Database, job: Job) -> Given:
+def given_of(db: Database, job: Job) -> JobInput:
     """What the last command line gave; in a tracker of an older version, what is in force."""
     if job.given:
-        return msgspec.json.decode(job.given, type=Given)
-    return Given(settings_of(job), latest_rules(db, job.job_id)[1])
+        return msgspec.json.decode(job.given, type=JobInput)
+    return JobInput(settings_of(job), latest_rules(db, job.job_id)[1])
 
 
-def save_given(db: Database, job_id: int, given: Given) -> None:
+def save_given(db: Database, job_id: int, given: JobInput) -> None:
     """Keep what a command line gave, within the caller's transaction."""
     db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(given=_text(given)))
 
@@ -318,6 +318,6 @@ def clear_finished(db: Database, job_id: int) -> None:
     """Take the locks off that hold until a job is finished or aborted, within the caller's transaction."""
     db.connection.execute(
         assignments.update()
-        .where(assignments.c.job_id == job_id, assignments.c.lock == Lock.UNTIL_FINISHED.value)
-        .values(lock=Lock.NONE.value)
+        .where(assignments.c.job_id == job_id, assignments.c.lock == SlotLock.UNTIL_FINISHED.value)
+        .values(lock=SlotLock.NONE.value)
     )

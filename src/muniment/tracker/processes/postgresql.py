@@ -13,13 +13,13 @@ from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from muniment.errors import TrackerError, UsageError
-from muniment.tracker.db.database import patiently
+from muniment.tracker.db.database import wait_for_lock
 from muniment.tracker.db.postgresql_engine import PLANNING, server_engine
 from muniment.tracker.db.postgresql_errors import is_gone, is_undone, opening_fault
 from muniment.tracker.processes.store import PROCESSES_REVISION, ProcessStore
 from muniment.tracker.schema.processes import VERSION_TABLE
 
-__all__ = ["EngineLine", "bring_up_to_date", "migrate_processes", "processes_at", "processes_on"]
+__all__ = ["EngineConnection", "bring_up_to_date", "migrate_processes", "processes_at", "processes_on"]
 
 _Done = TypeVar("_Done")
 
@@ -27,7 +27,7 @@ _LOCK = 0x4D75 << 48 | 1
 """The advisory lock of a migration: two commands may find an empty database at once."""
 
 
-class EngineLine:
+class EngineConnection:
     """The way to a store through an engine that the caller owns; a server that is away is waited for, as by a crawl."""
 
     def __init__(self, engine: Engine) -> None:
@@ -52,7 +52,7 @@ class EngineLine:
                 return work(connection)
 
         try:
-            return patiently(once, _may_pass)
+            return wait_for_lock(once, _may_pass)
         except IntegrityError as error:
             if tries > 1 and if_there_already is not None:
                 return if_there_already  # it was committed before the way to the server was cut
@@ -81,13 +81,13 @@ def processes_at(url: str, *, must_be_there: bool = False) -> ProcessStore:
         raise UsageError(f"no processes are kept in {url}")
     if found != PROCESSES_REVISION:
         migrate_processes(engine)
-    return ProcessStore(EngineLine(engine))
+    return ProcessStore(EngineConnection(engine))
 
 
 def processes_on(engine: Engine) -> ProcessStore:
     """The store of processes in a database that an engine leads to, its tables brought up to date."""
     migrate_processes(engine)
-    return ProcessStore(EngineLine(engine))
+    return ProcessStore(EngineConnection(engine))
 
 
 def migrate_processes(engine: Engine, revision: str = "head") -> None:

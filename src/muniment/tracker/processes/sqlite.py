@@ -16,7 +16,7 @@ from typing import Any
 from muniment.errors import TrackerError, UsageError
 from muniment.tracker.processes.store import PROCESSES_REVISION, ProcessStore
 
-__all__ = ["PROCESSES_FILE", "SqliteLine", "open_processes", "processes_of"]
+__all__ = ["PROCESSES_FILE", "SqliteConnection", "open_processes", "processes_of"]
 
 PROCESSES_FILE = "processes.sqlite"
 _MOVE_AWAY = "; move it away, and a new one is made: only what was known of processes is lost"
@@ -24,7 +24,7 @@ _PATIENCE_S = 2.0
 """How long another writer is waited for; each of them takes a millisecond."""
 
 
-class SqliteLine:
+class SqliteConnection:
     """One connection, which threads may share."""
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +100,7 @@ def open_processes(directory: Path) -> ProcessStore:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             path.touch(0o600)
-        return ProcessStore(SqliteLine(path))
+        return ProcessStore(SqliteConnection(path))
     except FileExistsError:
         raise TrackerError(f"the store of processes {path} cannot be used: {directory} is no directory") from None
     except (OSError, sqlite3.Error) as error:

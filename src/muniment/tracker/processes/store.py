@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from muniment.model.process import Ending, Machine, Output, Place, Process, Whose
+from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
 
-__all__ = ["COLUMNS", "PROCESSES_REVISION", "Line", "ProcessStore"]
+__all__ = ["COLUMNS", "PROCESSES_REVISION", "ProcessStore", "RowConnection"]
 
 PROCESSES_REVISION = "0002"
 """The migration that `process_tables.py` and `process_schema.sql` equal; a contract test holds them together."""
@@ -37,7 +37,7 @@ _STARTED = (
 )
 _ENDED = (
     "UPDATE processes SET status = 'exited', ended_at = :at, "
-    + ", ".join(f"{name} = :{name}" for name in (*Ending.__struct_fields__, *COLUMNS[len(_PLAIN) :]))
+    + ", ".join(f"{name} = :{name}" for name in (*ProcessEnding.__struct_fields__, *COLUMNS[len(_PLAIN) :]))
     # what is known replaces what a sweep could not know
     + " WHERE id = :id AND (status <> 'exited' OR (exit_code IS NULL AND CAST(:exit_code AS INTEGER) IS NOT NULL))"
 )
@@ -62,7 +62,7 @@ _LOOKS = "(p.process_type = 'cli' AND substr(p.label, 1, 8) = 'process ')"
 _FAILED = "EXISTS (SELECT 1 FROM processes f WHERE f.root_id = r.id AND (f.exit_code IS NULL OR f.exit_code <> 0))"
 
 
-class Line(Protocol):
+class RowConnection(Protocol):
     """The way to a database: what differs between SQLite and PostgreSQL."""
 
     def read(self, sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -78,7 +78,7 @@ class Line(Protocol):
 class ProcessStore:
     """The rows of machines and processes in one database; every call is one transaction, and may raise TrackerError."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: RowConnection) -> None:
         self._line = line
 
     def meet(self, machine: Machine) -> None:
@@ -93,7 +93,7 @@ class ProcessStore:
         """Note that a queued process runs."""
         self._line.write(_STARTED, [{"id": process_id, "pid": pid, "ticks": start_ticks, "at": at}])
 
-    def ended(self, process_id: str, ending: Ending, at: int, stdout: Output, stderr: Output) -> None:
+    def ended(self, process_id: str, ending: ProcessEnding, at: int, stdout: Output, stderr: Output) -> None:
         """Note how a process ended, unless that is known."""
         row = {"id": process_id, "at": at, **msgspec.structs.asdict(ending)}
         self._line.write(_ENDED, [{**row, **_output("stdout", stdout), **_output("stderr", stderr)}])
@@ -116,7 +116,7 @@ class ProcessStore:
         """Rows whose id begins so, a few at most."""
         return self._select("WHERE p.id >= :low AND p.id < :high ORDER BY p.id LIMIT 3", low=text, high=f"{text}g")
 
-    def by_pid(self, place: Place, pid: int) -> list[Process]:
+    def by_pid(self, place: ProcessPlace, pid: int) -> list[Process]:
         """Rows of running processes that had a number in a place, the newest first."""
         return self._select(
             "WHERE p.machine_id = :machine AND p.pid = :pid AND p.status = 'running'"
@@ -178,7 +178,7 @@ class ProcessStore:
     def prune(
         self,
         before: int,
-        whose: Whose | None = None,
+        whose: ProcessOwners | None = None,
         *,
         silent_before: int,
         keep_failed: bool = False,

@@ -23,16 +23,16 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Offers, Scope, Standing, urgency
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, Prepared, Row
-from muniment.tracker.queue.new_pages import Newcomer, Newcomers, Offer
+from muniment.tracker.queue.new_pages import NewPage, NewPages, Offer
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.rejudge import judge_pages
 from muniment.tracker.queue.seen_cache import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.schema.tables import pages, relations, repairs
 from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
-from muniment.tracker.stores.id_blocks import Numbers, last_page
+from muniment.tracker.stores.id_blocks import IdBlocks, last_page
 
-__all__ = ["Admission", "Listed", "Parent", "unpack_children"]
+__all__ = ["Admission", "AdmittedList", "Parent", "unpack_children"]
 
 _DRAFT = Lookup(
     select(
@@ -86,7 +86,7 @@ class Parent(Struct, frozen=True):
     """In a fetch, the page of the seed line that it is fetched for, when that is another."""
 
 
-class Listed(Struct, frozen=True):
+class AdmittedList(Struct, frozen=True):
     """What became of a list of URLs."""
 
     pending: Counter[int]
@@ -129,11 +129,11 @@ class Admission:
         self._skipped: list[tuple[str, str]] = []
         self._shown: Counter[tuple[int, int]] = Counter()
         self._texts: dict[bytes, str] = {}
-        self._numbers = Numbers(db, job_id, "pages")
+        self._numbers = IdBlocks(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
-        self._newcomers = Newcomers(db, job_id, scope, hosts, self.keys)
+        self._newcomers = NewPages(db, job_id, scope, hosts, self.keys)
         self._begin()
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def _begin(self) -> None:
         self.last_id = last_page(self._db, self._job_id)
@@ -164,10 +164,10 @@ class Admission:
         """Take in start URLs; returns how many pages became pending per host number."""
         return self.add_listed([(url, FoundAs.START) for url in urls]).pending
 
-    def add_listed(self, urls: list[tuple[str, FoundAs]]) -> Listed:
+    def add_listed(self, urls: list[tuple[str, FoundAs]]) -> AdmittedList:
         """Take in URLs that nothing leads to."""
         known = self.last_id
-        fresh: list[Newcomer] = []
+        fresh: list[NewPage] = []
         wanted: dict[int, Offer] = {}
         found = []
         keys = [self._key(url) for url, _ in urls]
@@ -180,12 +180,12 @@ class Admission:
             found.append(page_id)
             wanted.setdefault(page_id, Offer()).link = 0
         pending, moved = self._apply(fresh, wanted)
-        return Listed(pending, [moved.get(page_id, page_id) for page_id in found], known)
+        return AdmittedList(pending, [moved.get(page_id, page_id) for page_id in found], known)
 
     def admit(self, parents: list[Parent], texts: dict[bytes, str]) -> Counter[int]:
         """Take in the outlinks of many pages and keep their relations; returns pages newly pending per host number."""
         self._texts = texts
-        fresh: list[Newcomer] = []
+        fresh: list[NewPage] = []
         links = []
         for parent in parents:
             entries = parent.outlinks
@@ -239,7 +239,7 @@ class Admission:
         keys: Sequence[bytes],
         kinds: bytes,
         parent: Parent,
-        fresh: list[Newcomer],
+        fresh: list[NewPage],
     ) -> list[int]:
         texts = self._texts
         at = next_unknown(words, 0)
@@ -270,7 +270,7 @@ class Admission:
         word = self._seen.word(key)
         return self._batch.get(key) if word is None else word
 
-    def _introduce(self, fresh: list[Newcomer], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
+    def _introduce(self, fresh: list[NewPage], key: bytes, url: str, found_as: int, parent: Parent | None) -> int:
         self.last_id = self._numbers.take()
         word = pack(self.last_id, FAR, FAR)
         via_id = seed_id = None
@@ -278,7 +278,7 @@ class Admission:
             via_id = parent.page_id
             if self._scope.listed and found_as == FoundAs.REDIRECT:
                 seed_id = parent.seed_id or via_id
-        fresh.append(Newcomer(self.last_id, key, url, found_as, via_id, seed_id))
+        fresh.append(NewPage(self.last_id, key, url, found_as, via_id, seed_id))
         self._batch[key] = word
         self._seen.put(key, word)
         return word
@@ -304,7 +304,7 @@ class Admission:
         offer.link = min(offer.link, link)
         offer.requisite = min(offer.requisite, requisite)
 
-    def _apply(self, fresh: list[Newcomer], wanted: dict[int, Offer]) -> tuple[Counter[int], dict[int, int]]:
+    def _apply(self, fresh: list[NewPage], wanted: dict[int, Offer]) -> tuple[Counter[int], dict[int, int]]:
         """Write new pages, and what known ones gain; pages newly pending per host number, and which numbers moved."""
         offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
         written = self._newcomers.write(offered, self.ruleset, self.tries)
@@ -318,9 +318,7 @@ class Admission:
         pending = written.pending() + self._bring_nearer(wanted)
         return pending, moved
 
-    def _yield_to_others(
-        self, offered: list[tuple[Newcomer, Offer | None]], wanted: dict[int, Offer]
-    ) -> dict[int, int]:
+    def _yield_to_others(self, offered: list[tuple[NewPage, Offer | None]], wanted: dict[int, Offer]) -> dict[int, int]:
         """Take the numbers of those pages that another process brought first, and offer them what ours were offered."""
         self._read([page.key for page, _ in offered])
         moved = {}

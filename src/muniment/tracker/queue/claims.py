@@ -12,7 +12,7 @@ from muniment.http.referrer import comes_from_nowhere
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.prior import Prior
-from muniment.model.rule import NO_ORDERS, Orders
+from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.rule_engine import Ruleset
@@ -125,11 +125,11 @@ class Claims:
             nice,
         )
 
-    def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> Orders:
+    def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> EngineOrders:
         """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
         said = ruleset.verdict(url, hops, found_as)
         if said.agent is None and ruleset.gives_agents:
-            return Orders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
+            return EngineOrders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
         return said.orders
 
     def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:

@@ -8,12 +8,12 @@ from operator import sub
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
-from muniment.model.page import Finished
+from muniment.model.page import PageResult
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.tables import job_sums
 
-__all__ = ["Sums", "Totals", "take_out"]
+__all__ = ["Counters", "Totals", "take_out"]
 
 _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
@@ -64,13 +64,13 @@ def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> Non
     db.connection.execute(job_sums.update().where(*mine).values(fewer))
 
 
-class Sums:
+class Counters:
     """The sums of one job; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._load()
-        db.when_undone(self._load)
+        db.on_rollback(self._load)
 
     def _load(self) -> None:
         if self._db.session:
@@ -80,7 +80,7 @@ class Sums:
         self.totals = Totals(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
         self._others = Totals(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
 
-    def count(self, page: Finished, *, as_page: bool, start: bool) -> int:
+    def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
         """Add a done page to its sum; which one that is (`pages.counted`)."""
         totals = self.totals
         totals.payload_bytes += page.body_length

@@ -19,7 +19,7 @@ from muniment.tracker.queue.new_pages import Offer
 from muniment.tracker.schema.tables import pages, relations, repairs
 from muniment.tracker.schema.tries import new_tries
 
-__all__ = ["Repair"]
+__all__ = ["DepthRepair"]
 
 _BATCH = 100
 _NEXT = Prepared(
@@ -51,7 +51,7 @@ _AGAIN = Prepared(
 )  # fmt: skip
 
 
-class Repair:
+class DepthRepair:
     """Works off the repairs of one job in small batches, within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int, scope: Scope, admission: Admission) -> None:
@@ -59,7 +59,7 @@ class Repair:
         self.again: Counter[int] = Counter()
         """Pages sent again since somebody last looked, by the sum that they were counted in."""
         self._begin()
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def look_again(self) -> None:
         """See whether rows are left that another process wrote."""

@@ -16,35 +16,35 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, Finished, PageState, session_of
+from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
-from muniment.tracker.db.database import Alike, Database, Lookup, Prepared, Row, one_transaction
-from muniment.tracker.jobs.changes import Amended, amend
+from muniment.tracker.db.database import BatchUpdate, Database, Lookup, Prepared, Row, retrying_transaction
+from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.claims import Claims
-from muniment.tracker.queue.counters import Sums, Totals
-from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.queue.counters import Counters, Totals
+from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.queue.lineage import SHOWN
-from muniment.tracker.queue.lost_captures import Lost
+from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
-from muniment.tracker.queue.redirect_loops import Loops
-from muniment.tracker.queue.rejudge import JUDGED, Judging
+from muniment.tracker.queue.redirect_loops import RedirectLoops
+from muniment.tracker.queue.rejudge import JUDGED, Rejudging
 from muniment.tracker.queue.retries import begin_round
 from muniment.tracker.queue.sites import Sites
-from muniment.tracker.queue.writers import Peers, Seen
+from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
 from muniment.tracker.schema.tries import TRIED
-from muniment.tracker.stores.cookies import CookieBook
+from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
-from muniment.tracker.stores.results import ResultBook
-from muniment.tracker.stores.robots import RobotsBook
+from muniment.tracker.stores.results import ResultStore
+from muniment.tracker.stores.robots import RobotsStore
 
 __all__ = ["FinishReport", "Frontier"]
 
-_CLAIMED = Alike(
+_CLAIMED = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
     .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
@@ -60,7 +60,7 @@ _HELD = Lookup(
     pages.c.job_id,
     pages.c.id,
 )  # fmt: skip
-_FINISH = Alike(
+_FINISH = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
     .values(
@@ -87,7 +87,7 @@ _ATTEMPT = Prepared(
     attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
     *_ATTEMPT_COLUMNS,
 )
-_RELEASE = Alike(
+_RELEASE = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.claim_id == bindparam("claim"))
     .values(state=literal_column("'READY'"), claim_id=null()),
@@ -104,7 +104,7 @@ _page_of = itemgetter(-1)
 class FinishReport(Struct, frozen=True):
     """What one finish batch changed."""
 
-    accepted: list[Finished]
+    accepted: list[PageResult]
     """Pages whose claim still held; the others changed nothing."""
     pending: dict[int, int]
     """Pages newly waiting, per host number: new ones and retries."""
@@ -131,7 +131,7 @@ class _Held(Struct, frozen=True):
     rounds: int
     throttled: int
 
-    def parent(self, page: Finished) -> Parent:
+    def parent(self, page: PageResult) -> Parent:
         """The page with its outlinks."""
         return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
 
@@ -145,19 +145,19 @@ class Frontier:
         self._db, self._job_id, self._scope = db, job_id, scope
         self._admission, self._sites, self.hosts = admission, sites, hosts
         self.payloads = Payloads(db, job_id)
-        self.robots = RobotsBook(db, job_id)
-        self.cookies = CookieBook(db, job_id)
-        self.results = ResultBook(db, job_id)
-        self._repair = Repair(db, job_id, scope, admission)
-        self._loops = Loops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._lost = Lost(db, job_id, self._repair, admission.keys, self.payloads)
+        self.robots = RobotsStore(db, job_id)
+        self.cookies = CookieStore(db, job_id)
+        self.results = ResultStore(db, job_id)
+        self._repair = DepthRepair(db, job_id, scope, admission)
+        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
+        self._lost = LostCaptures(db, job_id, self._repair, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
-        self.peers = Peers(db, job_id)
+        self.peers = Writers(db, job_id)
         self._left_out: list[tuple[int, str, str]] = []
-        self._sums = Sums(db, job_id)
+        self._sums = Counters(db, job_id)
 
-    @one_transaction
+    @retrying_transaction
     def recover(self) -> int:
         """Give back what a killed run held; returns how many pages that were."""
         with self._db.transaction() as connection:
@@ -193,7 +193,7 @@ class Frontier:
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
-    @one_transaction
+    @retrying_transaction
     def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
@@ -228,7 +228,7 @@ class Frontier:
             self.results.expect(claims)
         return claims
 
-    def _keep_up(self, seen: Seen) -> None:
+    def _keep_up(self, seen: WriterChanges) -> None:
         """Go by what other processes changed."""
         if seen.sites:
             self.hosts.look_again()
@@ -252,7 +252,7 @@ class Frontier:
         left_out, self._left_out = self._left_out, []
         return left_out
 
-    @one_transaction
+    @retrying_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
         results = self.results.store(batch.pages)
@@ -300,7 +300,7 @@ class Frontier:
             for row in rows
         }
 
-    def _finish(self, page: Finished, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+    def _finish(self, page: PageResult, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:
             return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
@@ -323,19 +323,19 @@ class Frontier:
         later = int(free and not held.throttled)
         return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
 
-    def _attempt(self, page: Finished, worker: int, ruleset: int) -> Row:
+    def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (
             self._job_id, page.page_id, page.attempt, session_of(page.claim_id), worker, ruleset,
             page.started_at // 1000, page.finished_at, page.status, page.error,
         )  # fmt: skip
 
-    @one_transaction
+    @retrying_transaction
     def release(self, claims: list[tuple[int, int]]) -> None:
         """Give pages back unfetched: (page id, claim id)."""
         with self._db.transaction():
             self._db.many(_RELEASE, [(self._job_id, claim, page) for page, claim in claims])
 
-    @one_transaction
+    @retrying_transaction
     def fetch_again(self, captures: list[Capture]) -> dict[int, int]:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
@@ -343,7 +343,7 @@ class Frontier:
             self._sums.save(self._repair.take_again())
         return dict(pending)
 
-    def amend(self, change: Change, now: int) -> Amended:
+    def amend(self, change: Change, now: int) -> ChangeResult:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
         self._keep_up(self.peers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
@@ -353,11 +353,11 @@ class Frontier:
             self._admission.tries = amended.settings.tries
         return amended
 
-    def judging(self, only: PageState | None = None) -> Judging:
+    def judging(self, only: PageState | None = None) -> Rejudging:
         """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
-        return Judging(self._db, self._job_id, self._admission.ruleset, only)
+        return Rejudging(self._db, self._job_id, self._admission.ruleset, only)
 
-    @one_transaction
+    @retrying_transaction
     def add_cookies(self, cookies: list[Cookie]) -> None:
         """Take in cookies that came from elsewhere than an answer."""
         with self._db.transaction():
@@ -378,7 +378,7 @@ class Frontier:
         """Bring the job's state in line with its pages; returns it."""
         return settle(self._db, self._job_id, now)
 
-    @one_transaction
+    @retrying_transaction
     def repair(self) -> dict[int, int]:
         """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():

@@ -12,15 +12,15 @@ from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
 from muniment.model.page import PageState
 from muniment.rules.session_ids import page_key
-from muniment.tracker.db.database import Database, Lookup, one_transaction
+from muniment.tracker.db.database import Database, Lookup, retrying_transaction
 from muniment.tracker.jobs.store import reopen
-from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.schema.tables import fresh_payloads, job_sums, pages, payloads
 from muniment.tracker.schema.tries import TRIED, new_tries
 
-__all__ = ["Lost", "wait_again"]
+__all__ = ["LostCaptures", "wait_again"]
 
 _DONE = Lookup(
     select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted).where(
@@ -35,10 +35,10 @@ _SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job
 _AT_ONCE = 500
 
 
-class Lost:
+class LostCaptures:
     """Takes back what was done with captures of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, repair: Repair, keys: PageKeys, payloads: Payloads) -> None:
+    def __init__(self, db: Database, job_id: int, repair: DepthRepair, keys: PageKeys, payloads: Payloads) -> None:
         self._db, self._job_id, self._repair, self._keys, self._payloads = db, job_id, repair, keys, payloads
 
     def fetch_again(self, captures: Iterable[Capture], tries: int) -> Counter[int]:
@@ -69,7 +69,7 @@ def wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> Non
         _wait_again(db, job_id, ids[at : at + _AT_ONCE], tries)
 
 
-@one_transaction
+@retrying_transaction
 def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
     here = pages.c.job_id == job_id, pages.c.id.in_(ids)
     with db.transaction() as connection:

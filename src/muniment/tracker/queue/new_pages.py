@@ -21,7 +21,7 @@ from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.schema.tables import pages
 from muniment.tracker.stores.hosts import Host, Hosts
 
-__all__ = ["Newcomer", "Newcomers", "Offer", "Written"]
+__all__ = ["NewPage", "NewPages", "Offer", "WrittenPages"]
 
 _COLUMNS = (
     "job_id", "id", "key", "url", "host_id", "state", "attempts_remaining", "nice", "link_hops", "requisite_hops",
@@ -42,7 +42,7 @@ class Offer(Struct):
     redirects: int = 0
 
 
-class Newcomer(Struct):
+class NewPage(Struct):
     """A page that this batch brings."""
 
     page_id: int
@@ -53,7 +53,7 @@ class Newcomer(Struct):
     seed_id: int | None
 
 
-class Written(Struct, frozen=True):
+class WrittenPages(Struct, frozen=True):
     """What became of the pages of a batch."""
 
     rows: Sequence[Row] = ()
@@ -83,16 +83,16 @@ class Written(Struct, frozen=True):
         )
 
 
-class Newcomers:
+class NewPages:
     """Writes the new pages of one job, within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int, scope: Scope, hosts: Hosts, keys: PageKeys) -> None:
         self._db, self._job_id, self._scope, self._hosts, self._keys = db, job_id, scope, hosts, keys
 
-    def write(self, fresh: list[tuple[Newcomer, Offer | None]], ruleset: Ruleset, tries: int) -> Written:
+    def write(self, fresh: list[tuple[NewPage, Offer | None]], ruleset: Ruleset, tries: int) -> WrittenPages:
         """Write pages, each with the best offer that it got."""
         if not fresh:
-            return Written()
+            return WrittenPages()
         names = [host_of(page.url) if is_web(page.url) else "" for page, _ in fresh]
         self._hosts.meet(names)
         rows = [
@@ -104,14 +104,14 @@ class Newcomers:
         all_new = self._keys.add([(self._job_id, page.key, page.page_id) for page, _ in fresh])
         ours = rows if all_new else self._ours(rows)
         self._db.many(_INSERT, ours)
-        return Written(ours, len(ours) == len(rows))
+        return WrittenPages(ours, len(ours) == len(rows))
 
     def _ours(self, rows: list[Row]) -> list[Row]:
         """The rows whose URLs nobody else made known."""
         standing = {page_id for _, page_id, _ in self._keys.find([row[2] for row in rows])}
         return [row for row in rows if row[1] in standing]
 
-    def _ordered(self, fresh: list[tuple[Newcomer, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
+    def _ordered(self, fresh: list[tuple[NewPage, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
         """The rows with the nice values that rules say."""
         via = heirs((page.found_as, page.via_id) for page, _ in fresh)
         known = heritages(self._db, self._job_id, ruleset, via)
@@ -123,7 +123,7 @@ class Newcomers:
             made.append((*row[:_NICE], nice_value(said.nice, requisite, page.found_as), *row[_NICE + 1 :]))
         return made
 
-    def _row(self, page: Newcomer, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
+    def _row(self, page: NewPage, offer: Offer | None, host: Host, rules: Ruleset, tries: int) -> Row:
         link, requisite, redirects = (offer.link, offer.requisite, offer.redirects) if offer else (FAR, FAR, 0)
         site = on_site(page.url, host.site_paths)
         included = not rules.include or rules.include.match(page.url) is not None

@@ -65,7 +65,7 @@ class PageKeys:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._begin()
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def _begin(self) -> None:
         """Read which keys are still to be written: those of the pages after the last one that is written."""

@@ -16,10 +16,10 @@ from muniment.tracker.db.statements import place_of
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.schema.tables import attempts, hosts, pages, relations
 
-__all__ = ["MOST_TOLD", "AttemptMade", "Lead", "PageKnown", "Parents", "find_page", "parents_of"]
+__all__ = ["MOST_TOLD", "AttemptRecord", "Lead", "PageRecord", "Parents", "find_page", "parents_of"]
 
 
-class AttemptMade(Struct, frozen=True):
+class AttemptRecord(Struct, frozen=True):
     """One try at a page."""
 
     number: int
@@ -29,7 +29,7 @@ class AttemptMade(Struct, frozen=True):
     error: str
 
 
-class PageKnown(Struct, frozen=True, kw_only=True):
+class PageRecord(Struct, frozen=True, kw_only=True):
     """What the tracker knows of a page."""
 
     page_id: int
@@ -52,10 +52,10 @@ class PageKnown(Struct, frozen=True, kw_only=True):
     host_reason: str
     nice: int
     """Lower goes first."""
-    attempts: tuple[AttemptMade, ...]
+    attempts: tuple[AttemptRecord, ...]
 
 
-def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
+def find_page(db: Database, job_id: int, url: str) -> PageRecord | None:
     """The page of a normalised URL, or None when it was never seen."""
     known = PageKeys(db, job_id).find([page_key(url), url_key(url)])
     found = select(pages).where(pages.c.job_id == job_id, pages.c.id.in_([page_id for _, page_id, _ in known]))
@@ -74,7 +74,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         .where(attempts.c.job_id == job_id, attempts.c.page_id == page["id"])
         .order_by(attempts.c.number)
     )
-    return PageKnown(
+    return PageRecord(
         page_id=page["id"],
         url=page["url"],
         state=page["state"],
@@ -91,7 +91,7 @@ def find_page(db: Database, job_id: int, url: str) -> PageKnown | None:
         host_until=host_until,
         host_reason=host_reason,
         nice=page["nice"],
-        attempts=tuple(AttemptMade(*row) for row in db.connection.execute(tries)),
+        attempts=tuple(AttemptRecord(*row) for row in db.connection.execute(tries)),
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import bindparam, select
 
-from muniment.model.capture import Earlier
-from muniment.model.page import Finished
+from muniment.model.capture import EarlierCapture
+from muniment.model.page import PageResult
 from muniment.tracker.db.database import Database, Lookup, Prepared, Row
 from muniment.tracker.schema.tables import fresh_payloads, pages, payloads
 
@@ -84,14 +84,14 @@ class Payloads:
         self._begin()
         if not (db.shared or self._fresh or db.rows(_ANY, (job_id,))):
             self._met = bytearray(1 << _BITS)
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def _begin(self) -> None:
         rows = self._db.rows(_FRESH, (self._job_id,)) if self._db.in_bulk else []
         self._fresh: dict[bytes, Row] = {row[1]: row for row in rows}
         self._last = rows[-1][-1] if rows else 0
 
-    def remember(self, finished: Iterable[Finished]) -> None:
+    def remember(self, finished: Iterable[PageResult]) -> None:
         """Keep the first capture of each payload; within the caller's transaction."""
         rows = [(self._job_id, f.payload, f.page_id, f.started_at, f.record_id) for f in finished if f.payload]
         if self._met is not None:
@@ -114,7 +114,7 @@ class Payloads:
             self._db.many(_MOVED, [(self._job_id,)])
             self._fresh.clear()
 
-    def known(self, digests: Iterable[bytes]) -> dict[bytes, Earlier]:
+    def known(self, digests: Iterable[bytes]) -> dict[bytes, EarlierCapture]:
         """The earlier capture of each digest that has one."""
         met = self._met
         asked = list(digests) if met is None else [digest for digest in digests if met[_beginning(digest)]]
@@ -123,7 +123,7 @@ class Payloads:
         rows = [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
         # last, so that they win: they were captured before
         rows += self._db.lookup(_KNOWN, self._job_id, asked)
-        return {digest: Earlier(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}
+        return {digest: EarlierCapture(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}
 
     def forget(self, lost: Sequence[tuple[bytes, bytes]]) -> None:
         """Let no later revisit refer to records that are lost: digest and record id of each."""

@@ -9,19 +9,19 @@ from msgspec import Struct
 from sqlalchemy import bindparam, select
 from sqlalchemy.sql import Join
 
-from muniment.http.redirects import REDIRECTS, Turn, fetch_again
+from muniment.http.redirects import REDIRECTS, RedirectTurn, fetch_again
 from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
-from muniment.model.page import LINK_ENTRY, Finished, PageState
+from muniment.model.page import LINK_ENTRY, PageResult, PageState
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
-from muniment.tracker.queue.depth_repair import Repair
+from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.schema.tables import attempts, pages, relations, results
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
-from muniment.tracker.stores.cookies import CookieBook
+from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["Loops"]
+__all__ = ["RedirectLoops"]
 
 _KIND = "cookies_sent"
 
@@ -76,30 +76,30 @@ class _Target(Struct, frozen=True):
     left: int
     in_scope: bool
     counted: int
-    turn: Turn
+    turn: RedirectTurn
 
     @property
     def done(self) -> bool:
         return self.state == PageState.READY and self.left == 0 and self.in_scope
 
 
-class Loops:
+class RedirectLoops:
     """Sends pages again, within the caller's transaction, after the attempts and relations of a batch are written."""
 
     def __init__(
         self,
         db: Database,
         job_id: int,
-        book: CookieBook,
+        book: CookieStore,
         hosts: Hosts,
-        repair: Repair,
+        repair: DepthRepair,
         max_redirects: int,
         admission: Admission,
     ) -> None:
         self._db, self._job_id, self._book, self._hosts, self._repair = db, job_id, book, hosts, repair
         self._max_redirects, self._admission = max_redirects, admission
 
-    def learn(self, finished: Iterable[Finished], now: int) -> Counter[int]:
+    def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
         """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number."""
         pending: Counter[int] = Counter()
         for page in finished:
@@ -128,7 +128,7 @@ class Loops:
         if not rows:
             return None
         page_id, url, host_id, state, left, in_scope, counted, tried, redirects, status, sent = rows[0]
-        turn = Turn(status, tried, redirects, bytes.fromhex(sent or ""))
+        turn = RedirectTurn(status, tried, redirects, bytes.fromhex(sent or ""))
         return _Target(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
 
     def _steps(self, start: int, end: int) -> int | None:
@@ -147,7 +147,7 @@ class Loops:
         return None
 
 
-def _redirect(page: Finished) -> bytes | None:
+def _redirect(page: PageResult) -> bytes | None:
     """The key of the URL that a page redirects to."""
     entry = page.outlinks[:LINK_ENTRY]
     moved = page.done and page.status in REDIRECTS and len(entry) == LINK_ENTRY and entry[-1] == FoundAs.REDIRECT

@@ -14,13 +14,13 @@ from sqlalchemy import bindparam, or_, select, text
 
 from muniment.model.page import PageState
 from muniment.rules.rule_engine import Ruleset, of_rules
-from muniment.tracker.db.database import Alike, Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.db.database import BatchUpdate, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.schema.tables import pages
 from muniment.tracker.stores.id_blocks import last_page
 
-__all__ = ["JUDGED", "DryRun", "Judged", "Judging", "dry_run", "judge_pages", "rejudge"]
+__all__ = ["JUDGED", "DryRun", "RejudgeBatch", "Rejudging", "dry_run", "judge_pages", "rejudge"]
 
 _BATCH = 5_000
 _JUDGED_STATES = (PageState.READY, PageState.SKIPPED)
@@ -42,7 +42,7 @@ _WAITING = Prepared(
     .order_by(pages.c.id),
     "job", "after", "last", "one", "other", "third",
 )  # fmt: skip
-JUDGED = Alike(
+JUDGED = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
     .values(state=bindparam("s"), ruleset=bindparam("v"), reason=bindparam("why")),
@@ -50,10 +50,10 @@ JUDGED = Alike(
     "s", "v", "why", "job", "page",
 )  # fmt: skip
 """What was decided about a page that waits or was skipped."""
-_ORDERED = Alike(
+_ORDERED = BatchUpdate(
     pages.update().where(pages.c.job_id == bindparam("job")).values(nice=bindparam("n")), pages.c.id, "n", "job", "page"
 )
-_WALKED = Alike(
+_WALKED = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
     # it was handed out or finished in between, by the newest rules
@@ -64,7 +64,7 @@ _WALKED = Alike(
 )  # fmt: skip
 
 
-class Judged(Struct, frozen=True):
+class RejudgeBatch(Struct, frozen=True):
     """What one batch changed."""
 
     pending: Counter[int]
@@ -73,7 +73,7 @@ class Judged(Struct, frozen=True):
     """URL and reason of the pages that are left out from now on."""
 
 
-class Judging:
+class Rejudging:
     """Goes through the pages of a job once; those that come in meanwhile are judged as they come."""
 
     def __init__(self, db: Database, job_id: int, ruleset: Ruleset, only: PageState | None = None) -> None:
@@ -89,12 +89,12 @@ class Judging:
         """Whether every page was judged."""
         return self._at >= self._last
 
-    @one_transaction
-    def step(self) -> Judged:
+    @retrying_transaction
+    def step(self) -> RejudgeBatch:
         """Judge one batch, in a transaction of its own."""
         until = self._at + _BATCH
         rows = self._db.rows(_WAITING, (self._job_id, self._at, until, *self._states))
-        judged = Judged(Counter(), [])
+        judged = RejudgeBatch(Counter(), [])
         with self._db.transaction():
             self._db.many(_WALKED, self._updates(rows, judged))
             self._db.many(_ORDERED, _in_order(self._db, self._job_id, self._ruleset, [row[:-1] for row in rows]))
@@ -103,7 +103,7 @@ class Judging:
         self._at = until
         return judged
 
-    def _updates(self, rows: list[Row], judged: Judged) -> list[Row]:
+    def _updates(self, rows: list[Row], judged: RejudgeBatch) -> list[Row]:
         made = (_judge(self._job_id, self._ruleset, row, judged) for row in _waiting(rows, self._judged))
         return [update for update in made if update is not None]
 
@@ -113,9 +113,9 @@ def _waiting(rows: list[Row], states: tuple[PageState, ...] = _JUDGED_STATES) ->
     return [row[:-1] for row in rows if row[-1] > 0 and row[2] in states]
 
 
-def judge_pages(db: Database, job_id: int, ruleset: Ruleset, page_ids: Sequence[int]) -> Judged:
+def judge_pages(db: Database, job_id: int, ruleset: Ruleset, page_ids: Sequence[int]) -> RejudgeBatch:
     """Judge some pages again, which came nearer, within the caller's transaction."""
-    judged = Judged(Counter(), [])
+    judged = RejudgeBatch(Counter(), [])
     rows = _waiting(db.lookup(_SOME, job_id, page_ids))
     db.many(JUDGED, [update for row in rows if (update := _judge(job_id, ruleset, row, judged)) is not None])
     if ruleset.gives_nice:
@@ -139,7 +139,7 @@ def _in_order(db: Database, job_id: int, ruleset: Ruleset, rows: list[Row]) -> l
     return made
 
 
-def _judge(job_id: int, ruleset: Ruleset, row: Row, judged: Judged) -> Row | None:
+def _judge(job_id: int, ruleset: Ruleset, row: Row, judged: RejudgeBatch) -> Row | None:
     found = _changed(ruleset, row)
     if found is None:
         return None
@@ -196,6 +196,6 @@ def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20
 
 def rejudge(db: Database, job_id: int, ruleset: Ruleset) -> None:
     """Skip what is ignored now and make ready what no longer is, all of it."""
-    judging = Judging(db, job_id, ruleset)
+    judging = Rejudging(db, job_id, ruleset)
     while not judging.done:
         judging.step()

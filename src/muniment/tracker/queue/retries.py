@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, exists, func, literal_column, 
 
 from muniment.rules.retry import ASKS_AGAIN
 from muniment.settings.table import Settings
-from muniment.tracker.db.database import Database, one_transaction
+from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
-from muniment.tracker.queue.counters import Sums, take_out
+from muniment.tracker.queue.counters import Counters, take_out
 from muniment.tracker.schema.tables import PARKED, PENDING, attempts, pages
 from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
@@ -23,7 +23,7 @@ _UNKNOWN = "robots: robots.txt answers%"
 """As older versions judged pages whose robots.txt could not be had."""
 
 
-@one_transaction
+@retrying_transaction
 def try_again(db: Database, job_id: int, tries: int) -> int:
     """Give the start pages of a job that captured nothing their tries back; returns how many there are."""
     with db.transaction() as connection:
@@ -36,7 +36,7 @@ def any_failed(db: Database, job_id: int) -> bool:
     return db.connection.execute(some).first() is not None
 
 
-@one_transaction
+@retrying_transaction
 def try_failed_again(db: Database, job_id: int, tries: int) -> int:
     """Give the pages that failed for good, or were skipped with a dead host, their tries back; returns how many."""
     with db.transaction() as connection:
@@ -85,7 +85,7 @@ def revive(db: Database, job_id: int, settings: Settings) -> int:
     return _revive(db, job_id, settings)
 
 
-@one_transaction
+@retrying_transaction
 def _revive(db: Database, job_id: int, settings: Settings) -> int:
     with db.transaction() as connection:
         return _give_back(db, connection, job_id, _kept_back(settings), settings.tries)
@@ -98,9 +98,9 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     return or_(skipped, (pages.c.counted == 3) & failed_so)
 
 
-@one_transaction
+@retrying_transaction
 def begin_round(
-    db: Database, job_id: int, tries: int, sums: Sums, waited: Collection[int] = ()
+    db: Database, job_id: int, tries: int, sums: Counters, waited: Collection[int] = ()
 ) -> list[tuple[int, int, int]]:
     """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
 

@@ -12,12 +12,12 @@ from muniment.model.page import PageState
 from muniment.model.prior import Prior
 from muniment.model.seed import SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import url_key
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.db.database import Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import pages, seed_lists, seeds
 
-__all__ = ["ListRead", "SeedBook", "begin_list", "repeated_lines"]
+__all__ = ["ListProgress", "SeedStore", "begin_list", "repeated_lines"]
 
 _SEED_COLUMNS = ("job_id", "page_id", "line", "digest", "etag", "last_modified", "captured_at", "meta_json")
 _SEED = Prepared(
@@ -55,7 +55,7 @@ _READ = Prepared(
 )
 
 
-class ListRead(Struct, frozen=True):
+class ListProgress(Struct, frozen=True):
     """How far a list was read, and what was in it."""
 
     place: SeedPlace
@@ -71,20 +71,20 @@ def begin_list(db: Database, job_id: int) -> None:
     db.connection.execute(seed_lists.insert().values(job_id=job_id))
 
 
-class SeedBook:
+class SeedStore:
     """Takes the lines of one job's list in."""
 
     def __init__(self, db: Database, job_id: int, admission: Admission) -> None:
         self._db, self._job_id, self._admission = db, job_id, admission
         self._begin()
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def _begin(self) -> None:
         columns = [seed_lists.c[name] for name in _COUNTS]
         row = self._db.connection.execute(select(*columns).where(seed_lists.c.job_id == self._job_id)).one()
-        self.read = ListRead(SeedPlace(row[0], row[1]), row[2], row[3], row[4], bool(row[5]))
+        self.read = ListProgress(SeedPlace(row[0], row[1]), row[2], row[3], row[4], bool(row[5]))
 
-    @one_transaction
+    @retrying_transaction
     def admit(self, batch: SeedBatch) -> Counter[int]:
         """Take in a batch, in one transaction; returns pages newly pending per host number."""
         with self._db.transaction():
@@ -95,7 +95,7 @@ class SeedBook:
             duplicates = len(batch.lines) - (len(set(listed.pages)) - len(before_it)) - len(hops)
             before = self.read
             self._note(
-                ListRead(
+                ListProgress(
                     place=batch.end,
                     lines=before.lines + len(batch.lines),
                     bad=before.bad + len(batch.bad),
@@ -105,13 +105,13 @@ class SeedBook:
             )
         return listed.pending
 
-    @one_transaction
+    @retrying_transaction
     def end(self) -> None:
         """Note that the whole list was read."""
         with self._db.transaction():
             self._note(structs.replace(self.read, ended=True))
 
-    def _note(self, read: ListRead) -> None:
+    def _note(self, read: ListProgress) -> None:
         row = (read.place.offset, read.place.number, read.lines, read.bad, read.duplicates, read.ended, self._job_id)
         self._db.many(_READ, [row])
         self.read = read

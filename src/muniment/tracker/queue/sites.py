@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, select
 
 from muniment.model.link import FoundAs
-from muniment.model.page import LINK_ENTRY, Finished, PageState
+from muniment.model.page import LINK_ENTRY, PageResult, PageState
 from muniment.model.url import host_of
 from muniment.rules.scope import Scope, Standing, on_site, site_paths, start_prefix
 from muniment.tracker.db.database import Database, Prepared, Row
@@ -67,11 +67,11 @@ class Sites:
         self._db.many(_JOIN, [self._join(row, host.host_id, pending) for row in here])
         return pending
 
-    def may_grow(self, starts: Iterable[Finished]) -> bool:
+    def may_grow(self, starts: Iterable[PageResult]) -> bool:
         """Whether some of these start pages redirect."""
         return any(FoundAs.REDIRECT in page.outlinks[16::LINK_ENTRY] for page in starts)
 
-    def learn(self, starts: Iterable[Finished], texts: dict[bytes, str]) -> Counter[int]:
+    def learn(self, starts: Iterable[PageResult], texts: dict[bytes, str]) -> Counter[int]:
         """Follow the redirects of start pages to their hosts; returns pages newly pending."""
         pending: Counter[int] = Counter()
         for page in starts:

@@ -12,7 +12,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.schema.tables import cookies
 from muniment.tracker.schema.tables import jobs as jobs_table
 
-__all__ = ["Peers", "Seen"]
+__all__ = ["WriterChanges", "Writers"]
 
 _HERE = select(
     jobs_table.c.state,
@@ -23,7 +23,7 @@ _HERE = select(
 _LOOK = Prepared(_HERE.where(jobs_table.c.id == bindparam("job")), "job")
 
 
-class Seen(Struct, frozen=True):
+class WriterChanges(Struct, frozen=True):
     """What has to be read again; nothing in a database with one writer."""
 
     sites: bool = False
@@ -33,10 +33,10 @@ class Seen(Struct, frozen=True):
     """Those in force now; 0: as before."""
 
 
-_NOTHING = Seen()
+_NOTHING = WriterChanges()
 
 
-class Peers:
+class Writers:
     """Watches one job for what others changed."""
 
     def __init__(self, db: Database, job_id: int) -> None:
@@ -49,7 +49,7 @@ class Peers:
         """How often the job was changed, as the last look saw it."""
         return self._ages[0] if self._ages[0] >= 0 else settings_age(self._db, self._job_id)
 
-    def look(self) -> Seen:
+    def look(self) -> WriterChanges:
         """See what was changed since the last look, within the caller's transaction."""
         return self.seen(self._db.several(self.asked()))
 
@@ -57,7 +57,7 @@ class Peers:
         """What a look reads, for who reads more at the same time."""
         return [(_LOOK, (self._job_id,))] if self._db.shared else []
 
-    def seen(self, answers: list[list[Row]]) -> Seen:
+    def seen(self, answers: list[list[Row]]) -> WriterChanges:
         """See what was changed, by the answers to what was asked."""
         if not answers:
             return _NOTHING
@@ -65,8 +65,8 @@ class Peers:
         before, self._ages = self._ages, (ages[0], ages[1])
         sites = self._ages[1] != before[1]
         if self._ages[0] == before[0]:
-            return Seen(sites, any_cookies)
+            return WriterChanges(sites, any_cookies)
         version, rules = jobs.latest_rules(self._db, self._job_id)
         settings = jobs.settings_of(jobs.load_job(self._db, self._job_id))
         ruleset = jobs.ruleset_of(self._db, self._job_id, version, rules)
-        return Seen(sites, any_cookies, ruleset, settings.tries)
+        return WriterChanges(sites, any_cookies, ruleset, settings.tries)

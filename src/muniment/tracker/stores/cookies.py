@@ -14,7 +14,7 @@ from muniment.model.url import host_of
 from muniment.tracker.db.database import Database, Lookup, Prepared, Row
 from muniment.tracker.schema.tables import cookies
 
-__all__ = ["CookieBook"]
+__all__ = ["CookieStore"]
 
 _COLUMNS = ("domain", "name", "path", "value", "host_only", "secure", "http_only", "expires_at", "set_at")
 _ROWS = select(*(cookies.c[name] for name in _COLUMNS)).where(cookies.c.job_id == bindparam("job"))
@@ -48,13 +48,13 @@ _AT_ONCE = 20
 """Domains that are read together at the end, each of which may have most of a megabyte."""
 
 
-class CookieBook:
+class CookieStore:
     """The jar of one job: all of it in the table, the part in use in memory."""
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._begin()
-        db.when_undone(self._begin)
+        db.on_rollback(self._begin)
 
     def look_again(self) -> None:
         """Read again what other processes may have changed."""

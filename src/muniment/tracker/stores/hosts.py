@@ -10,10 +10,10 @@ from sqlalchemy import bindparam, literal_column, select
 
 from muniment.model.url import origin_of
 from muniment.rules.scope import site_paths
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row, one_transaction
+from muniment.tracker.db.database import Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs
 from muniment.tracker.stores.host_table import Host, HostTable
-from muniment.tracker.stores.id_blocks import Numbers
+from muniment.tracker.stores.id_blocks import IdBlocks
 
 __all__ = ["Host", "HostWaits", "Hosts"]
 
@@ -86,7 +86,7 @@ class Hosts:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._table = HostTable()
-        self._numbers = Numbers(db, job_id, "hosts")
+        self._numbers = IdBlocks(db, job_id, "hosts")
         self._noted: dict[int, HostWaits] = {}
         """To be written with the next finish."""
         self._written: dict[int, HostWaits] = {}
@@ -97,7 +97,7 @@ class Hosts:
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
         self._load()
-        db.when_undone(self._load)
+        db.on_rollback(self._load)
 
     def _load(self) -> None:
         self._table = HostTable()
@@ -115,14 +115,14 @@ class Hosts:
         """What a host wants of us."""
         return self.waits.get(host_id, _NONE)
 
-    @one_transaction
+    @retrying_transaction
     def keep_waits(self, host_id: int, waits: HostWaits) -> None:
         """Keep them at once, in a transaction of their own: a kill before the page's finish must not lose them."""
         self.note_waits(host_id, waits)
         with self._db.transaction():
             self.keep_noted()
 
-    @one_transaction
+    @retrying_transaction
     def keep_rest(self) -> None:
         """Keep what is noted still: no more pages will finish."""
         if self._noted or self._heard:

@@ -15,7 +15,7 @@ from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.pipelines import job_numbers
 from muniment.tracker.schema.tables import pages
 
-__all__ = ["Numbers", "last_page"]
+__all__ = ["IdBlocks", "last_page"]
 
 _BLOCK = 4096
 _LAST_PAGE = Prepared(
@@ -28,7 +28,7 @@ def last_page(db: Database, job_id: int) -> int:
     return int(db.rows(_LAST_PAGE, (job_id,))[0][0])
 
 
-class Numbers:
+class IdBlocks:
     """Gives out numbers that no other process gives out; `kind` is a column of `job_numbers`."""
 
     def __init__(self, db: Database, job_id: int, kind: str) -> None:

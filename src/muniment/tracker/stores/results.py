@@ -13,12 +13,12 @@ from sqlalchemy import bindparam, select
 
 from muniment.disk import sync, sync_directory
 from muniment.errors import DiskFullError, TrackerError
-from muniment.model.page import Claim, Finished
+from muniment.model.page import Claim, PageResult
 from muniment.model.result import ResultKind, ResultStatus, check_result
 from muniment.tracker.db.database import Database, Prepared, Row
 from muniment.tracker.schema.tables import results
 
-__all__ = ["INLINE", "Kept", "ResultBook"]
+__all__ = ["INLINE", "ResultStore", "StoredResult"]
 
 INLINE = 4096
 """Bytes up to which a text is kept in the table."""
@@ -36,7 +36,7 @@ _FORGET = Prepared(
 _KEEP = Prepared(results.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
 
 
-class Kept(Struct, frozen=True):
+class StoredResult(Struct, frozen=True):
     """A result as the tracker has it."""
 
     attempt: int
@@ -46,7 +46,7 @@ class Kept(Struct, frozen=True):
     value: bytes
 
 
-class ResultBook:
+class ResultStore:
     """The results of one job."""
 
     def __init__(self, db: Database, job_id: int) -> None:
@@ -64,7 +64,7 @@ class ResultBook:
         status = ResultStatus.NOT_RUN.value
         self._write([(self._job_id, c.page_id, c.attempt, k.value, "", status, "", None, 0) for c, k in wanted])
 
-    def store(self, finished: Iterable[Finished]) -> list[Row]:
+    def store(self, finished: Iterable[PageResult]) -> list[Row]:
         """Write what is large to files, before the transaction that keeps the rows; raises ProtocolError."""
         return [self._row(page, at) for page in finished if page.results for at in range(len(page.results))]
 
@@ -72,13 +72,15 @@ class ResultBook:
         """Keep those of accepted pages, in the transaction of their finish."""
         self._write([row for row in rows if row[1] in accepted])
 
-    def of_page(self, page_id: int) -> list[Kept]:
+    def of_page(self, page_id: int) -> list[StoredResult]:
         """The results of a page, attempt by attempt; files are read."""
         c = results.c
         columns = c.attempt, c.kind, c.status, c.media_type, c.value, c.digest
         found = select(*columns).where(c.job_id == self._job_id, c.page_id == page_id).order_by(c.attempt, c.kind)
         return [
-            Kept(attempt, kind, status, media_type, self._file(digest).read_bytes() if digest else value.encode())
+            StoredResult(
+                attempt, kind, status, media_type, self._file(digest).read_bytes() if digest else value.encode()
+            )
             for attempt, kind, status, media_type, value, digest in self._db.connection.execute(found)
         ]
 
@@ -86,7 +88,7 @@ class ResultBook:
         self._db.many(_FORGET, [row[:4] for row in rows])
         self._db.many(_KEEP, rows)
 
-    def _row(self, page: Finished, at: int) -> Row:
+    def _row(self, page: PageResult, at: int) -> Row:
         result = page.results[at]
         check_result(result)
         text = _text(result.value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import bindparam, select
 
 from muniment.rules.robots.rules import RobotsAnswer
-from muniment.tracker.db.database import Database, Prepared, one_transaction
+from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.tables import robots
 
-__all__ = ["RobotsBook"]
+__all__ = ["RobotsStore"]
 
 _FIND = Prepared(
     select(robots.c.status, robots.c.text, robots.c.fetched_at).where(
@@ -31,7 +31,7 @@ _KEEP = Prepared(
 )  # fmt: skip
 
 
-class RobotsBook:
+class RobotsStore:
     """The robots.txt answers of one job by origin."""
 
     def __init__(self, db: Database, job_id: int) -> None:
@@ -42,7 +42,7 @@ class RobotsBook:
         rows = self._db.rows(_FIND, (self._job_id, origin))
         return RobotsAnswer(*rows[0]) if rows else None
 
-    @one_transaction
+    @retrying_transaction
     def keep(self, origin: str, answer: RobotsAnswer) -> None:
         """Keep an answer that decides."""
         with self._db.transaction():
