@@ -26,7 +26,7 @@ main()
 """
 """The last page is finished, the tick after it has settled the job, and then the end comes."""
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
-CTRL_C_TWICE = "orchestrator.kill('interrupted'); await orchestrator._crew.ended(10)"
+CTRL_C_TWICE = "orchestrator.kill('interrupted'); await orchestrator._workers.ended(10)"
 
 
 @pytest.mark.parametrize(("end", "code"), [(KILL, -signal.SIGKILL), (CTRL_C_TWICE, 3)])

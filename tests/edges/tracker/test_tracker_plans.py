@@ -25,12 +25,12 @@ KEYS_TOLD = "LIST SUBQUERY", "SCAN told VIRTUAL TABLE"
 
 
 def statements(kind: type) -> Iterator[tuple[str, object]]:
-    for module in pkgutil.iter_modules(muniment.tracker.__path__):
-        if module.ispkg:
+    for module in pkgutil.walk_packages(muniment.tracker.__path__, "muniment.tracker."):
+        if module.ispkg or "migrations" in module.name:
             continue
-        for name, value in vars(import_module(f"muniment.tracker.{module.name}")).items():
+        for name, value in vars(import_module(module.name)).items():
             if isinstance(value, kind):
-                yield f"{module.name}.{name}", value
+                yield f"{module.name.rpartition('.')[2]}.{name}", value
 
 
 LOOKUPS = dict(statements(Lookup))
