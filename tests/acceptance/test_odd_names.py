@@ -55,7 +55,6 @@ def crawl(site: GatedSite, cwd: Path, *more: object, **how: Any) -> subprocess.C
         ("crawl", URL, "-o", ODD),
         ("crawl", URL, "--state", ODD),
         ("crawl", URL, "--user-agent", ODD),
-        ("crawl", URL, "--header", f"X: {ODD}"),
         ("crawl", URL, "--ignore", ODD),
         ("crawl", "-i", ODD),
         ("crawl", f"{URL}{ODD}"),
@@ -88,9 +87,10 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
 
 
 def test_a_secret_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
-    for secret in ("Authorization: hush", "https://me:hush@x/"):
+    for secret in ("Authorization: hush", "X-Plain: hush", "https://me:hush@x/"):
         done = ran("crawl", URL, "--header", f"{secret}{ODD}", cwd=tmp_path)
         assert (done.returncode, b"hush" in done.stderr) == (2, False)
+        assert b"has bytes that are no UTF-8" in done.stderr
 
 
 def test_a_directory_below_an_odd_one(site: GatedSite, crawled: Path, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_what_was_fetched_is_looked_at_and_mended(muniment: Callable[..., Any], 
     assert (mended.code, "cut off 13 bytes" in mended.stdout) == (0, True), mended
     listed = json.loads(muniment("process", "list", "--json", **WORLD).stdout)
     assert {(row["label"], row["exit_code"]) for row in listed} == {
-        ("orchestrator", 0), ("fetcher", 0), ("index", 0)
+        ("orchestrator", 0), ("fetcher", 0), ("index", 0), ("inspect", 0), ("why", 0), ("check", 0), ("check", 1)
     }  # fmt: skip
     assert all(row["max_rss"] > 10_000_000 and row["cpu_ms"] > 0 for row in listed)
 

@@ -16,7 +16,7 @@ from muniment.cli.invocation import Group, Invocation
 from muniment.cli.streams import OURS, Complaints, end_streams, open_streams, reader_has_gone, wants_json
 from muniment.errors import MunimentError
 from muniment.model.advice import NO_MEMORY, advice
-from muniment.model.mask import redact
+from muniment.model.mask import mask_of, redact
 from muniment.model.names import is_text, no_text, told_name
 
 __all__ = ["entry", "main"]
@@ -67,9 +67,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             "Muniment runs on Linux and macOS: this system has no fork and no locks of Unix", as_json=wants_json(given)
         )
         sys.exit(2)
-    for one in given:
+    for option, one in zip(["", *given], given, strict=False):
         if not is_text(one):
-            _complain(_no_text(one), as_json=wants_json(given))
+            _complain(_no_text(option, one), as_json=wants_json(given))
             sys.exit(2)
     invocation, code = Invocation(), 1
     try:
@@ -79,8 +79,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _no_text(argument: str) -> str:
-    argument = redact(argument)
+def _no_text(option: str, argument: str) -> str:
+    argument = (mask_of(option) or redact)(argument)
     if sys.getfilesystemencoding() == "utf-8":
         return no_text(argument)
     return f"'{told_name(argument)}' cannot be read in this locale; set LC_ALL=C.UTF-8"

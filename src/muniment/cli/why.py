@@ -28,7 +28,7 @@ __all__ = ["why"]
 def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Say what became of a URL: captured, queued, skipped, failed or never seen, and why.
 
-    A path alone, as /about.html, is one on the start host. The pages that lead to the URL are named, 20 at most.
+    A path alone, as /about.html, is one on the start host. All pages that lead to the URL are named.
     """
     found = explain(out, tracker_place(out, state), url, parents=not quiet)
     if as_json:

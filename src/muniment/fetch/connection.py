@@ -43,6 +43,7 @@ class Connection(asyncio.Protocol):
         "_reader",
         "_transport",
         "_unasked",
+        "_unread",
         "_waiter",
         "active_at",
         "answered_at",
@@ -65,6 +66,8 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._poll: select.poll | None = None
         self._unasked = False
+        self._unread = 0.0
+        """Seconds of the present exchange in which what came was not read."""
         self.origin = origin
         self.ip = ""
         self.tls = ""
@@ -120,7 +123,7 @@ class Connection(asyncio.Protocol):
         self._reader = reader
         self._waiter = waiter = self._loop.create_future()
         self.served += 1
-        self.answered_at = 0.0
+        self.answered_at = self._unread = 0.0
         self.sent_at = self.active_at = monotonic()
         if self.dirty:
             # Closed between the handshake and now, or the server spoke first, which is no answer to anything.
@@ -165,7 +168,9 @@ class Connection(asyncio.Protocol):
 
     def _resume(self) -> None:
         self.paused = False
-        self.active_at = monotonic()
+        now = monotonic()
+        self._unread += now - self.active_at
+        self.active_at = now
         if self._transport is not None and not self.dirty:
             self._transport.resume_reading()
 
@@ -185,7 +190,7 @@ class Connection(asyncio.Protocol):
     def drips(self, now: float, silence: float) -> bool:
         """Whether the present answer comes so slowly that it is not meant to end; `silence` is the time-out."""
         reader = self._reader
-        asked_for = now - self.sent_at
+        asked_for = now - self.sent_at - self._unread
         if reader is None or asked_for <= _PATIENCE * silence:
             return False
         return reader.body_length < asked_for * _SLOWEST

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tracker_harness import IMG, A, site
 
 from muniment.control.why import why
-from muniment.tracker.queue.page_lookup import MOST_TOLD, Lead, Parents, parents_of
+from muniment.tracker.queue import page_lookup as module
+from muniment.tracker.queue.page_lookup import Lead, Parents, parents_of
 
 START, WANTED = site(""), site("wanted")
 PAGES = [site(f"p{number}") for number in range(600)]
@@ -27,13 +28,16 @@ def test_all_pages_that_lead_to_a_url(tracker):
     assert why(job.place.directory, job.place, WANTED, parents=False).parents == Parents()
 
 
-def test_of_many_the_first_are_told_and_the_others_counted(tracker):
+def test_of_many_all_are_told(tracker, monkeypatch):
+    monkeypatch.setattr(module, "_AT_ONCE", 250)
     # numbers beyond one byte, so that one stands within another by chance
     web = {START: [(url, A) for url in PAGES], **{url: [(WANTED, A), (START, A)] for url in PAGES}}
     job = tracker(START)
     job.crawl(web)
     told = parents(job, WANTED)
     assert told.count == len(PAGES)
-    assert told.first == tuple(Lead(url, "a") for url in PAGES[:MOST_TOLD])
+    assert told.first == tuple(Lead(url, "a") for url in PAGES)
+    monkeypatch.setattr(module, "MOST_TOLD", 20)
+    assert parents(job, WANTED) == Parents(len(PAGES), told.first[:20]), "of more than fit, the others are counted"
     for url in PAGES[::50]:
         assert parents(job, url) == Parents(1, (Lead(START, "a"),))

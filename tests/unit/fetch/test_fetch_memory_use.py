@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from muniment.fetch import connection as module
 from muniment.fetch.bodies import BodyBuilder
+from muniment.fetch.connection import Connection
 from muniment.fetch.held_head import HeldHead
 from muniment.fetch.memory_use import SMALL, MemoryUse
+from muniment.fetch.request import Origin
 from muniment.fetch.wire import MAX_HEAD, ResponseReader
 
 LONG = b"HTTP/1.1 200 OK\r\nX: " + b"a" * (3 * SMALL) + b"\r\n"
@@ -119,3 +124,39 @@ def test_what_is_not_read_goes_on_a_few_at_a_time_once_there_is_room() -> None:
     use.resume_some()
     use.resume_some()
     assert gone == list(range(9))
+
+
+def test_time_in_which_it_was_not_read_makes_no_drip_of_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large header block that waited for room longer than a drip may take is read on."""
+    use, now = MemoryUse(4_000), 1_000.0
+    monkeypatch.setattr(module, "PROCESS_USE", use)
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+
+    class Transport:
+        def get_extra_info(self, name: str) -> Any:
+            return sock if name == "socket" else None
+
+        def __getattr__(self, _: str) -> Any:
+            return lambda *_: None
+
+    async def work() -> None:
+        nonlocal now
+        connection = Connection(Transport(), Origin("http", "a.example", 80))  # type: ignore[arg-type]
+        connection.connection_made(Transport())  # type: ignore[arg-type]
+        connection.exchange(b"", ResponseReader(BodyBuilder(tmp_path, use)))
+        use.add_head(2_000)
+        connection.data_received(LONG)
+        assert connection.paused
+        now += 100
+        use.add_head(-2_000)
+        assert not connection.paused
+        assert not connection.drips(now + 4, 1)
+        assert connection.drips(now + 6, 1), "from now on it is"
+        connection.data_received(b"Content-Length: 0\r\n\r\n")
+        connection.exchange(b"", ResponseReader(BodyBuilder(tmp_path, use)))
+        assert connection.drips(now + 6, 1), "each exchange by itself"
+
+    with socket.socket() as sock:
+        asyncio.run(work())

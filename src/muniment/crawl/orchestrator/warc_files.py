@@ -225,7 +225,8 @@ def _lost(stock: Inventory, out: Path) -> list[str]:
             "moved away; no name is given out twice"
         )
     if stock.unknown:
-        what = f"the rows of {_named(stock.unknown)} are" if stock.index else f"{CAPTURES} is"
+        # where parts tell of other files there may have been no index yet
+        what = f"the rows of {_named(stock.unknown)} are" if stock.index or stock.known else f"{CAPTURES} is"
         lines.append(
             f"{what} gone from {out}: what records tell is rebuilt now; if it was moved away, stop this run and put it "
             "back"

@@ -95,8 +95,8 @@ def find_page(db: Database, job_id: int, url: str) -> PageRecord | None:
     )
 
 
-MOST_TOLD = 20
-"""Parents that are named; the others are counted."""
+MOST_TOLD = 100_000
+"""Parents that are named, so that memory is bounded; the others are counted."""
 _AT_ONCE = 1000
 _WORD = 8
 
@@ -117,7 +117,7 @@ class Parents(Struct, frozen=True):
 
 
 def parents_of(db: Database, job_id: int, page_id: int) -> Parents:
-    """The pages that lead to a page, in the order in which they were found; in flat memory."""
+    """The pages that lead to a page, in the order in which they were found; in bounded memory."""
     count = 0
     first: list[tuple[int, int]] = []
     for parent_id, found_as in _leading(db, job_id, page_id):
@@ -158,5 +158,9 @@ def _found_as(children: bytes, number: bytes) -> int | None:
 
 
 def _urls(db: Database, job_id: int, page_ids: list[int]) -> dict[int, str]:
-    found = select(pages.c.id, pages.c.url).where(pages.c.job_id == job_id, pages.c.id.in_(page_ids))
-    return {row[0]: row[1] for row in db.connection.execute(found)}
+    found = select(pages.c.id, pages.c.url).where(pages.c.job_id == job_id)
+    return {
+        row[0]: row[1]
+        for at in range(0, len(page_ids), _AT_ONCE)
+        for row in db.connection.execute(found.where(pages.c.id.in_(page_ids[at : at + _AT_ONCE])))
+    }
