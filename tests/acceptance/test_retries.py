@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from crawled import run_muniment
+from crawled import run_muniment, wait_until
 from warc_reading import captures
 
 from muniment.testing.gated_site import Answer, GatedSite
@@ -57,3 +57,25 @@ def test_a_host_that_answers_in_the_end_is_owed_no_patience_by_the_next_run(tmp_
         run_muniment(tmp_path, "crawl", site.url, "-o", "out", *PACE)
     with closing(sqlite3.connect(tmp_path / "out" / "tracker.sqlite")) as tracker:
         assert tracker.execute("SELECT wait_until, wait_reason, strikes FROM hosts").fetchall() == [(0, "", 0)]
+
+
+def pauses(out: Path) -> list[str]:
+    """What `crawl.jsonl` says that was waited for."""
+    path = out / "crawl.jsonl"
+    events = map(json.loads, path.read_text().splitlines() if path.exists() else ())
+    return [event["reason"] for event in events if event["event"] == "pause"]
+
+
+def test_a_run_that_is_resumed_between_two_rounds_says_what_it_waits_for(
+    muniment: Callable[..., Any], tmp_path: Path
+) -> None:
+    """On its display as well, which says what `crawl.jsonl` does."""
+    waited = "a later round for 1 page"
+    with GatedSite({"/": "<a href=broken>1</a>", "/broken": BROKEN}) as site:
+        crawl = ("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--tries", 1, "--workers", 1)
+        for run in (1, 2):
+            process = muniment.start(*crawl)  # type: ignore[attr-defined]
+            wait_until(lambda n=run: pauses(tmp_path / "out") == [waited] * n, f"the word of run {run}")
+            process.kill()
+            process.communicate()
+        assert site.counts()["/broken"] == 1, "it was not due"

@@ -85,6 +85,7 @@ class Orchestrator:
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
         self._schedule.backlog.add([(host, host, n) for host, n in self._frontier.requisites()], steady_ms())
         self._hosts.begin(steady_ms(), resumed=resumed)
+        self._rounds.resume()
         await self._desk.open()
         try:
             outcome = await self._work()

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, or_, select
 
-from muniment.tracker.engine import Database, one_transaction
+from muniment.rules.retry import LONGEST_WAIT_MS
+from muniment.tracker.engine import Database, Prepared, one_transaction
 from muniment.tracker.jobs import any_claimed, any_parked, any_pending
 from muniment.tracker.sums import Sums
 from muniment.tracker.tables import PARKED, PENDING, pages
 from muniment.tracker.tries import new_tries
 
-__all__ = ["begin_round"]
+__all__ = ["begin_round", "begun_round"]
+
+_BY_INDEX = pages, "INDEXED BY ix_pages_pending", "sqlite"
+_WAITING = pages.c.job_id == bindparam("job"), PENDING
+_NOT_LATER = or_(pages.c.rounds == 0, pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never"))
+_OTHERS = Prepared(
+    select(pages.c.id).with_hint(*_BY_INDEX).where(*_WAITING, _NOT_LATER).limit(1), "job", "now", "never"
+)
+_COUNTED = Prepared(select(func.count(), func.min(pages.c.ready_at)).with_hint(*_BY_INDEX).where(*_WAITING), "job")
 
 
 @one_transaction
@@ -42,3 +51,11 @@ def _others_wait(db: Database, job_id: int, waited: Collection[int]) -> bool:
         return any_pending(db, job_id)
     pending = select(pages.c.host_id).where(pages.c.job_id == job_id, PENDING).distinct()
     return not set(db.connection.execute(pending).scalars()) <= set(waited)
+
+
+def begun_round(db: Database, job_id: int, now: int) -> tuple[int, int]:
+    """How many pages a round has to do that began before, and when the first is due; none if others are pending."""
+    if db.rows(_OTHERS, (job_id, now, now + LONGEST_WAIT_MS)):
+        return 0, 0
+    [(count, due_at)] = db.rows(_COUNTED, (job_id,))
+    return int(count), int(due_at or 0)
