@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -57,6 +59,26 @@ def test_a_host_that_answers_in_the_end_is_owed_no_patience_by_the_next_run(tmp_
         run_muniment(tmp_path, "crawl", site.url, "-o", "out", *PACE)
     with closing(sqlite3.connect(tmp_path / "out" / "tracker.sqlite")) as tracker:
         assert tracker.execute("SELECT wait_until, wait_reason, strikes FROM hosts").fetchall() == [(0, "", 0)]
+
+
+HASTY = (
+    "from muniment.rules import politeness as p; p._FIRST_MS = p._LAST_MS = 20; from muniment.cli import main; main()"
+)
+"""The command line, but for waiting a hundredth of the time for a host that throttles."""
+
+
+def test_a_site_that_says_503_for_a_long_time_loses_no_page(tmp_path: Path) -> None:
+    """It says so without a Retry-After, to more requests than one page would be worth, before all is well."""
+    answers = [BUSY] * 120
+    any_page = lambda _: answers.pop() if answers else Answer("<p>well")  # noqa: E731
+    names = [f"p{number}" for number in range(40)]
+    links = "".join(f"<a href={name}>x</a>" for name in names)
+    with GatedSite({"/": links, **{f"/{name}": any_page for name in names}}) as site:
+        crawl = ("crawl", site.url, "-o", "out", *PACE[:3], "--tries", "1", "--rounds", "0", "--workers", "1")
+        subprocess.run([sys.executable, "-c", HASTY, *crawl], cwd=tmp_path, check=True, timeout=60)
+    assert not answers
+    good = {row["url"] for row in captures(tmp_path / "out") if row["status"] == 200}
+    assert good == {site.url, *(f"{site.url}{name}" for name in names)}
 
 
 def pauses(out: Path) -> list[str]:
