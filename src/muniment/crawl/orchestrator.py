@@ -346,8 +346,7 @@ class Orchestrator:
             claim, host_id = member.drop(page.page_id)
             self._suspects.cleared(page.page_id)
             self._schedule.landed(member.number, host_id)
-            if claim.depth < 0:
-                self._schedule.backlog.done(host_id, now)
+            self._schedule.backlog.tried(claim, host_id, now, done=page.done)
             self._hosts.answered(host_id, claim.url, page)
             if page.done:
                 self._patience.went_on()
