@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from crawled import complaint
 from tests.support.gated_site import GatedSite
@@ -64,6 +65,27 @@ def test_a_fetch_resumes_on_a_server(muniment: Callable[..., Any], tracker_datab
         assert muniment(*command, "--database", tracker_database, "--max-pages", 2).code == 3
         assert muniment(*command).code == 0
         assert sorted(site.requests) == sorted(SITE)
+
+
+def test_a_page_that_an_older_version_skipped_for_want_of_robots_txt_waits_again_on_a_server(
+    muniment: Callable[..., Any], tracker_database: str, tmp_path: Path
+) -> None:
+    """The job had finished; older versions took a robots.txt of 503 for a verdict, and kept no answer."""
+    pages = {"/": "<a href='/a'>a</a>", "/a": "a", "/robots.txt": "User-agent: *\nDisallow: /a"}
+    with GatedSite(pages) as site:
+        crawl = ("crawl", site.url, "-o", tmp_path / "out", "--no-sitemaps", "--workers", 1, "--quiet")
+        assert muniment(*crawl, "--database", tracker_database).code == 0
+        assert muniment(*crawl).code == 0
+        assert site.counts() == {"/robots.txt": 1, "/": 1}, "there is nothing to do"
+        with psycopg.connect(tracker_database) as tracker:
+            reason = "robots: robots.txt answers 503: nothing may be fetched"
+            tracker.execute("UPDATE pages SET reason = %s WHERE url = %s", (reason, f"{site.url}a"))
+            tracker.execute("DELETE FROM robots WHERE origin = %s", (site.url.rstrip("/"),))
+        site.pages["/robots.txt"] = "User-agent: *\nAllow: /"
+        assert muniment(*crawl).code == 0
+        assert site.counts() == {"/robots.txt": 2, "/": 1, "/a": 1}
+        assert "captured" in muniment("why", f"{site.url}a", "-o", tmp_path / "out").stdout
+        assert muniment("check", tmp_path / "out").code == 0
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
     seed_feed = SeedFeed(source, opened.seeds, settings, events) if source and opened.seeds else None
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     orchestrator = Orchestrator(opened.frontier, files, events, setup, limits, launch, seed_feed)
-    watching = [asyncio.create_task(_watch(orchestrator, watch)), asyncio.create_task(_tend(taken.book))]
+    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, watch), _tend(taken.book))]
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill

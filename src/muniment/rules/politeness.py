@@ -53,8 +53,12 @@ _LONGEST_BACK_OFF_MS = 300_000
 _FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 10_000
 _SOON, _LATE = 4, 10
 """Answers after a wait: a host that throttles again before so many wants a longer gap, after so many a shorter one."""
-_MOST_BARE = 50
-"""Throttling answers without Retry-After and without a good one between, from which on they are the pages' own."""
+_MOST_BARE, _BARE_EACH, _BARE_EVER = 50, 5, 500
+"""Throttling answers without Retry-After and without a good one between, from which on they are the pages' own.
+
+At least so many, so many for each page that is left of the host, and never more than so many: a host that answers 503
+for half an hour throttles all of them, and its pages are not to blame.
+"""
 _STEADY = 100
 """Answers after which such a gap is halved."""
 _LONGEST_MS = 24 * 3600 * 1000
@@ -64,6 +68,8 @@ _STORM = 10
 _PAUSE_MS, _LONGEST_PAUSE_MS = 30_000, 300_000
 _MOST_FORBIDDEN = 3
 """Pauses after which 403 is taken for the host's answer: no pause changed it."""
+_MOST_BARE_PAUSES = 4
+"""Pauses after which 429 without Retry-After pauses no more: 450 s changed nothing, and a back-off is enough."""
 _MOST_SLOWED = 4
 _GOOD = 10
 """Answers after which a slowed host gets twice the connections again."""
@@ -221,10 +227,12 @@ def connections(manners: HostState, per_host: int) -> int:
     return max(1, per_host >> manners.slowed) if manners.heard else 1
 
 
-def judge(manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool = False) -> HostState:
+def judge(
+    manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool = False, left: int = 0
+) -> HostState:
     """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter.
 
-    `answered`: the origin has answered in this job, so that it is waited for.
+    `answered`: the origin has answered in this job, so that it is waited for. `left`: pages of the host that wait.
     """
     fresh = sign.asked_at >= manners.since
     if sign.kind == "answer":
@@ -232,7 +240,7 @@ def judge(manners: HostState, sign: HostSignal, now: int, chance: float, *, answ
     if sign.kind in ("refused", "throttled", "challenge"):
         manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
     if fresh:
-        manners = _backed_off(manners, sign, now, chance, answered=answered)
+        manners = _backed_off(manners, sign, now, chance, answered=answered, left=left)
     return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
 
 
@@ -276,7 +284,8 @@ def _refused(manners: HostState, sign: HostSignal, now: int, *, fresh: bool) -> 
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
     storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
     used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
-    if not storm or used_to:
+    bare = sign.kind == "throttled" and not sign.wait_ms and manners.pauses >= _MOST_BARE_PAUSES
+    if not storm or used_to or bare:
         return structs.replace(manners, refusals=refusals)
     reason = "a challenge page" if sign.kind == "challenge" else f"{refusals} refusals in a row, {sign.text} last"
     until = now + min(_PAUSE_MS << min(manners.pauses, 8), _LONGEST_PAUSE_MS)
@@ -285,7 +294,9 @@ def _refused(manners: HostState, sign: HostSignal, now: int, *, fresh: bool) -> 
     return _held(paused, until, reason, now)
 
 
-def _backed_off(manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool) -> HostState:
+def _backed_off(
+    manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool, left: int
+) -> HostState:
     """Fewer connections after a time-out, a growing wait after most else."""
     if sign.kind == "refused":
         return manners
@@ -298,7 +309,7 @@ def _backed_off(manners: HostState, sign: HostSignal, now: int, chance: float, *
     # a host that answers on another port, or did a moment ago, is not held up for one failure
     if sign.kind == "slow" or (sign.kind == "unreachable" and manners.heard and strikes == 1):
         return manners
-    if sign.kind == "throttled" and has_bad_pages(manners):
+    if sign.kind == "throttled" and has_bad_pages(manners, left):
         return manners
     patient = sign.kind in ("closed", "offline") or (sign.kind == "unreachable" and answered)
     longest = _LONGEST_BACK_OFF_MS if patient else _LAST_MS
@@ -306,9 +317,9 @@ def _backed_off(manners: HostState, sign: HostSignal, now: int, chance: float, *
     return _held(manners, now + wait, sign.text, now)
 
 
-def has_bad_pages(manners: HostState) -> bool:
-    """Whether a host throttles so much without a word of waiting that its pages must be to blame, not our pace."""
-    return manners.bare >= _MOST_BARE
+def has_bad_pages(manners: HostState, left: int) -> bool:
+    """Whether a host throttles so much without a word of waiting that the pages left of it must be to blame."""
+    return manners.bare >= min(max(_MOST_BARE, _BARE_EACH * left), _BARE_EVER)
 
 
 def _grown_gap(manners: HostState) -> int:

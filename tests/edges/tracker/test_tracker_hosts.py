@@ -403,6 +403,18 @@ def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk
     assert desk.desk.judged([claim], ids) == [claim]
 
 
+def test_a_host_that_throttles_all_its_many_pages_is_waited_for(desk):
+    """It is down for half an hour and says 503: that costs no page a try."""
+    host = desk.schedule.known("a.example")
+    claim = structs.replace(desk.tracker.take(site("", "a.example")), free=True)
+    desk.schedule.add_pending(host, "a.example", 39)
+    for _ in range(199):
+        throttle(desk, "a.example", "503")
+    assert desk.desk.judged([claim], {"a.example": host}) == [claim]
+    throttle(desk, "a.example", "503")
+    assert not desk.desk.judged([claim], {"a.example": host})[0].free
+
+
 def test_a_lost_network_ends_no_wait_that_a_host_asked_for(desk):
     for name in NAMES:
         desk.answers(name)

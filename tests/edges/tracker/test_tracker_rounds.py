@@ -94,6 +94,28 @@ def test_a_kill_between_two_rounds_loses_nothing(tracker):
     assert [claim.url for claim in job.claim(now=100_000)] == [ONE]
 
 
+def test_a_round_that_an_earlier_run_began_is_known(tracker):
+    job = tracker(ONE, TWO, tries=1)
+    used_up(job, ONE)
+    due = 1_000 + BETWEEN_ROUNDS_MS
+    job.finish(job.take(TWO))
+    assert job.frontier.begun_round(2_000) == (0, 0), "it has not begun"
+    job.frontier.next_round()
+    job.reopen()
+    assert job.frontier.begun_round(2_000) == (1, due)
+    assert job.frontier.begun_round(due) == (0, 0), "it is due"
+    assert job.frontier.begun_round(due - 300_001) == (0, 0), "the clock was set back: it is due"
+
+
+def test_a_page_that_was_not_asked_for_yet_is_no_round(tracker):
+    job = tracker(ONE, TWO, tries=1)
+    assert job.frontier.begun_round(2_000) == (0, 0)
+    used_up(job, ONE)
+    job.frontier.next_round([job.page(ONE)["host_id"]])
+    assert job.page(ONE)["rounds"] == 1
+    assert job.frontier.begun_round(2_000) == (0, 0), "another page is pending"
+
+
 def test_answers_that_ask_for_patience_use_up_no_try(tracker):
     job = tracker(ONE, tries=2, rounds=0)
     for number in range(MOST_FREE):
@@ -185,6 +207,7 @@ def test_a_round_is_found_by_its_index(tmp_path: Path) -> None:
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)
         assert frontier.next_round()
+        assert frontier.begun_round(2) == (1, 1 + BETWEEN_ROUNDS_MS)
         db._cursor.connection.set_trace_callback(None)
         plans = [step for sql in asked if " pages" in sql for step in plan(db._cursor.connection, sql)]
     assert plans

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.pages import claim
 
 from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
 from muniment.crawl.orchestrator.schedule import Schedule
@@ -101,3 +102,15 @@ def test_an_idle_host_has_no_entry() -> None:
         backlog.done(host_id, 1)
     assert not list(backlog.beside(PAGES))
     assert not backlog._hosts and not backlog._beside
+
+
+@pytest.mark.parametrize(
+    ("depth", "last_try", "done", "left"),
+    [(-1, False, False, 2), (-1, False, True, 1), (-1, True, False, 1), (2, False, True, 2), (2, True, False, 2)],
+)
+def test_a_requisite_that_is_tried_again_is_still_left(depth: int, last_try: bool, done: bool, left: int) -> None:
+    """Or pages would get ahead of a host by one for each of its answers that asks for another try."""
+    backlog = RequisiteBacklog()
+    backlog.add([(PAGES, IMAGES, 2)], 0)
+    backlog.tried(claim(last_try=last_try, depth=depth), IMAGES, 1, done=done)
+    assert backlog.left(IMAGES) == left

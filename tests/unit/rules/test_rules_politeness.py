@@ -13,6 +13,7 @@ from muniment.rules.politeness import (
     asked_wait_ms,
     challenged,
     connections,
+    has_bad_pages,
     is_proof,
     judge,
     sign_of,
@@ -139,7 +140,26 @@ def test_pauses_grow_and_403_is_in_the_end_taken_for_the_answer():
     stormy = after(*[sign("refused")] * 20)
     assert stormy.pauses == 2
     assert after(*[sign("refused")] * 200).pauses == 3
-    assert after(*[sign("throttled")] * 200).pauses > 6
+    assert after(*[sign("throttled", wait=1_000)] * 200).pauses > 6
+
+
+def test_pauses_end_when_429_without_a_word_of_waiting_outlasts_four():
+    assert after(*[sign("throttled")] * 200).pauses == 4
+    tail = after(*[sign("throttled")] * 48)
+    assert after(sign("throttled"), manners=tail).until - tail.until == 4_000, "it backs off all the same"
+    assert after(sign("answer"), *[sign("throttled")] * 10, manners=tail).pauses == 1
+
+
+@pytest.mark.parametrize(("left", "bare"), [(1, 50), (10, 50), (20, 100), (1_000, 500)])
+def test_pages_are_to_blame_once_each_was_throttled_a_few_times(left, bare):
+    manners = after(*[sign("throttled", "503")] * (bare - 1))
+    assert (has_bad_pages(manners, left), has_bad_pages(after(sign("throttled", "503"), manners=manners), left)) == (
+        False,
+        True,
+    )
+    last = max(NOW, manners.until)
+    assert judge(manners, sign("throttled", "503", at=last), last, 1.0, left=left + 100).until > last or bare == 500
+    assert judge(manners, sign("throttled", "503", at=last), last, 1.0, left=left).until == manners.until, "no wait"
 
 
 def test_a_challenge_pauses_at_once():

@@ -93,13 +93,12 @@ class HostPolicy:
         if host_id in self._manners:
             return
         manners = self._manners[host_id] = self._first_manners(host_id)
-        until = manners.until
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
         self._schedule.set_gap(host_id, self._hosts.waits_of(host_id).crawl_delay_ms)
-        due = max(until, self._since + self._schedule.gap(host_id) if self._since else 0)
+        due = max(manners.until, self._since + self._schedule.gap(host_id) if self._since else 0)
         if due:
             self._schedule.hold(host_id, due)
-        if until > steady_ms():
+        if manners.until > steady_ms():
             self._waited.add(host_id)
             self._pause(host_id, manners)
 
@@ -140,7 +139,8 @@ class HostPolicy:
 
     def judged(self, claims: list[Claim], host_ids: Mapping[str, int]) -> list[Claim]:
         """The claims, where throttling is the pages' own fault without the free answers that it would be worth."""
-        bad = {name for name, host_id in host_ids.items() if has_bad_pages(self._manners.get(host_id, CALM))}
+        bare = [(name, one) for name, one in host_ids.items() if self._manners.get(one, CALM).bare]
+        bad = {name for name, one in bare if has_bad_pages(self._manners[one], self._schedule.waiting_pages(one))}
         return [structs.replace(one, free=False) if one.host in bad else one for one in claims] if bad else claims
 
     def told(self, worker: int, host: str, sign: HostSignal, *, crowded: bool = False) -> bool:
@@ -157,7 +157,7 @@ class HostPolicy:
         before = self._manners.get(host_id, _UNHEARD)
         sign = self._in_this_network(sign, now)
         answered = self._has_answered(host_id, sign.origin)
-        after = judge(before, sign, now, random.random(), answered=answered)
+        after = judge(before, sign, now, random.random(), answered=answered, left=self._schedule.waiting_pages(host_id))
         self._watch_network(host_id, before, sign, now)
         ours = self.lost or sign.kind == "offline" or of_this_machine(sign.text) or (crowded and is_timeout(sign))
         if self.lost and sign.kind in ("unreachable", "offline"):

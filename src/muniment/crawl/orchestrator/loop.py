@@ -84,6 +84,7 @@ class Orchestrator:
             self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
         self._schedule.backlog.add([(host, host, n) for host, n in self._frontier.requisites()], steady_ms())
         self._hosts.begin(steady_ms(), resumed=resumed)
+        self._rounds.resume()
         await self._desk.open()
         try:
             outcome = await self._work()
@@ -345,8 +346,7 @@ class Orchestrator:
             claim, host_id = worker.drop(page.page_id)
             self._poison.cleared(page.page_id)
             self._schedule.landed(worker.number, host_id)
-            if claim.depth < 0:
-                self._schedule.backlog.done(host_id, now)
+            self._schedule.backlog.tried(claim, host_id, now, done=page.done)
             self._hosts.answered(host_id, claim.url, page)
             if page.done:
                 self._patience.went_on()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from muniment.model.page import Claim
+
 __all__ = ["RequisiteBacklog"]
 
 _ENDS = 10
@@ -53,6 +55,11 @@ class RequisiteBacklog:
             if page_host != host_id:
                 host.shown_by.add(page_host)
                 self._beside.setdefault(page_host, set()).add(host_id)
+
+    def tried(self, claim: Claim, host_id: int, now: int, *, done: bool) -> None:
+        """A page of a host was tried: if it is a requisite, it counts once it is asked for no more before the rest."""
+        if claim.depth < 0 and (done or claim.last_try):
+            self.done(host_id, now)
 
     def done(self, host_id: int, now: int) -> None:
         """One of a host ended, whatever became of it."""

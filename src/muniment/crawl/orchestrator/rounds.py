@@ -34,10 +34,18 @@ class Rounds:
         if not taken:
             return False
         self._add_pending({host: pages for host, pages, _ in taken}, {host: due_at for host, _, due_at in taken})
-        count = sum(pages for _, pages, _ in taken)
-        self._due_at, self._pages = min(due_at for _, _, due_at in taken), f"{count} page{'s' * (count != 1)}"
-        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
+        self._tell(sum(pages for _, pages, _ in taken), min(due_at for _, _, due_at in taken))
         return True
+
+    def resume(self) -> None:
+        """Say what is waited for when an earlier run began a round, and none of its pages is due."""
+        count, due_at = self._frontier.begun_round(steady_ms())
+        if count:
+            self._tell(count, due_at)
+
+    def _tell(self, count: int, due_at: int) -> None:
+        self._due_at, self._pages = due_at, f"{count} page{'s' * (count != 1)}"
+        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
 
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""

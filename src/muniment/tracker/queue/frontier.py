@@ -32,7 +32,7 @@ from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
 from muniment.tracker.queue.rejudge import JUDGED, Rejudging
-from muniment.tracker.queue.retries import begin_round
+from muniment.tracker.queue.retries import begin_round, begun_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
@@ -176,11 +176,8 @@ class Frontier:
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
-        counted = (
-            select(pages.c.host_id, func.count())
-            .where(pages.c.job_id == self._job_id, PENDING)
-            .group_by(pages.c.host_id)
-        )
+        waiting = pages.c.job_id == self._job_id, PENDING
+        counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
         return {int(host): int(count) for host, count in self._db.connection.execute(counted)}
 
     def requisites(self) -> list[tuple[int, int]]:
@@ -373,6 +370,10 @@ class Frontier:
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
         return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
+
+    def begun_round(self, now: int) -> tuple[int, int]:
+        """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
+        return begun_round(self._db, self._job_id, now)
 
     def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages; returns it."""

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Connection, exists, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
 
-from muniment.rules.retry import ASKS_AGAIN
+from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
-from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
 from muniment.tracker.schema.tables import PARKED, PENDING, attempts, pages
 from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
-__all__ = ["any_failed", "any_to_revive", "begin_round", "revive", "try_again", "try_failed_again"]
+__all__ = ["any_failed", "any_to_revive", "begin_round", "begun_round", "revive", "try_again", "try_failed_again"]
 
 _DEAD = "dead-host: %"
 _BY_ROBOTS = "robots: robots.txt%"
 _UNKNOWN = "robots: robots.txt answers%"
 """As older versions judged pages whose robots.txt could not be had."""
+_BY_INDEX = pages, "INDEXED BY ix_pages_pending", "sqlite"
+_WAITING = pages.c.job_id == bindparam("job"), PENDING
+_NOT_LATER = or_(pages.c.rounds == 0, pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never"))
+_OTHERS = Prepared(
+    select(pages.c.id).with_hint(*_BY_INDEX).where(*_WAITING, _NOT_LATER).limit(1), "job", "now", "never"
+)
+_COUNTED = Prepared(select(func.count(), func.min(pages.c.ready_at)).with_hint(*_BY_INDEX).where(*_WAITING), "job")
 
 
 @retrying_transaction
@@ -124,3 +131,11 @@ def _others_wait(db: Database, job_id: int, waited: Collection[int]) -> bool:
         return any_pending(db, job_id)
     pending = select(pages.c.host_id).where(pages.c.job_id == job_id, PENDING).distinct()
     return not set(db.connection.execute(pending).scalars()) <= set(waited)
+
+
+def begun_round(db: Database, job_id: int, now: int) -> tuple[int, int]:
+    """How many pages a round has to do that began before, and when the first is due; none if others are pending."""
+    if db.rows(_OTHERS, (job_id, now, now + LONGEST_WAIT_MS)):
+        return 0, 0
+    [(count, due_at)] = db.rows(_COUNTED, (job_id,))
+    return int(count), int(due_at or 0)
