@@ -194,12 +194,8 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
-    if emptied and opened.frontier.totals.captured:
-        _log.warning(
-            "the index and all WARC files of %d captured pages are gone from %s: stop this run and put back what was "
-            "moved away, or names of files are given out twice",
-            *(opened.frontier.totals.captured, out),
-        )
+    if emptied:
+        _warn_of_lost_index(out, opened.frontier.totals.captured)
     events.write(
         "start",
         pid=os.getpid(),
@@ -227,6 +223,15 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
+
+
+def _warn_of_lost_index(out: Path, captured: int) -> None:
+    if captured:
+        _log.warning(
+            "the index and all WARC files of %d captured pages are gone from %s: stop this run and put back what was "
+            "moved away, or names of files are given out twice",
+            *(captured, out),
+        )
 
 
 def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:

@@ -17,7 +17,7 @@ from muniment.fetch.bodies import BodyBuilder
 from muniment.fetch.connection import Connection
 from muniment.fetch.held_head import HeldHead
 from muniment.fetch.memory_use import SMALL, MemoryUse
-from muniment.fetch.request import Origin
+from muniment.fetch.request import ServerOrigin
 from muniment.fetch.wire import MAX_HEAD, ResponseReader
 
 LONG = b"HTTP/1.1 200 OK\r\nX: " + b"a" * (3 * SMALL) + b"\r\n"
@@ -143,7 +143,7 @@ def test_time_in_which_it_was_not_read_makes_no_drip_of_an_answer(
 
     async def work() -> None:
         nonlocal now
-        connection = Connection(Transport(), Origin("http", "a.example", 80))  # type: ignore[arg-type]
+        connection = Connection(Transport(), ServerOrigin("http", "a.example", 80))  # type: ignore[arg-type]
         connection.connection_made(Transport())  # type: ignore[arg-type]
         connection.exchange(b"", ResponseReader(BodyBuilder(tmp_path, use)))
         use.add_head(2_000)
