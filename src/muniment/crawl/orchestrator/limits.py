@@ -8,8 +8,8 @@ from pathlib import Path
 from muniment.clock import monotonic
 from muniment.crawl.events import EventLog
 from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.queue import Totals
 from muniment.settings.table import Settings
-from muniment.tracker.queue.counters import Totals
 
 __all__ = ["DiskSpace", "Limits", "no_room"]
 

@@ -17,6 +17,7 @@ from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
+from muniment.model.queue import Totals
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
@@ -25,7 +26,7 @@ from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.claims import Claims
-from muniment.tracker.queue.counters import Counters, Totals
+from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.queue.lineage import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
@@ -171,7 +172,7 @@ class Frontier:
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job: what this process added, and what others had when it began."""
+        """Sums of the job."""
         return self._sums.totals
 
     def pending(self) -> dict[int, int]:
@@ -215,7 +216,7 @@ class Frontier:
             for row in due:
                 if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
                     continue
-                claim = self._claims.claim(row, name, self._admission.tries, ruleset)
+                claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
                 if claim.last_try and self.hosts.has_answered(host_id, claim.url):
                     claim = structs.replace(claim, answered=True)
                 claims.append(claim)

@@ -1,0 +1,71 @@
+"""The doors of a crawl: what it asks of the other parts of the program. Only frozen values cross them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from muniment.model.capture import EarlierCapture
+from muniment.model.queue import (
+    Backlog,
+    ChangeOutcome,
+    ChangeRequest,
+    ClaimOutcome,
+    ClaimRequest,
+    FinishOutcome,
+    FinishRequest,
+    HostRecord,
+    RepeatedLine,
+    UpkeepOutcome,
+    UpkeepRequest,
+)
+from muniment.rules.robots.rules import RobotsAnswer
+
+__all__ = ["Queue"]
+
+
+class Queue(Protocol):
+    """The pages of one job: all that the orchestrator asks of a tracker.
+
+    A call may take its time, and may be made again when its answer was lost: that changes nothing. The orchestrator
+    makes one call after the other. Raises MunimentError.
+    """
+
+    async def pending(self, now: int) -> Backlog:
+        """The pages that wait at `now` (Unix ms), and what is known of their hosts."""
+
+    async def claim(self, request: ClaimRequest) -> ClaimOutcome:
+        """Hand out pages that are due."""
+
+    async def finish(self, request: FinishRequest) -> FinishOutcome:
+        """Take in what became of pages that were handed out."""
+
+    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
+        """Take pages back that were not fetched: page id and claim id of each."""
+
+    async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
+        """The earlier capture of each digest that has one."""
+
+    async def robots(self, origin: str) -> RobotsAnswer | None:
+        """The latest robots.txt answer of an origin that decided, however old."""
+
+    async def keep_robots(self, origin: str, answer: RobotsAnswer) -> None:
+        """Keep an answer that decides."""
+
+    async def cookies(self, url: str, now: int) -> str:
+        """What a normalised URL would be sent at `now` (Unix s)."""
+
+    async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
+        """Keep what has changed of hosts, at once."""
+
+    async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
+        """Do one batch of the tracker's own work, and what the request names."""
+
+    async def change(self, request: ChangeRequest) -> ChangeOutcome:
+        """Keep an operator's change of the job. Raises UsageError when it makes no sense."""
+
+    async def settle(self, now: int) -> str:
+        """Bring the job's state in line with its pages at `now` (Unix ms); returns it."""
+
+    async def repeats(self, after: int) -> Sequence[RepeatedLine]:
+        """The next lines of the list, after this one, whose URL an earlier line has; empty when there are no more."""
