@@ -69,7 +69,11 @@ AGAIN = {
         "acceptance/test_damaged.py": ["test_damage_in_a_full_file_is_mended_by_the_same_run"],
     },
     "lists": {
-        "acceptance/test_listed_again.py": ["test_each_line_has_its_own", "test_over_several_runs_each_has_one"],
+        "acceptance/test_listed_again.py": [
+            "test_each_line_has_its_own",
+            "test_over_several_runs_each_has_one",
+            "test_a_run_that_is_killed_has_told_it",
+        ],
         "acceptance/test_fetch.py": [
             "test_redirects_are_captures_of_their_line",
             "test_duplicates_and_bad_lines_are_counted_and_told",
@@ -79,7 +83,7 @@ AGAIN = {
     "kills": {
         "faults/test_kill_at_the_end.py": ["test_a_run_that_ends_before_its_index_is_joined_is_not_over"],
         "faults/test_kill_while_waiting.py": ["test_what_is_killed_while_it_waits_goes_on_waiting"],
-        "faults/test_kill.py": ["test_kills_lose_nothing_and_repeat_little", "test_kills_of_a_fetch_lose_no_line"],
+        "faults/test_kill.py": ["test_kills_lose_nothing_and_repeat_little"],
     },
 }
 

@@ -81,12 +81,11 @@ class LocalQueue:
     def _claim(self, request: ClaimRequest) -> ClaimOutcome:
         frontier = self._frontier
         self._note(request.hosts)
-        claims = frontier.claim(request.wanted, request.now)
-        left_out = frontier.take_left_out()
-        cookies, more = frontier.cookies.some_of(dict.fromkeys(claim.host for claim in claims))
-        fewer = {host: -count for host, count in Counter(host for host, _, _ in left_out).items()}
-        changes = self._changed(fewer, [(url, reason) for _, url, reason in left_out])
-        return ClaimOutcome(claims, cookies, more, changes)
+        batch = frontier.claim(request.wanted, request.now)
+        cookies, more = frontier.cookies.some_of(dict.fromkeys(claim.host for claim in batch.claims))
+        fewer = {host: -count for host, count in Counter(host for host, _, _ in batch.left_out).items()}
+        changes = self._changed(fewer, [(url, reason) for _, url, reason in batch.left_out])
+        return ClaimOutcome(batch.claims, cookies, more, changes)
 
     async def finish(self, request: FinishRequest) -> FinishOutcome:
         """Take in what became of pages that were handed out."""
