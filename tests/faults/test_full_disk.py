@@ -18,8 +18,6 @@ from forked import Forked
 from muniment.crawl.events import EventLog
 from muniment.errors import DiskFullError
 
-pytestmark = pytest.mark.linux  # a small tmpfs
-
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:
