@@ -64,7 +64,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if arguments is None else arguments
     if not hasattr(os, "fork"):
         _complain(
-            "Muniment runs on Linux and macOS: this system has no fork and no locks of Unix", as_json=wants_json(given)
+            "Muniment runs on Linux and macOS: this system has no fork and no Unix file locks",
+            as_json=wants_json(given),
         )
         sys.exit(2)
     for option, one in zip(["", *given], given, strict=False):
@@ -130,7 +131,7 @@ def _told(error: Exception) -> tuple[str | None, int]:
 def _of_a_name(error: UnicodeError) -> str:
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
         return no_text(error.object[:_MOST_TOLD])
-    return f"a name that was given cannot be used: {error}"
+    return f"invalid name: {error}"
 
 
 def entry() -> NoReturn:

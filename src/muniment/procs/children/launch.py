@@ -254,7 +254,7 @@ def most_descriptors(least: int = 0) -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < least:
-        raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
+        raise UsageError(f"the limit of open files is {hard}, and {least} are needed: raise it with ulimit -n")
     for most in _ENOUGH_DESCRIPTORS, _MACOS_DESCRIPTORS:
         allowed = most if hard == resource.RLIM_INFINITY else min(hard, most)
         if soft == resource.RLIM_INFINITY or soft >= allowed:
