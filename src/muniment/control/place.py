@@ -64,7 +64,8 @@ def database_url(text: str) -> str:
         usable = False
     if not usable:
         raise UsageError(
-            f"{shown} is not a PostgreSQL database; write postgresql://USER@HOST/NAME (for SQLite elsewhere, --state DIR)"
+            f"{shown} is not a PostgreSQL database; write postgresql://USER@HOST/NAME "
+            "(for SQLite elsewhere, --state DIR)"
         )
     if parts.password is not None or any("password" in name for name, _ in parse_qsl(parts.query)):
         raise UsageError(
