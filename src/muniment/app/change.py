@@ -42,7 +42,7 @@ def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Change
         except BusyError:
             if time.monotonic() > give_up:
                 raise UsageError(
-                    f"the run in {out} takes no changes now: it is starting or ending; give the command again"
+                    f"the run in {out} accepts no changes while it starts or ends: give the command again in a moment"
                 ) from None
             time.sleep(0.1)
 
@@ -53,9 +53,9 @@ def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Chan
         with tracker_at(place) as db:
             job = jobs.find_job(db)
             if job is None:
-                raise UsageError(f"{out} holds no crawl yet")
+                raise UsageError(f"{out} has no crawl yet")
             if job.over and not isinstance(change, Removal):
-                raise UsageError(f"the crawl in {out} is finished: only taking ignore patterns out can change it")
+                raise UsageError(f"the crawl in {out} is finished: only removing ignore patterns can change it")
             db.hold(job.job_id)
             amended = amend(db, job, change, now_ms())
             if job.over:
