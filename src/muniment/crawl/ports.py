@@ -1,11 +1,12 @@
-"""The doors of a crawl: what it asks of the other parts of the program. Only frozen values cross them."""
+"""The doors of a crawl: what it asks of its surroundings, crossed by frozen values alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from muniment.model.capture import EarlierCapture
+from muniment.model.event import Event, EventBatch
 from muniment.model.queue import (
     Backlog,
     ChangeOutcome,
@@ -21,7 +22,20 @@ from muniment.model.queue import (
 )
 from muniment.rules.robots.rules import RobotsAnswer
 
-__all__ = ["Queue"]
+__all__ = ["Events", "Queue"]
+
+
+class Events(Protocol):
+    """Where a crawl says what happens in it; nobody who listens holds it up."""
+
+    def listen(self, listener: Callable[[EventBatch], None], *, before_commit: bool = False) -> None:
+        """Call a listener in the turn of the crawl."""
+
+    def prepare(self, make: Callable[[], Iterable[Event]]) -> None:
+        """Pass on what is about to be committed."""
+
+    def publish(self, *events: Event) -> None:
+        """Pass on what has happened, and is committed."""
 
 
 class Queue(Protocol):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from msgspec import structs
 
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.rounds import GiveUp
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
+from muniment.crawl.ports import Events
 from muniment.model.change import Change, ChangeMade, SetValues
+from muniment.model.event import change_events
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
 
@@ -30,7 +31,7 @@ class LiveSettings:
         limits: Limits,
         patience: GiveUp,
         inflight: Concurrency,
-        events: EventLog,
+        events: Events,
         workers: Workers,
     ) -> None:
         self.setup = setup
@@ -41,7 +42,7 @@ class LiveSettings:
     async def change(self, change: Change) -> tuple[ChangeMade, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
         kept = await self._queue.change(change)
-        self._events.changed(change.who, kept.made)
+        self._events.publish(*change_events(change.who, kept.made))
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)

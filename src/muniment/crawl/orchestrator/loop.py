@@ -17,7 +17,6 @@ from msgspec import structs
 
 from muniment.clock import steadied, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.control_server import ControlServer
 from muniment.crawl.orchestrator.host_policy import HostPolicy
@@ -32,9 +31,10 @@ from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.crawl.orchestrator.warc_files import DamagedFiles, WarcFiles
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers
-from muniment.crawl.ports import Queue
-from muniment.crawl.progress import Progress, RunOutcome, Snapshot, WaitingHost
+from muniment.crawl.ports import Events, Queue
+from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
+from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
 from muniment.model.queue import ClaimOutcome, QueueChanges
 
 __all__ = ["Orchestrator"]
@@ -50,7 +50,7 @@ class Orchestrator:
         self,
         queue: Queue,
         warc_files: WarcFiles,
-        events: EventLog,
+        events: Events,
         setup: protocol.Setup,
         limits: Limits,
         launch: Any,
@@ -78,6 +78,7 @@ class Orchestrator:
         self._disk = DiskSpace(Path(setup.out), limits, events)
         self._poison = PoisonPages()
         self.progress = Progress()
+        events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
         self._stopping = self._killed = False
@@ -186,8 +187,7 @@ class Orchestrator:
 
     def _take_in(self, changes: QueueChanges) -> None:
         """Go by what a call of the queue changed."""
-        if changes.skipped:
-            self._events.skipped(changes.skipped)
+        self._events.publish(*skip_events(changes.skipped))
         for host in changes.pending:
             if host.fewer:
                 self._schedule.drop_pending(host.host_id, host.fewer)
@@ -213,12 +213,12 @@ class Orchestrator:
                 await self._serve_one(worker)
             case protocol.Finish():
                 await self._finish(worker, message)
-            case protocol.AskKnown(digests):
-                worker.send(protocol.KnownDigests(await self._queue.known(digests)))
-            case protocol.AskCookies(url):
-                worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000)))
-            case protocol.AskRobots(origin):
-                await self._robots.asked(worker.number, origin)
+            case protocol.AskKnown(digests, number=n):
+                worker.send(protocol.KnownDigests(await self._queue.known(digests), number=n))
+            case protocol.AskCookies(url, number=n):
+                worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n))
+            case protocol.AskRobots(origin, number=number):
+                await self._robots.asked(worker.number, number, origin)
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
@@ -232,9 +232,9 @@ class Orchestrator:
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 await self._hosts.keep()
                 await self._serve()
-            case protocol.AskFile():
+            case protocol.AskFile(number=number):
                 worker.open_file = self._warc_files.next_name()
-                worker.send(protocol.FileName(worker.open_file))
+                worker.send(protocol.FileName(worker.open_file, number=number))
             case protocol.FileEnd(name):
                 worker.file_ended(name)
                 self._warc_files.ended(name)
@@ -262,7 +262,7 @@ class Orchestrator:
             self._workers.members[other].send(protocol.PermitsUpdate(permits))
         for origin, reason in self._hosts.dead.items():
             worker.send(protocol.DeadHost(origin, reason))
-        self._events.write("worker", number=worker.number, pid=worker.process.pid, state="started")
+        self._events.publish(WorkerEvent(number=worker.number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
 
@@ -274,7 +274,7 @@ class Orchestrator:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
             await self._release(worker, [(page, claim.claim_id) for page, claim in worker.held.items()])
-            self._events.write("worker", number=worker.number, **worker.end(stopping=self._stopping))
+            self._events.publish(worker.end(stopping=self._stopping))
             await self._robots.gone(worker.number)
         except MunimentError as error:
             self._give_up(error)
@@ -339,6 +339,8 @@ class Orchestrator:
         batch, spared = self._hosts.spare(message.batch, worker.held)
         self._hosts.stuck(worker.held[page].host_id for page, _ in spared if page in worker.held)
         await self._release(worker, spared)
+        held = worker.held
+        self._events.prepare(lambda: page_events((held[p.page_id], p) for p in batch.pages if p.page_id in held))
         report = await self._client.finish(batch, worker.number, self._hosts.known.take_news())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
@@ -346,14 +348,12 @@ class Orchestrator:
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
         self._poison.worked()
-        self.progress.received(message.wire_bytes)
         taken = set(report.accepted)
         accepted = [(worker.drop(page.page_id), page) for page in batch.pages if page.page_id in taken]
-        self._events.finished([(claim.url, page) for claim, page in accepted])
+        self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for claim, page in accepted:
-            self.progress.page(claim.url, claim.host, page)
             self._poison.cleared(page.page_id)
             self._schedule.landed(worker.number, claim.host_id)
             self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)

@@ -19,38 +19,39 @@ class RobotsCache:
 
     def __init__(self, queue: Queue, tell: Tell) -> None:
         self._queue, self._tell = queue, tell
-        self._fetching: dict[str, list[int]] = {}
-        """Origin → the worker that fetches its robots.txt, then those that wait."""
+        self._fetching: dict[str, list[tuple[int, int]]] = {}
+        """Origin → the worker that fetches its robots.txt, then those that wait, each with its question's number."""
 
-    async def asked(self, worker: int, origin: str) -> None:
-        """A worker wants to know."""
+    async def asked(self, worker: int, number: int, origin: str) -> None:
+        """A worker wants to know; the reply carries the number."""
         if origin in self._fetching:
-            self._fetching[origin].append(worker)
+            self._fetching[origin].append((worker, number))
             return
         known = await self._queue.robots(origin)
         if known is not None and now_ms() - known.fetched_at <= VALID_MS:
-            self._tell(worker, protocol.RobotsReply(origin, known))
+            self._tell(worker, protocol.RobotsReply(known, number=number))
             return
-        self._fetching[origin] = [worker]
-        self._tell(worker, protocol.RobotsReply(origin, known, fetch=True))
+        self._fetching[origin] = [(worker, number)]
+        self._tell(worker, protocol.RobotsReply(known, fetch=True, number=number))
 
     async def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         """A worker has fetched it; None when the host could not be asked."""
-        waiting = self._fetching.pop(origin, [worker])[1:]
+        waiting = self._fetching.pop(origin, [])[1:]
         if answer is not None and settled(answer):
             await self._queue.keep_robots(origin, answer)
         elif waiting:
             answer = await self._queue.robots(origin) or answer
-        for other in waiting:
-            self._tell(other, protocol.RobotsReply(origin, answer))
+        for other, number in waiting:
+            self._tell(other, protocol.RobotsReply(answer, number=number))
 
     async def gone(self, worker: int) -> None:
         """A worker has ended: whoever waited for it fetches in its place."""
-        for origin, workers in list(self._fetching.items()):
-            leads = workers[0] == worker
-            workers[:] = [other for other in workers if other != worker]
-            if not workers:
+        for origin, asking in list(self._fetching.items()):
+            leads = asking[0][0] == worker
+            asking[:] = [(other, number) for other, number in asking if other != worker]
+            if not asking:
                 del self._fetching[origin]
             elif leads:
+                other, number = asking[0]
                 known = await self._queue.robots(origin)
-                self._tell(workers[0], protocol.RobotsReply(origin, known, fetch=True))
+                self._tell(other, protocol.RobotsReply(known, fetch=True, number=number))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 
 from muniment.clock import iso_ms, steady_ms
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.ports import Events
+from muniment.model.event import PauseEvent
 from muniment.model.queue import QueueChanges
 
 __all__ = ["GiveUp", "Rounds"]
@@ -20,7 +21,7 @@ _SAID_AFTER_MS = 2_000
 class Rounds:
     """Begins the later rounds of a job; `take_up` asks for one beside pages of hosts, given by number."""
 
-    def __init__(self, events: EventLog, take_up: Callable[[Collection[int]], Awaitable[QueueChanges]]) -> None:
+    def __init__(self, events: Events, take_up: Callable[[Collection[int]], Awaitable[QueueChanges]]) -> None:
         self._events, self._take_up = events, take_up
         self._due_at = self._looked_at = 0
         self._pages = ""
@@ -45,7 +46,7 @@ class Rounds:
 
     def _tell(self, count: int, due_at: int) -> None:
         self._due_at, self._pages = due_at, f"{count} page{'s' * (count != 1)}"
-        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
+        self._events.publish(PauseEvent(reason=f"a later round for {self._pages}", until=iso_ms(self._due_at)))
 
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from msgspec import structs
 
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
+from muniment.model.event import SkipEvent
 from muniment.model.link import FoundAs
 from muniment.model.queue import UpkeepOutcome
 from muniment.model.seed import BadLine, ListProgress, SeedBatch, SeedLine, SeedPlace, in_shard
@@ -35,7 +36,7 @@ Admit = Callable[[SeedBatch | None], Awaitable[UpkeepOutcome]]
 class SeedFeed:
     """Reads one list from where the last run left it."""
 
-    def __init__(self, source: SeedSource, settings: Settings, events: EventLog) -> None:
+    def __init__(self, source: SeedSource, settings: Settings, events: Events) -> None:
         self._source, self._events = source, events
         self._shard, self._shards = settings.shard, settings.shards
         self._batches: Iterator[SeedBatch] = iter(())
@@ -92,5 +93,5 @@ class SeedFeed:
     def _tell(self, bad: list[BadLine]) -> None:
         self.named += bad[: _NAMED - len(self.named)]
         for line in bad[: max(0, _MOST_EVENTS - self._told)]:
-            self._events.write("skip", line=line.number, reason=f"line: {line.reason}")
+            self._events.publish(SkipEvent(line=line.number, reason=f"line: {line.reason}"))
         self._told += len(bad)

@@ -25,11 +25,12 @@ from muniment.archive.recovery.quarantine import place_aside, set_aside
 from muniment.archive.recovery.verify import Damage
 from muniment.archive.segment import Segment
 from muniment.archive.warc.records import WarcInfo
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.file_names import FileNames
+from muniment.crawl.ports import Events
 from muniment.crawl.progress import RunOutcome
 from muniment.errors import ArchiveError, MunimentError
 from muniment.model.capture import Capture
+from muniment.model.event import DamageEvent
 from muniment.model.queue import QueueChanges, RepeatedLine
 from muniment.procs.children.launch import STOCK
 
@@ -234,7 +235,7 @@ class DamagedFiles:
     """Acts on what the walks of one run found."""
 
     def __init__(
-        self, warc_files: WarcFiles, events: EventLog, fetch_again: Callable[[list[Capture]], Awaitable[QueueChanges]]
+        self, warc_files: WarcFiles, events: Events, fetch_again: Callable[[list[Capture]], Awaitable[QueueChanges]]
     ) -> None:
         """`fetch_again` has the pages of captures wait again."""
         self._warc_files, self._events, self._fetch_again = warc_files, events, fetch_again
@@ -270,8 +271,7 @@ class DamagedFiles:
         captures = self._warc_files.captures(name)
         while batch := list(islice(captures, _BATCH)):
             pages += sum(one.more for one in (await self._fetch_again(batch)).pending)
-        told = {"file": name, "offset": damage.offset, "reason": damage.text, "moved_to": place, "pages": pages}
-        self._events.write("damaged", **told)
+        self._events.publish(DamageEvent(name, damage.offset, damage.text, place, pages))
         _log.warning(
             "%s is damaged at byte %d (%s): it is kept as %s, and its %d pages are fetched again",
             *(name, damage.offset, damage.text, place, pages),
