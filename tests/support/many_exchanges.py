@@ -1,6 +1,7 @@
 """An engine whose pages take thousands of exchanges, and `muniment` with it: `python -m tests.support.many_exchanges`.
 
 A page under `/many` takes `EXCHANGES` of `HOSTS` hosts. While `OUT.hang` exists, the last one of each host hangs.
+`OUT.memory` is written when all others have come: the KB that they took.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ManyExchanges:
         self._services = services
         self._out = Path(services.setup.out)
         self._bytes = random.Random(26).randbytes(BODY)
-        self._before = _peak()
+        self._before, self._ending = _peak(), 0
 
     async def visit(self, claim: Claim) -> Evaluation | None:
         """A page with its exchanges, and three results."""
@@ -57,7 +58,9 @@ class ManyExchanges:
         host = f"h{number}.example"
         for at in range(EXCHANGES // HOSTS):
             if at == EXCHANGES // HOSTS - 1:
-                self._out.with_suffix(".memory").write_text(str(_peak() - self._before))
+                self._ending += 1
+                if self._ending == HOSTS:
+                    self._out.with_suffix(".memory").write_text(str(_peak() - self._before))
                 if self._out.with_suffix(".hang").exists():
                     await asyncio.get_running_loop().create_future()
             url = f"http://{host}/{at}"
