@@ -1,15 +1,17 @@
-"""The doors of a crawl, crossed by frozen values only."""
+"""The doors of a crawl: what it asks of its surroundings, crossed by frozen values alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from muniment.crawl.pages import Page
 from muniment.crawl.protocol import FromOrchestrator
 from muniment.model.cookie import Cookie
+from muniment.model.event import Event, EventBatch
 from muniment.model.page import Claim
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Events"]
 
 
 class Engine(Protocol):
@@ -30,3 +32,16 @@ class Engine(Protocol):
 
     def forget_old(self, now: int) -> None:
         """Drop what no longer holds at `now` (Unix ms); called about once a minute."""
+
+
+class Events(Protocol):
+    """Where a crawl says what happens in it; nobody who listens holds it up."""
+
+    def listen(self, listener: Callable[[EventBatch], None], *, before_commit: bool = False) -> None:
+        """Call a listener in the turn of the crawl."""
+
+    def prepare(self, make: Callable[[], Iterable[Event]]) -> None:
+        """Pass on what is about to be committed."""
+
+    def publish(self, *events: Event) -> None:
+        """Pass on what has happened, and is committed."""
