@@ -20,7 +20,7 @@ from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import opened
 from muniment.tracker.db.postgresql import PostgresDatabase
 from muniment.tracker.db.postgresql_arrays import array_of
-from muniment.tracker.db.statements import Lookup, Prepared
+from muniment.tracker.db.statements import BatchInsert, Lookup, Prepared
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.schema.tables import jobs, robots
 
@@ -32,13 +32,7 @@ COLUMNS = [
     (Text(), "text", ["", "a", "žluť 🐎", "x" * 5000]),
     (LargeBinary(), "bytea", [b"", b"\0\xff", bytes(range(256))]),
 ]
-KEEP = Prepared(
-    robots.insert().values(
-        job_id=bindparam("job"), origin=bindparam("o"), status=bindparam("s"), text=bindparam("t"),
-        fetched_at=bindparam("at"),
-    ),
-    "job", "o", "s", "t", "at",
-)  # fmt: skip
+KEEP = BatchInsert(robots, "job_id", "origin", "status", "text", "fetched_at")
 TEXTS = Prepared(select(robots.c.text).where(robots.c.job_id == bindparam("job")), "job")
 
 

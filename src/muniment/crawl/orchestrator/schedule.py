@@ -4,9 +4,9 @@ A permit is a connection. Without a delay a host's permits are divided evenly, s
 delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts"). How many permits a host has
 at the moment, and until when nothing is asked of it, is for `hosts_desk` to say.
 
-Each worker has a line of hosts that may have something for it. Whatever could change that offers the host again: a pick
-drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
-(docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second queue, which has its
+Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Whatever could change that offers
+the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
+(docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second part, which has its
 turn when the worker has hardly anything else (docs/decisions/0143-who-failed-goes-last.md).
 
 Pages of a host also wait while other hosts have much to do of what the pages before them show (`crawl.backlog`).
@@ -15,12 +15,12 @@ Pages of a host also wait while other hosts have much to do of what the pages be
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from muniment.crawl.orchestrator.host_plans import HostPlan, HostPlans
 from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
+from muniment.rules.host_queue import HostQueue
 
 __all__ = ["Schedule"]
 
@@ -36,36 +36,6 @@ _MOST_LOOKS = 200
 """Hosts that are offered again by one such look."""
 
 
-class _Line:
-    """The hosts that may have pages for one worker, in the order of their turns; each is in one of two queues."""
-
-    __slots__ = ("_heap", "_here", "_later")
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int]] = []
-        self._here: set[int] = set()
-        self._later: OrderedDict[int, None] = OrderedDict()
-
-    def add(self, turn: int, host_id: int) -> None:
-        if host_id not in self._here:
-            self._later.pop(host_id, None)
-            self._here.add(host_id)
-            heapq.heappush(self._heap, (turn, host_id))
-
-    def add_later(self, host_id: int) -> None:
-        self._here.discard(host_id)
-        self._later[host_id] = None
-
-    def take(self, *, later: bool) -> int | None:
-        """The next host; with `later` of the second queue, when the first is empty."""
-        while self._heap:
-            _, host_id = heapq.heappop(self._heap)
-            if host_id in self._here:
-                self._here.discard(host_id)
-                return host_id
-        return self._later.popitem(last=False)[0] if later and self._later else None
-
-
 class Schedule:
     """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
 
@@ -76,7 +46,7 @@ class Schedule:
         """
         self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
         self._plans = HostPlans()
-        self._lines: dict[int, _Line] = {}
+        self._queues: dict[int, HostQueue] = {}
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
@@ -112,14 +82,14 @@ class Schedule:
         """Something has changed that may let workers have pages of a host."""
         if plan.pending:
             for worker in self._workers:
-                self._line_up(worker, plan)
+                self._enqueue(worker, plan)
 
-    def _line_up(self, worker: int, plan: HostPlan) -> None:
+    def _enqueue(self, worker: int, plan: HostPlan) -> None:
         self._turn += 1
         if plan.later_until:
-            self._lines[worker].add_later(plan.host_id)
+            self._queues[worker].add_later(plan.host_id)
         else:
-            self._lines[worker].add(self._turn if self._spread else plan.host_id, plan.host_id)
+            self._queues[worker].add(self._turn if self._spread else plan.host_id, plan.host_id)
 
     def known(self, name: str) -> int | None:
         """The number of a host that has, or had, pages."""
@@ -217,7 +187,7 @@ class Schedule:
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
         """A worker joins; returns the lowered permits to tell the others, by worker."""
         self._workers.append(worker)
-        self._lines[worker] = _Line()
+        self._queues[worker] = HostQueue()
         return self._lower()
 
     def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
@@ -244,7 +214,7 @@ class Schedule:
         """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
         if worker in self._workers:
             self._workers.remove(worker)
-            del self._lines[worker]
+            del self._queues[worker]
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
@@ -258,9 +228,9 @@ class Schedule:
     def pick(self, worker: int, most: int, now: int, in_hand: int = 0) -> list[tuple[int, int]]:
         """(host number, pages) to claim for a worker that has `in_hand` pages, hosts taking turns."""
         picked: list[tuple[int, int]] = []
-        line = self._lines[worker]
+        queue = self._queues[worker]
         self._wake(now)
-        while most > 0 and (host_id := line.take(later=in_hand <= _FEW)) is not None:
+        while most > 0 and (host_id := queue.take(later=in_hand <= _FEW)) is not None:
             plan = self._plans[host_id]
             room = self._room(plan, worker, now)
             if room > 0:
@@ -268,7 +238,7 @@ class Schedule:
                 picked.append((host_id, pages))
                 most -= pages
                 if pages < room:
-                    self._line_up(worker, plan)
+                    self._enqueue(worker, plan)
         return picked
 
     def _wake(self, now: int) -> None:
@@ -282,7 +252,7 @@ class Schedule:
                 plan.later_until = 0
             # without pages, too: it leaves the second queue
             for worker in self._workers:
-                self._line_up(worker, plan)
+                self._enqueue(worker, plan)
         if self._behind and (self.backlog.changed or now >= self._looked_at + _LOOK_MS):
             self._look_behind(now)
 
@@ -361,8 +331,8 @@ class Schedule:
         plan = self._plans[host_id]
         plan.held[worker] = plan.held.get(worker, 1) - 1
         self._note(plan)
-        if plan.pending and worker in self._lines:
-            self._line_up(worker, plan)
+        if plan.pending and worker in self._queues:
+            self._enqueue(worker, plan)
 
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.

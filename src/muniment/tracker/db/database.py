@@ -20,13 +20,14 @@ from sqlalchemy import Connection, Engine, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError, UsageError
-from muniment.tracker.db.statements import Asked, BatchUpdate, Lookup, Prepared, Row
+from muniment.tracker.db.statements import Asked, BatchInsert, BatchUpdate, Lookup, Prepared, Row
 from muniment.tracker.schema.pipelines import metadata
 
 __all__ = [
     "PATIENCE_S",
     "SCHEMA_REVISION",
     "Asked",
+    "BatchInsert",
     "BatchUpdate",
     "Database",
     "Lookup",

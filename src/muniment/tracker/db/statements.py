@@ -9,22 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import ARRAY, Column, Dialect, Select, bindparam, column, func, literal_column, select, true
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    Dialect,
+    Select,
+    Table,
+    TableValuedAlias,
+    bindparam,
+    column,
+    func,
+    literal_column,
+    select,
+    true,
+)
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import ClauseElement, ColumnElement, visitors
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.dml import Delete, Insert, Update
+from sqlalchemy.sql.dml import Delete, Update
 from sqlalchemy.sql.elements import BindParameter
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary, SmallInteger, Text, TypeEngine
 
 from muniment.errors import TrackerError
 
-__all__ = ["Asked", "BatchUpdate", "CompiledStatement", "Lookup", "Prepared", "Row", "place_of"]
+__all__ = ["Asked", "BatchInsert", "BatchUpdate", "CompiledStatement", "Lookup", "Prepared", "Row", "place_of"]
 
 Row = tuple[Any, ...]
 
@@ -88,10 +101,7 @@ class CompiledStatement:
 
 
 class Prepared:
-    """A statement compiled once for each database; its rows are tuples in the order of `names`.
-
-    An insert with the prefix OR REPLACE or OR IGNORE means the same on PostgreSQL.
-    """
+    """A statement compiled once for each database; its rows are tuples in the order of `names`."""
 
     def __init__(self, statement: ClauseElement, *names: str) -> None:
         self._statement, self._names = statement, names
@@ -124,27 +134,78 @@ class Prepared:
     def postgresql(self) -> CompiledStatement:
         """For one row of values; a write that answers nothing takes arrays of them instead, and so a batch of rows."""
         statement = self._statement
-        if isinstance(statement, Insert | Update | Delete) and not statement._returning:
-            statement = _batched(statement, self._names)
+        if isinstance(statement, Update | Delete) and not statement.returning_column_descriptions:
+            statement = self._batched(statement)
         return CompiledStatement(statement, _server_dialect(), self._names)
 
     @cached_property
     def packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
         """What makes an array of the values of each name, for a batch of rows; PostgreSQL's."""
-        assert isinstance(self._statement, Insert | Update | Delete)
-        kinds = _kinds(self._statement)
-        return tuple(_packer(kinds[name]) for name in self._names)
+        return tuple(_packer(self._kinds[name]) for name in self._names)
 
     @cached_property
     def copy(self) -> tuple[str, list[str]] | None:
-        """COPY and the types of its columns, for an insert that can meet no row with the same key; PostgreSQL's."""
-        statement = self._statement
-        if not isinstance(statement, Insert) or _conflict(statement) or not self.plain:
+        """COPY and the types of its columns, where that does the same for a batch of rows; PostgreSQL's."""
+        return None
+
+    @cached_property
+    def _kinds(self) -> dict[str, TypeEngine[Any]]:
+        """The type of each value: that of the column which it is set to or compared with."""
+        compiled = self._statement.compile(dialect=_server_dialect())
+        assert isinstance(compiled, SQLCompiler)
+        return {name: bound.type for name, bound in compiled.binds.items()}
+
+    def _batched(self, statement: Update | Delete) -> ClauseElement:
+        """The statement for all rows at once: what was a value is a column of the rows that the arrays unfold to."""
+        rows = _unfolded({name: self._kinds[name] for name in self._names})
+
+        def replaced(element: Any, **_how: Any) -> ColumnElement[Any] | None:
+            return rows.c[element.key] if isinstance(element, BindParameter) and element.key in self._names else None
+
+        batched: ClauseElement = visitors.replacement_traverse(statement, {}, replaced)  # type: ignore[assignment]
+        return batched
+
+
+class BatchInsert(Prepared):
+    """An insert of rows, which are tuples in the order of `columns`.
+
+    `conflict` says what becomes of a row whose key is there already: an error without it, else OR IGNORE or OR REPLACE
+    of SQLite, which mean the same on PostgreSQL.
+    """
+
+    def __init__(self, table: Table, *columns: str, conflict: Literal["", "IGNORE", "REPLACE"] = "") -> None:
+        statement = table.insert().values({name: bindparam(name) for name in columns})
+        super().__init__(statement.prefix_with(f"OR {conflict}") if conflict else statement, *columns)
+        self._table, self._conflict = table, conflict
+
+    @cached_property
+    def postgresql(self) -> CompiledStatement:
+        """For all rows at once."""
+        from sqlalchemy.dialects import postgresql  # noqa: PLC0415  (a twentieth of a second that SQLite need not spend)
+
+        rows = _unfolded(self._kinds)
+        insert = postgresql.insert(self._table)
+        batched = insert.from_select(list(self._names), select(*rows.c).select_from(rows))
+        if self._conflict == "IGNORE":
+            batched = batched.on_conflict_do_nothing()
+        elif self._conflict == "REPLACE":
+            keys = [column.name for column in self._table.columns if column.primary_key]
+            rest = {name: batched.excluded[name] for name in self._names if name not in keys}
+            batched = batched.on_conflict_do_update(index_elements=keys, set_=rest)
+        return CompiledStatement(batched, _server_dialect(), self._names)
+
+    @cached_property
+    def copy(self) -> tuple[str, list[str]] | None:
+        """COPY and the types of its columns, unless rows may meet their key; PostgreSQL's."""
+        if self._conflict:
             return None
-        kinds = [statement.table.c[name].type for name in _columns(statement)]
-        columns = ", ".join(f'"{name}"' for name in _columns(statement))
-        types = [_COPIED.get(type(kind), "bytea") for kind in kinds]
-        return f'COPY "{statement.table.name}" ({columns}) FROM STDIN (FORMAT BINARY)', types
+        columns = ", ".join(f'"{name}"' for name in self._names)
+        types = [_COPIED.get(type(kind), "bytea") for kind in self._kinds.values()]
+        return f'COPY "{self._table.name}" ({columns}) FROM STDIN (FORMAT BINARY)', types
+
+    @cached_property
+    def _kinds(self) -> dict[str, TypeEngine[Any]]:
+        return {name: self._table.c[name].type for name in self._names}
 
 
 Asked = tuple[Prepared, Row]
@@ -179,10 +240,11 @@ class Lookup:
 
     SQLite has it compiled for 1, 2, 4 … 128 keys; PostgreSQL takes all of them as an array. Without statistics SQLite
     would rather read a whole job than look up three keys in another index than the primary one: name it in a hint.
+    With `locks`, the rows are locked until the transaction ends.
     """
 
-    def __init__(self, statement: Select[Any], job: Column[Any], key: Column[Any]) -> None:
-        self._statement, self._job, self._key = statement, job, key
+    def __init__(self, statement: Select[Any], job: Column[Any], key: Column[Any], *, locks: bool = False) -> None:
+        self._statement, self._job, self._key, self._locks = statement, job, key, locks
         self._prepared: dict[int, Prepared] = {}
 
     def batches(self, job_id: int, keys: Sequence[Any]) -> Iterator[tuple[Prepared, Row]]:
@@ -212,7 +274,7 @@ class Lookup:
         columns = column("job", self._job.type), column("key", self._key.type)
         told = func.unnest(*arrays).table_valued(*columns, name="told").render_derived()
         sought = self._statement.where(self._job == told.c.job, self._key == told.c.key).offset(literal_column("0"))
-        if sought._for_update_arg is not None:
+        if self._locks:
             sought = sought.with_for_update(of=self._key.table)
         found = sought.lateral("found")
         return CompiledStatement(
@@ -243,51 +305,8 @@ def _packer(kind: TypeEngine[Any]) -> Callable[[Sequence[Any]], bytes]:
     return array_of(kind)
 
 
-def _batched(statement: Insert | Update | Delete, names: Sequence[str]) -> ClauseElement:
-    """The statement for all rows at once: what was a value is a column of the rows that the arrays unfold to."""
-    from sqlalchemy.dialects import postgresql  # noqa: PLC0415  (a twentieth of a second that SQLite needs not spend)
-
-    kinds = _kinds(statement)
-    arrays = [bindparam(name, type_=ARRAY(kinds[name])) for name in names]
-    told = func.unnest(*arrays).table_valued(*[column(name, kinds[name]) for name in names], name="told")
-    rows = told.render_derived()
-
-    def replaced(element: Any, **_how: Any) -> ColumnElement[Any] | None:
-        return rows.c[element.key] if isinstance(element, BindParameter) and element.key in names else None
-
-    if not isinstance(statement, Insert):
-        batched: ClauseElement = visitors.replacement_traverse(statement, {}, replaced)  # type: ignore[assignment]
-        return batched
-    set_to = _columns(statement)
-    values = [rows.c[value.key] if isinstance(value, BindParameter) else value for value in set_to.values()]
-    insert = postgresql.insert(statement.table).from_select(list(set_to), select(*values).select_from(rows))
-    conflict = _conflict(statement)
-    if conflict == "OR IGNORE":
-        return insert.on_conflict_do_nothing()
-    if conflict == "OR REPLACE":
-        keys = [column.name for column in statement.table.columns if column.primary_key]
-        rest = {name: insert.excluded[name] for name in set_to if name not in keys}
-        return insert.on_conflict_do_update(index_elements=keys, set_=rest)
-    return insert
-
-
-def _columns(statement: Insert | Update) -> dict[str, Any]:
-    """What a statement sets, by the names of the columns."""
-    given: dict[Any, Any] = dict(statement._values or {})
-    return {str(getattr(key, "name", key)): value for key, value in given.items()}
-
-
-def _kinds(statement: Insert | Update | Delete) -> dict[str, TypeEngine[Any]]:
-    """The type of each value: that of the column which it is set to or compared with."""
-    set_to = {} if isinstance(statement, Delete) else _columns(statement)
-    kinds = {
-        value.key: statement.table.c[name].type for name, value in set_to.items() if isinstance(value, BindParameter)
-    }
-    for element in visitors.iterate(statement):
-        if isinstance(element, BindParameter):
-            kinds.setdefault(element.key, element.type)
-    return kinds
-
-
-def _conflict(statement: Insert) -> str:
-    return " ".join(str(prefix) for prefix, _ in statement._prefixes)
+def _unfolded(kinds: dict[str, TypeEngine[Any]]) -> TableValuedAlias:
+    """The rows that one array for each name unfolds to."""
+    arrays = [bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items()]
+    columns = [column(name, kind) for name, kind in kinds.items()]
+    return func.unnest(*arrays).table_valued(*columns, name="told").render_derived()

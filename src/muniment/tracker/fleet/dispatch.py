@@ -7,7 +7,7 @@ is built anew by a process that begins.
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from muniment.model.change import Change
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.pipeline import ClaimBatch, Greeting, HostReport, Session, SessionEnding
+from muniment.rules.host_queue import HostQueue
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import assignments, sessions
@@ -56,7 +57,13 @@ class _Work:
         if self._shared:
             # processes that take the hosts in the same order would be at the same host all the time
             random.shuffle(hosts)
-        self._line = deque(hosts)
+        self._queue, self._turn = HostQueue(), 0
+        for host in hosts:
+            self._enqueue(host)
+
+    def _enqueue(self, host: int) -> None:
+        self._turn += 1
+        self._queue.add(self._turn, host)
 
     def _unfinished(self) -> Rejudging | None:
         """A walk that a killed process left unfinished begins again."""
@@ -68,7 +75,7 @@ class _Work:
         """Note that hosts have more pages, or fewer."""
         for host, count in pending.items():
             if host not in self.pending:
-                self._line.append(host)
+                self._enqueue(host)
             self.pending[host] += count
 
     def claim(self, most: int, now: int, after: int) -> _Drawn:
@@ -92,17 +99,17 @@ class _Work:
 
     def _pick(self, most: int, now: int, asked: Collection[int]) -> list[tuple[int, int]]:
         picked: list[tuple[int, int]] = []
-        for _ in range(len(self._line)):
-            if most <= 0:
-                break
-            host = self._line.popleft()
+        tried: list[int] = []
+        while most > 0 and (host := self._queue.take()) is not None:
             if self.pending[host] <= 0:
                 del self.pending[host]
                 continue
-            self._line.append(host)
+            tried.append(host)
             if host not in asked and self.frontier.hosts.waits_of(host).until <= now:
                 picked.append((host, min(self.pending[host], most, _OF_A_HOST)))
                 most -= picked[-1][1]
+        for host in tried:
+            self._enqueue(host)
         return picked
 
     def look_again(self) -> None:

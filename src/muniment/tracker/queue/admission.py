@@ -22,7 +22,7 @@ from muniment.model.url import url_key
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Offers, Scope, Standing, urgency
 from muniment.rules.session_ids import page_key
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
 from muniment.tracker.queue.new_pages import NewPage, NewPages, Offer
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.rejudge import judge_pages
@@ -39,9 +39,10 @@ _DRAFT = Lookup(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
         pages.c.in_scope, pages.c.found_as, pages.c.nice,
-    ).with_for_update(),
+    ),
     pages.c.job_id,
     pages.c.id,
+    locks=True,
 )  # fmt: skip
 _NEARER = Prepared(
     pages.update()
@@ -55,21 +56,8 @@ _NEARER = Prepared(
     ),
     "n", "l", "r", "rd", "scope", "job", "page",
 )  # fmt: skip
-_RELATE = Prepared(
-    relations.insert()
-    .prefix_with("OR REPLACE", dialect="sqlite")
-    .values(job_id=bindparam("job"), parent_id=bindparam("parent"), children=bindparam("c")),
-    "job",
-    "parent",
-    "c",
-)
-_DIRTY = Prepared(
-    repairs.insert()
-    .prefix_with("OR IGNORE", dialect="sqlite")
-    .values(job_id=bindparam("job"), page_id=bindparam("page")),
-    "job",
-    "page",
-)
+_RELATE = BatchInsert(relations, "job_id", "parent_id", "children", conflict="REPLACE")
+_DIRTY = BatchInsert(repairs, "job_id", "page_id", conflict="IGNORE")
 
 
 _LOWER_HALF = 0xFFFFFFFF

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 
 from muniment.model.page import PageResult
 from muniment.rules.retry import is_failed
-from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.schema.tables import job_sums
 
 __all__ = ["Counters", "Totals", "take_out"]
@@ -20,13 +20,7 @@ _SUMS = (
     job_sums.c.payload_bytes,
 )  # fmt: skip
 """In the order of `Totals`."""
-_BEGUN = Prepared(
-    job_sums.insert()
-    .prefix_with("OR IGNORE", dialect="sqlite")
-    .values(job_id=bindparam("job"), session=bindparam("mine")),
-    "job",
-    "mine",
-)
+_BEGUN = BatchInsert(job_sums, "job_id", "session", conflict="IGNORE")
 _OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
 _SAVE = Prepared(
     job_sums.update()

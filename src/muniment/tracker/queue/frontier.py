@@ -20,7 +20,7 @@ from muniment.model.page import Claim, FinishBatch, PageResult, PageState, sessi
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
-from muniment.tracker.db.database import BatchUpdate, Database, Lookup, Prepared, Row, retrying_transaction
+from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Lookup, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission, Parent
@@ -56,9 +56,10 @@ _HELD = Lookup(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
         pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
         TRIED, pages.c.rounds, pages.c.throttled,
-    ).with_for_update(),
+    ),
     pages.c.job_id,
     pages.c.id,
+    locks=True,
 )  # fmt: skip
 _FINISH = BatchUpdate(
     pages.update()
@@ -83,10 +84,7 @@ _FINISH = BatchUpdate(
 _ATTEMPT_COLUMNS = (
     "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
 )  # fmt: skip
-_ATTEMPT = Prepared(
-    attempts.insert().prefix_with("OR REPLACE", dialect="sqlite").values({n: bindparam(n) for n in _ATTEMPT_COLUMNS}),
-    *_ATTEMPT_COLUMNS,
-)
+_ATTEMPT = BatchInsert(attempts, *_ATTEMPT_COLUMNS, conflict="REPLACE")
 _RELEASE = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.claim_id == bindparam("claim"))

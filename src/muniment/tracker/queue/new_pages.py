@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam
 
 from muniment.model.page import PageState
 from muniment.model.url import host_of, is_web
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
-from muniment.tracker.db.database import Database, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Row
 from muniment.tracker.queue.lineage import before, heirs, heritage, heritages, nice_value
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.schema.tables import pages
@@ -31,7 +30,7 @@ _URL, _HOST, _STATE, _NICE, _IN_SCOPE, _REASON = map(
     _COLUMNS.index, ("url", "host_id", "state", "nice", "in_scope", "reason")
 )
 _LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
-_INSERT = Prepared(pages.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
+_INSERT = BatchInsert(pages, *_COLUMNS)
 
 
 class Offer(Struct):

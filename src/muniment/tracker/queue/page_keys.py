@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, bindparam, cast, exists, literal_column, select
 
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
 from muniment.tracker.schema.tables import page_keys, pages
 from muniment.tracker.stores.id_blocks import last_page
 
@@ -20,9 +20,8 @@ __all__ = ["PageKeys"]
 _TOGETHER = 20_000
 """How many keys are remembered before they are written. With more, a key costs less, and the pause is longer."""
 
-_ADD = page_keys.insert().values(job_id=bindparam("job"), key=bindparam("k"), page_id=bindparam("page"))
-_ALONE = Prepared(_ADD, "job", "k", "page")
-_BESIDE_OTHERS = Prepared(_ADD.prefix_with("OR IGNORE", dialect="sqlite"), "job", "k", "page")
+_ALONE = BatchInsert(page_keys, "job_id", "key", "page_id")
+_BESIDE_OTHERS = BatchInsert(page_keys, "job_id", "key", "page_id", conflict="IGNORE")
 
 # by the database itself, in which a row costs a third of what it would from here
 _WRITE = page_keys.insert().from_select(

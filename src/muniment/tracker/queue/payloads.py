@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select
 
 from muniment.model.capture import EarlierCapture
 from muniment.model.page import PageResult
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
 from muniment.tracker.schema.tables import fresh_payloads, pages, payloads
 
 __all__ = ["Payloads"]
@@ -20,14 +20,9 @@ __all__ = ["Payloads"]
 _TOGETHER = 20_000
 """How many newest payloads are remembered before they are moved (`page_keys`)."""
 _COLUMNS = ("job_id", "digest", "page_id", "captured_at", "record_id")
-_KEEP = Prepared(
-    payloads.insert().prefix_with("OR IGNORE", dialect="sqlite").values({name: bindparam(name) for name in _COLUMNS}),
-    *_COLUMNS,
-)
+_KEEP = BatchInsert(payloads, *_COLUMNS, conflict="IGNORE")
 _FRESH_COLUMNS = (*_COLUMNS, "number")
-_KEEP_FRESH = Prepared(
-    fresh_payloads.insert().values({name: bindparam(name) for name in _FRESH_COLUMNS}), *_FRESH_COLUMNS
-)
+_KEEP_FRESH = BatchInsert(fresh_payloads, *_FRESH_COLUMNS)
 _FRESH = Prepared(
     select(*(fresh_payloads.c[name] for name in _FRESH_COLUMNS))
     .where(fresh_payloads.c.job_id == bindparam("job"))

@@ -13,7 +13,7 @@ from muniment.http.redirects import REDIRECTS, RedirectTurn, fetch_again
 from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, PageResult, PageState
-from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
 from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.schema.tables import attempts, pages, relations, results
@@ -58,12 +58,7 @@ _STEP = Prepared(
     "job",
     "page",
 )
-_SAVE = Prepared(
-    results.insert()
-    .prefix_with("OR REPLACE", dialect="sqlite")
-    .values({name: bindparam(name) for name in ("job_id", "page_id", "attempt", "kind", "value")}),
-    "job_id", "page_id", "attempt", "kind", "value",
-)  # fmt: skip
+_SAVE = BatchInsert(results, "job_id", "page_id", "attempt", "kind", "value", conflict="REPLACE")
 
 
 class _Target(Struct, frozen=True):

@@ -12,7 +12,7 @@ from muniment.model.page import PageState
 from muniment.model.prior import Prior
 from muniment.model.seed import SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import url_key
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row, retrying_transaction
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import pages, seed_lists, seeds
@@ -20,12 +20,9 @@ from muniment.tracker.schema.tables import pages, seed_lists, seeds
 __all__ = ["ListProgress", "SeedStore", "begin_list", "repeated_lines"]
 
 _SEED_COLUMNS = ("job_id", "page_id", "line", "digest", "etag", "last_modified", "captured_at", "meta_json")
-_SEED = Prepared(
-    seeds.insert().prefix_with("OR IGNORE", dialect="sqlite").values({name: bindparam(name) for name in _SEED_COLUMNS}),
-    *_SEED_COLUMNS,
-)
+_SEED = BatchInsert(seeds, *_SEED_COLUMNS, conflict="IGNORE")
 _REPEAT_COLUMNS = ("job_id", "line", "key", "meta_json")
-_REPEAT = Prepared(seed_repeats.insert().values({name: bindparam(name) for name in _REPEAT_COLUMNS}), *_REPEAT_COLUMNS)
+_REPEAT = BatchInsert(seed_repeats, *_REPEAT_COLUMNS)
 _HOPS = Lookup(
     select(pages.c.id, pages.c.seed_id, pages.c.attempts_remaining, pages.c.state), pages.c.job_id, pages.c.id
 )

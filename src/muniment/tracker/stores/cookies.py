@@ -11,7 +11,7 @@ from muniment.http.cookies import domains_of
 from muniment.http.jar import Jar, alive
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
 from muniment.tracker.schema.tables import cookies
 
 __all__ = ["CookieStore"]
@@ -22,13 +22,7 @@ _ANY = Prepared(_ROWS.limit(bindparam("most")), "job", "most")
 _DOMAINS = Prepared(select(cookies.c.domain).where(cookies.c.job_id == bindparam("job")).distinct(), "job")
 _OF_MANY = Lookup(select(*(cookies.c[name] for name in _COLUMNS)), cookies.c.job_id, cookies.c.domain)
 _OF = Prepared(_ROWS.where(cookies.c.domain == bindparam("d")).order_by(cookies.c.set_at), "job", "d")
-_PUT = Prepared(
-    cookies.insert()
-    .prefix_with("OR REPLACE", dialect="sqlite")
-    .values({name: bindparam(name) for name in ("job_id", *_COLUMNS)}),
-    "job_id",
-    *_COLUMNS,
-)
+_PUT = BatchInsert(cookies, "job_id", *_COLUMNS, conflict="REPLACE")
 _DROP = Prepared(
     cookies.delete().where(
         cookies.c.job_id == bindparam("job"),

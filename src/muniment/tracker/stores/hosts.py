@@ -10,22 +10,14 @@ from sqlalchemy import bindparam, literal_column, select
 
 from muniment.model.url import origin_of
 from muniment.rules.scope import site_paths
-from muniment.tracker.db.database import Database, Lookup, Prepared, Row, retrying_transaction
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs
 from muniment.tracker.stores.host_table import Host, HostTable
 from muniment.tracker.stores.id_blocks import IdBlocks
 
 __all__ = ["Host", "HostWaits", "Hosts"]
 
-_ADD = Prepared(
-    hosts.insert()
-    .prefix_with("OR IGNORE", dialect="sqlite")
-    .values(job_id=bindparam("job"), id=bindparam("host"), name=bindparam("n"), site_paths=bindparam("p")),
-    "job",
-    "host",
-    "n",
-    "p",
-)
+_ADD = BatchInsert(hosts, "job_id", "id", "name", "site_paths", conflict="IGNORE")
 _FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths, hosts.c.answered)
 _ALL = Prepared(_FOUND.where(hosts.c.job_id == bindparam("job")), "job")
 _BY_NUMBER = Lookup(_FOUND, hosts.c.job_id, hosts.c.id)

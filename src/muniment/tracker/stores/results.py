@@ -15,7 +15,7 @@ from muniment.disk import sync, sync_directory
 from muniment.errors import DiskFullError, TrackerError
 from muniment.model.page import Claim, PageResult
 from muniment.model.result import ResultKind, ResultStatus, check_result
-from muniment.tracker.db.database import Database, Prepared, Row
+from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row
 from muniment.tracker.schema.tables import results
 
 __all__ = ["INLINE", "ResultStore", "StoredResult"]
@@ -33,7 +33,7 @@ _FORGET = Prepared(
     ),
     "job", "page", "a", "k",
 )  # fmt: skip
-_KEEP = Prepared(results.insert().values({name: bindparam(name) for name in _COLUMNS}), *_COLUMNS)
+_KEEP = BatchInsert(results, *_COLUMNS)
 
 
 class StoredResult(Struct, frozen=True):

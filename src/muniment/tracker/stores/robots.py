@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import bindparam, select
 
 from muniment.rules.robots.rules import RobotsAnswer
-from muniment.tracker.db.database import Database, Prepared, retrying_transaction
+from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.schema.tables import robots
 
 __all__ = ["RobotsStore"]
@@ -17,18 +17,7 @@ _FIND = Prepared(
     "job",
     "o",
 )
-_KEEP = Prepared(
-    robots.insert()
-    .prefix_with("OR REPLACE", dialect="sqlite")
-    .values(
-        job_id=bindparam("job"),
-        origin=bindparam("o"),
-        status=bindparam("s"),
-        text=bindparam("t"),
-        fetched_at=bindparam("at"),
-    ),
-    "job", "o", "s", "t", "at",
-)  # fmt: skip
+_KEEP = BatchInsert(robots, "job_id", "origin", "status", "text", "fetched_at", conflict="REPLACE")
 
 
 class RobotsStore:
