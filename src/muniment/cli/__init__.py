@@ -1,4 +1,7 @@
-"""The command line: parse, call the composition root or a control, render. Each command is imported when it is used."""
+"""The command line: parse, call the composition root or a control, render. Each command is imported when it is used.
+
+Others import: nothing.
+"""
 
 from __future__ import annotations
 

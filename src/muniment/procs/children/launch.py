@@ -21,7 +21,7 @@ from muniment.lifetime import end_with
 from muniment.model.advice import advice
 from muniment.model.process import ProcessEnding
 from muniment.procs.children.child import Child
-from muniment.procs.children.files import KEPT
+from muniment.procs.files import KEPT
 from muniment.procs.registry import PARENT, ProcessEntry, ProcessPlan, ProcessRegistry
 
 __all__ = [
