@@ -160,7 +160,7 @@ def test_a_user_who_is_not_known_and_has_no_home(site: GatedSite, crawled: Path,
         whole = [*unknown, sys.executable, "-m", "muniment", *map(str, command)]
         done = subprocess.run(whole, cwd=tmp_path, env=given, capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stderr.count(b"\n")) == (code, 1), (command, done)
-        assert b"there is no home directory to keep processes in" in done.stderr
+        assert b"there is no home directory for the store of processes" in done.stderr
 
 
 @pytest.mark.parametrize("more", [{}, ASCII], ids=["as Python has it", "ascii"])

@@ -228,6 +228,34 @@ def test_options_of_crawl_equal_the_settings() -> None:
         assert on_resume in {"yes", "no", "–"}, name
 
 
+def _headings(page: Path, heading: str) -> dict[str, str]:
+    """The heading of level three above each option's row, below a heading of level two."""
+    text = page.read_text()
+    start = text.index(f"\n## {heading}")
+    found, above = {}, ""
+    for line in text[start : text.index("\n## ", start + 1)].splitlines():
+        if line.startswith("### "):
+            above = line.removeprefix("### ")
+        elif option := re.match(r"\| `(-(?:[^`|]|\\\|)+)`", line):
+            found[option[1].replace(r"\|", "|")] = above
+    return found
+
+
+def test_help_and_docs_have_the_same_headings() -> None:
+    above, spelled = _headings(DOCS / "options.md", "muniment crawl"), _spelled(crawl)
+    text = crawl.get_help(click.Context(crawl, info_name="crawl"))
+    assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == list(dict.fromkeys(above.values()))
+    for name, _, _, option in options("crawl"):
+        assert above[spelled[name]] == option.group, name
+
+
+def test_help_writes_sizes_and_times_as_people_do() -> None:
+    text = crawl.get_help(click.Context(crawl, info_name="crawl", terminal_width=100))
+    assert "[default: 1 GiB]" in text
+    assert "[default: 43200 (12 h)]" in text
+    assert not re.search(r"default: \d+\.0\b|\d{6,}", text)
+
+
 def test_options_of_fetch_equal_the_settings() -> None:
     """Documented are those that crawl lacks and those with another default; the rest is told to be the same."""
     rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment fetch") if row[0] != "option"}

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from muniment.archive.event_log import EventLog
 from muniment.clock import now_ms
-from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Change, ChangeMade, ChangeReply, Removal
+from muniment.model.event import EventBatch, change_events
 from muniment.model.place import TrackerPlace
-from muniment.procs.lock import lock_both
+from muniment.procs.lock import EVENTS_FILE, lock_both
 from muniment.procs.socket import ask
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.jobs import store as jobs
@@ -42,7 +43,7 @@ def change_crawl(out: Path, place: TrackerPlace, change: Change) -> tuple[Change
         except BusyError:
             if time.monotonic() > give_up:
                 raise UsageError(
-                    f"the run in {out} takes no changes now: it is starting or ending; give the command again"
+                    f"the run in {out} accepts no changes while it starts or ends: give the command again in a moment"
                 ) from None
             time.sleep(0.1)
 
@@ -53,14 +54,15 @@ def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Chan
         with tracker_at(place) as db:
             job = jobs.find_job(db)
             if job is None:
-                raise UsageError(f"{out} holds no crawl yet")
+                raise UsageError(f"{out} has no crawl yet")
             if job.over and not isinstance(change, Removal):
-                raise UsageError(f"the crawl in {out} is finished: only taking ignore patterns out can change it")
+                raise UsageError(f"the crawl in {out} is finished: only removing ignore patterns can change it")
             db.hold(job.job_id)
             amended = amend(db, job, change, now_ms())
             if job.over:
                 jobs.reopen(db, job.job_id)
-            EventLog(locks[0].descriptor, out).changed(change.who, amended.changes)
+            events = EventBatch(now_ms(), tuple(change_events(change.who, amended.changes)))
+            EventLog(locks[0].descriptor, out / EVENTS_FILE).take(events)
             return amended.changes
     finally:
         for lock in locks:

@@ -132,7 +132,7 @@ def _told(error: Exception) -> tuple[str | None, int]:
 def _of_a_name(error: UnicodeError) -> str:
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
         return no_text(error.object[:_MOST_TOLD])
-    return f"a name that was given cannot be used: {error}"
+    return f"invalid name: {error}"
 
 
 def entry() -> NoReturn:

@@ -47,7 +47,7 @@ def _change(values: tuple[str, ...], host: str, prefix: str) -> Change:
             raise UsageError("--host and --prefix are for nice=N alone")
         return SetValues(operator_name(), assigned)
     if len(assigned) > 1:
-        raise UsageError("nice=N is set by itself; give the other settings in a command of their own")
+        raise UsageError("nice=N must be set alone; give the other settings in another command")
     return SetNice(operator_name(), host, prefix, parse_nice(assigned[0][1]))
 
 
@@ -60,5 +60,5 @@ def carry_out(out: Path, state: Path | None, change: Change, *, as_json: bool, q
         for one in changes:
             click.echo(f"{one.what}: {one.before or '-'} -> {one.after or '-'}")
         if not changes:
-            click.echo("nothing changed: it was so already")
+            click.echo("nothing changed: the values are the same")
     return 0

@@ -106,7 +106,7 @@ def test_headers_that_are_ours_are_refused_with_what_to_do(capsys, header, said)
 
 @pytest.mark.parametrize("agent", ["", "  ", "/1.0", " /x"])
 def test_a_user_agent_names_a_product(capsys, agent):
-    assert "names no product" in complaint(capsys, "crawl", "--user-agent", agent, "https://a.example/")
+    assert "has no product name" in complaint(capsys, "crawl", "--user-agent", agent, "https://a.example/")
 
 
 def test_another_system_is_told_in_one_line(capsys, monkeypatch):

@@ -58,11 +58,11 @@ def test_defaults_and_small_numbers_are_taken() -> None:
 @pytest.mark.parametrize(
     ("flag", "text", "says"),
     [
-        ("--warc-size", "0", "'0' is too small: at least 1 makes sense"),
+        ("--warc-size", "0", "'0' is too small: the minimum is 1"),
         ("--warc-size", "1 TiB", ""),
-        ("--per-host", "10001", "'10001' is too large: at most 10,000 makes sense"),
-        ("--delay", "1-99999999999", "is too large: at most 86,400,000 makes sense"),
-        ("--timeout", "0.000000001", "is too small: at least 0.001 makes sense"),
+        ("--per-host", "10001", "'10001' is too large: the maximum is 10,000"),
+        ("--delay", "1-99999999999", "is too large: the maximum is 86,400,000"),
+        ("--timeout", "0.000000001", "is too small: the minimum is 0.001"),
         ("--timeout", ".5", "'.5' is not a number of seconds above 0; write it as 60 or 0.5"),
         ("--warc-size", "500\u00a0MB", ""),
         ("--tries", "2.5", "'2.5' is not a whole number"),

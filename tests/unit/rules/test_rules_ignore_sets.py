@@ -102,19 +102,19 @@ def test_sets_are_chosen_with_commas_and_repeats_each_once():
 
 
 def test_a_set_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(UsageError, match=r"there is no ignore set 'nonsense'; there are global, .*wordpress"):
+    with pytest.raises(UsageError, match=r"there is no ignore set 'nonsense'; the sets are global, .*wordpress"):
         chosen(("nonsense",), with_global=True)
 
 
 @pytest.mark.parametrize("text", ["", ",", " , "])
 def test_a_list_of_sets_names_some(text):
-    with pytest.raises(UsageError, match="names no set; there are global"):
+    with pytest.raises(UsageError, match="names no set; the sets are global"):
         chosen((text,), with_global=True)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", '{"type": "x", "patterns": []}'])
 def test_a_file_without_patterns_is_refused(text):
-    with pytest.raises(UsageError, match="f holds no patterns"):
+    with pytest.raises(UsageError, match="f has no patterns"):
         parse_import(text, "f")
 
 

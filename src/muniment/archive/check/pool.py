@@ -126,7 +126,9 @@ class CheckPool:
                     read = _READ.decode(ready.recv_bytes())
                 except (EOFError, ConnectionError):
                     time.sleep(_MOMENT_S)  # a signal to the whole group ends this in its own way
-                    raise ArchiveError("a process of the check was killed; is there enough memory?") from None
+                    raise ArchiveError(
+                        "a process of the check was killed, perhaps for lack of memory; give the command again"
+                    ) from None
                 stretch = self._busy.pop(ready)
                 self._idle.append(ready)
                 self._give(next_stretch)

@@ -252,7 +252,7 @@ def most_descriptors(least: int = 0) -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < least:
-        raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
+        raise UsageError(f"the limit of open files is {hard}, and {least} are needed: raise it with ulimit -n")
     allowed = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         # a system may have a limit beside the one that it reports
