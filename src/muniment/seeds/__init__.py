@@ -1,4 +1,4 @@
 """Seed lists as they lie on the disk: which format, which bytes, and their lines in batches.
 
-Others import: plain, read, source, survey.
+Others import: formats, plain, read, source, survey.
 """

@@ -14,7 +14,8 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedLine, SeedPlace
-from muniment.seeds.read import BATCH, LONGEST_LINE, batches
+from muniment.seeds.lines import LONGEST_LINE
+from muniment.seeds.read import BATCH, batches
 from muniment.seeds.source import open_source
 
 BASE = "https://a.example/"
