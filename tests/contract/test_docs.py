@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -32,6 +33,7 @@ from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
 from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
+from muniment.seeds.formats import FORMATS
 from muniment.settings.table import DelayRange, options
 from muniment.settings.values import parse_delay, parse_size
 from muniment.tracker.schema.pipelines import metadata
@@ -226,6 +228,26 @@ def test_options_of_crawl_equal_the_settings() -> None:
         assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
         assert (on_resume == "no") == (option.on_resume == "fixed"), name
         assert on_resume in {"yes", "no", "–"}, name
+
+
+def table_of_formats() -> str:
+    """The table of formats of seed lists in `docs/fetch.md`, as the table in the code has it."""
+    rows = []
+    for one in FORMATS.values():
+        names = [", ".join(f"`{suffix}`" for suffix in one.suffixes), one.also]
+        rows.append(f"| `{one.name}` | {', and '.join(filter(None, names))} | {one.about} |\n")
+    return "| format | by name | what counts |\n|---|---|---|\n" + "".join(rows)
+
+
+def test_formats_of_lists_are_documented() -> None:
+    """With MUNIMENT_WRITE_DOCS in the environment the table is written, else it is compared."""
+    page = DOCS / "fetch.md"
+    text = page.read_text()
+    [shown] = re.findall(r"(?m)^\| format \|.*\n(?:\|.*\n)+", text)
+    if os.environ.get("MUNIMENT_WRITE_DOCS"):
+        page.write_text(text.replace(shown, table_of_formats()))
+    else:
+        assert shown == table_of_formats()
 
 
 def _headings(page: Path, heading: str) -> dict[str, str]:

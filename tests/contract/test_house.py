@@ -132,5 +132,5 @@ def test_only_settings_read_the_environment_of_users():
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
-    processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "children.shim")}
+    processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "shim")}
     assert readers <= {"muniment.settings.environment", *processes}

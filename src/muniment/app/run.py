@@ -39,8 +39,8 @@ from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.crawl.protocol import warc_info
 from muniment.errors import DiskFullError, MunimentError, UsageError
-from muniment.model.advice import NO_MEMORY, advice
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
+from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web

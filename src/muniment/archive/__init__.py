@@ -1,1 +1,4 @@
-"""WARC writing and reading, the row journal, the capture index, check and repair."""
+"""WARC writing and reading, the row journal, the capture index, check and repair.
+
+Others import: durable, event_log, names, segment.
+"""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from muniment.disk import rename_new, sync, sync_data, sync_directory
 from muniment.errors import ArchiveError, DiskFullError
-from muniment.model.advice import advice
-from muniment.model.failure import NO_ROOM, Failure
+from muniment.model.failure import NO_ROOM, Failure, advice
 
 __all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "seal", "sync_path", "taken"]
 

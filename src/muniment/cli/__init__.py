@@ -1,4 +1,7 @@
-"""The command line: parse, call the composition root or a control, render. Each command is imported when it is used."""
+"""The command line: parse, call the composition root or a control, render. Each command is imported when it is used.
+
+Others import: nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from muniment import __version__
 from muniment.cli.invocation import Group, Invocation
 from muniment.cli.streams import OURS, Complaints, end_streams, open_streams, reader_has_gone, wants_json
 from muniment.errors import MunimentError
-from muniment.model.advice import NO_MEMORY, advice
+from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.mask import mask_of, redact
 from muniment.model.names import is_text, no_text, told_name
 

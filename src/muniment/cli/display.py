@@ -17,7 +17,7 @@ import click
 
 from muniment.crawl.progress import AlreadyFinished, Summary
 from muniment.model.event import Snapshot, WaitingHost
-from muniment.model.trouble import Trouble
+from muniment.model.failure import Trouble
 from muniment.rules.causes import SkipCause, advised
 
 __all__ = [

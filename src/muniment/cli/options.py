@@ -129,6 +129,8 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
             flags[0] = f"{flags[0]}/{option.off}"
             text += f" [default: {'on' if default else 'off'}]"
         return click.option(name, *flags, is_flag=True, default=None, help=text)
+    if words := _words(option):
+        text += f" One of {', '.join(words)}."
     common: dict[str, Any] = {
         "default": None,
         "help": text + _shown(default, option),
@@ -139,9 +141,20 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
     return click.option(name, *flags, type=_type(plain, option), **common)
 
 
+def _words(option: Option) -> list[str]:
+    """What an option takes, where another table has its words."""
+    if option.flags[0] != "--from":
+        return []
+    from muniment.seeds.formats import FORMATS  # noqa: PLC0415  (a crawl needs none of it)
+
+    return list(FORMATS)
+
+
 def _type(kind: Any, option: Option) -> Any:
     if is_number(option):
         return _Parsed("number", partial(parse_number, kind, option))
+    if words := _words(option):
+        return click.Choice(words)
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
     return _Parsed("text", _TEXTS[option.flags[0]]) if option.flags[0] in _TEXTS else str

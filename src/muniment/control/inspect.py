@@ -12,7 +12,7 @@ from muniment.control.dropped import dropped_links
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
-from muniment.model.trouble import Trouble
+from muniment.model.failure import Trouble
 from muniment.rules.domains import troubles_of
 
 __all__ = ["HostTotal", "Inspection", "Span", "inspect_paths", "span_ms"]

@@ -16,7 +16,7 @@ from muniment.clock import monotonic, now_ms
 from muniment.errors import TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
-from muniment.procs.children.files import STREAMS, ProcessFiles
+from muniment.procs.files import STREAMS, ProcessFiles
 from muniment.procs.platform.identity import here, is_own, look, within_reach
 from muniment.procs.stop import is_alive
 from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
 from muniment.model.event import DropEvent, EventBatch, PageEvent, Snapshot, TransferEvent, WaitingHost
+from muniment.model.failure import Trouble
 from muniment.model.queue import Totals
 from muniment.model.seed import BadLine, ListProgress
-from muniment.model.trouble import Trouble
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
 from muniment.rules.retry import is_failed
 

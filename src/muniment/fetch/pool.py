@@ -40,7 +40,7 @@ class _Waiter:
         self.fresh = fresh
 
 
-class _Host:
+class _HostConnections:
     __slots__ = ("fixed", "idle", "limit", "name", "open", "opening", "waiters")
 
     def __init__(self, name: str, limit: int) -> None:
@@ -75,7 +75,7 @@ class ConnectionPool:
         """Seconds from its request after which an exchange is ended, however much still comes."""
         self._idle = idle
         self._most = most
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _HostConnections] = {}
         self._connections: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._closing = False
@@ -173,18 +173,18 @@ class ConnectionPool:
             self._emptied = asyncio.get_running_loop().create_future()
             await self._emptied
 
-    def _host(self, name: str) -> _Host:
+    def _host(self, name: str) -> _HostConnections:
         host = self._hosts.get(name)
         if host is None:
-            host = self._hosts[name] = _Host(name, self._per_host)
+            host = self._hosts[name] = _HostConnections(name, self._per_host)
         return host
 
-    def _forget(self, host: _Host) -> None:
+    def _forget(self, host: _HostConnections) -> None:
         # A long crawl meets millions of hosts.
         if not host.fixed and not host.open and not host.waiters and self._hosts.get(host.name) is host:
             del self._hosts[host.name]
 
-    async def _wait(self, host: _Host, origin: ServerOrigin, *, fresh: bool) -> Connection | None:
+    async def _wait(self, host: _HostConnections, origin: ServerOrigin, *, fresh: bool) -> Connection | None:
         """Wait for a connection, or for room (None; it is then already counted)."""
         waiter = _Waiter(origin, asyncio.get_running_loop().create_future(), fresh=fresh)
         host.waiters.append(waiter)
@@ -200,7 +200,7 @@ class ConnectionPool:
                     self.release(connection)
             raise
 
-    def _serve(self, host: _Host) -> None:
+    def _serve(self, host: _HostConnections) -> None:
         """Give room to those who wait; where idle connections take it, close one."""
         waiters = host.waiters
         while waiters and (waiters[0].ready.done() or host.open < host.limit):
@@ -211,7 +211,7 @@ class ConnectionPool:
         if waiters and host.idle and host.open <= host.limit:
             host.idle.pop(0).abort()
 
-    async def _open(self, host: _Host, origin: ServerOrigin) -> Connection | Failure:
+    async def _open(self, host: _HostConnections, origin: ServerOrigin) -> Connection | Failure:
         connection = Connection(self, origin)
         failure = None
         host.opening += 1
@@ -233,7 +233,7 @@ class ConnectionPool:
         self._sweep_later()
         return connection
 
-    def _give_back(self, host: _Host) -> None:
+    def _give_back(self, host: _HostConnections) -> None:
         host.open -= 1
         self._serve(host)
         self._closed(host.name)
@@ -241,7 +241,7 @@ class ConnectionPool:
         if self._emptied and not self._connections and not self._emptied.done():
             self._emptied.set_result(None)
 
-    def _shrink(self, host: _Host) -> None:
+    def _shrink(self, host: _HostConnections) -> None:
         surplus = host.open - host.limit
         while surplus > 0 and host.idle:
             host.idle.pop(0).abort()

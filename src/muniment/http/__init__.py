@@ -1,1 +1,5 @@
-"""HTTP grammar without any I/O: header blocks, codings, cookies, authentication, redirects."""
+"""HTTP grammar without any I/O: header blocks, codings, cookies, authentication, redirects.
+
+Others import: added_headers, auth, chunked, conditions, cookies, credentials, head, jar, netrc, netscape, redirects,
+referrer, user_agent.
+"""

@@ -1,12 +1,31 @@
-"""A failure of the outside world, as a value."""
+"""A failure of the outside world, as a value, and what a person can do about it."""
 
 from __future__ import annotations
 
+import errno
 from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["FAILURE_CODES", "NO_NAME_SERVER", "NO_ROOM", "NO_ROUTE", "Failure", "FailureCode", "of_this_machine"]
+__all__ = [
+    "FAILURE_CODES",
+    "NO_MEMORY",
+    "NO_NAME_SERVER",
+    "NO_ROOM",
+    "NO_ROUTE",
+    "Failure",
+    "FailureCode",
+    "Trouble",
+    "advice",
+    "of_this_machine",
+]
+
+NO_MEMORY = "no more memory; give the same command again, with a smaller --workers or --inflight"
+"""The line for a MemoryError."""
+
+_LOOK = "; check the disk, then give the same command again"
+_RAISE = "; raise the limit (ulimit -n), then give the same command again"
+_ADVICE = {errno.EIO: _LOOK, errno.EROFS: _LOOK, errno.EMFILE: _RAISE, errno.ENFILE: _RAISE}
 
 FailureCode = Literal[
     "dns",
@@ -51,3 +70,23 @@ NO_ROOM = Failure("disk", "no room is left")
 def of_this_machine(error: str) -> bool:
     """Whether an error (`code: text`) says that this machine cannot ask anybody now: no fault of a page or its host."""
     return error == str(NO_NAME_SERVER) or error.startswith("limit: this machine: ")
+
+
+class Trouble(Struct, frozen=True):
+    """The hosts of one registered domain that never answered."""
+
+    domain: str
+    hosts: int
+    given_up: int
+    """Of these hosts, those that were proved dead, or that no connection could be made to."""
+    rows: int
+    """Captures, or pages, that failed there."""
+    errors: tuple[tuple[str, int], ...]
+    """(code, rows), most first."""
+    names: tuple[str, ...]
+    """Some of the hosts."""
+
+
+def advice(number: int | None) -> str:
+    """What to do about an error of the operating system, by its number: the end of a line, or nothing."""
+    return _ADVICE.get(number or 0, "")

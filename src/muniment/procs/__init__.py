@@ -1,1 +1,4 @@
-"""Operating-system processes: launching workers, the lock on a directory, and dying with one's parent."""
+"""Operating-system processes: launching workers, the lock on a directory, and dying with one's parent.
+
+Others import: command_text, files, lock, registry, socket, stop, sweep, tree.
+"""

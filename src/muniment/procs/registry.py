@@ -18,13 +18,13 @@ from msgspec import Struct, structs
 from muniment.clock import now_ms
 from muniment.errors import MunimentError, ProcessError
 from muniment.model.process import Output, Process, ProcessEnding, ProcessType
-from muniment.procs.children.files import STREAMS, ProcessFiles, summary
-from muniment.procs.children.watchdog import Watchdog
 from muniment.procs.command_text import plain_text, told_command, told_environment
+from muniment.procs.files import STREAMS, ProcessFiles, summary
 from muniment.procs.platform.identity import here, look, started_at, this_machine
 from muniment.procs.platform.linux import RSS_UNIT, unnamed_file
 from muniment.procs.store import Store
 from muniment.procs.tree import same_process
+from muniment.procs.watchdog import Watchdog
 
 __all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "ProcessEntry", "ProcessPlan", "ProcessRegistry", "get_by_pid"]
 

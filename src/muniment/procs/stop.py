@@ -11,10 +11,10 @@ from pathlib import Path
 from muniment.clock import monotonic, now_ms
 from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import LiveProcess, Output, Process, ProcessEnding
-from muniment.procs.children.files import ProcessFiles
-from muniment.procs.children.shim import AT_ONCE, KEEPS
+from muniment.procs.files import ProcessFiles
 from muniment.procs.platform.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.registry import MARK
+from muniment.procs.shim import AT_ONCE, KEEPS
 from muniment.procs.store import Store
 from muniment.procs.tree import related, same_process
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import LiveProcess, Process, ProcessEnding, ProcessOwners
-from muniment.procs.children.files import ProcessFiles, ShimReport
+from muniment.procs.files import ProcessFiles, ShimReport
 from muniment.procs.platform.identity import booted_at, here, is_own, look, started_at, within_reach
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.stop import conclude, is_alive, kill_strays

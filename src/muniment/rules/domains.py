@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from muniment.model.trouble import Trouble
+from muniment.model.failure import Trouble
 
 __all__ = ["is_public_suffix", "registered_domain", "troubles_of"]
 

@@ -18,8 +18,9 @@ from muniment.extract.xml import decode_xml, root_of
 from muniment.model.link import FoundAs
 from muniment.model.seed import SeedLine, SeedPlace
 from muniment.model.url import account_of, normalise_any
+from muniment.seeds.format import Numbered, SeedFormat
 
-__all__ = ["entries"]
+__all__ = ["FORMAT"]
 
 _PIECE = 1 << 20
 _LONGEST_ENTRY = 16 << 20
@@ -27,7 +28,7 @@ _END_OF_ENTRY = re.compile(rb"</(?:[\w.-]+:)?(?:url|sitemap)\s*>")
 _LISTED = (FoundAs.SITEMAP, FoundAs.SITEMAP_URL)
 
 
-def entries(path: Path, start: SeedPlace) -> Iterator[tuple[SeedPlace, Parsed]]:
+def _read(path: Path, start: SeedPlace) -> Iterator[Numbered]:
     """What a sitemap lists, after a place; entries of an index are sitemaps, which are fetched."""
     try:
         with _opened(path) as file:
@@ -42,7 +43,7 @@ def _opened(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path)) if packed else path.open("rb")
 
 
-def _entries(path: Path, file: BinaryIO) -> Iterator[tuple[SeedPlace, Parsed]]:
+def _entries(path: Path, file: BinaryIO) -> Iterator[Numbered]:
     number = 0
     root = ""
     for piece in _pieces(file):
@@ -83,3 +84,12 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             held = b""
     if held.strip():
         yield held
+
+
+FORMAT = SeedFormat(
+    "sitemap",
+    "XML and indexes, plain or gzip. Sitemaps that an index names are fetched",
+    _read,
+    (".xml",),
+    also="any http or https URL",
+)

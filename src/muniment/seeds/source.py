@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import xxhash
 from msgspec import Struct
@@ -11,16 +10,10 @@ from msgspec import Struct
 from muniment.errors import UsageError
 from muniment.model.mask import redact
 from muniment.model.url import normalise
+from muniment.seeds.formats import format_of
 
-__all__ = ["SeedFormat", "SeedSource", "digest_of", "kind_of", "open_source"]
+__all__ = ["SeedSource", "digest_of", "open_source"]
 
-SeedFormat = Literal["lines", "jsonl", "parquet", "sitemap"]
-
-_BY_NAME: tuple[tuple[tuple[str, ...], SeedFormat], ...] = (
-    ((".xml",), "sitemap"),
-    ((".jsonl", ".ndjson"), "jsonl"),
-    ((".parquet", ".pq"), "parquet"),
-)
 _PIECE = 1 << 20
 
 
@@ -29,7 +22,8 @@ class SeedSource(Struct, frozen=True):
 
     name: str
     """As the user gave it."""
-    kind: SeedFormat
+    kind: str
+    """The name of its format."""
     digest: bytes
     """By which a resumed run knows the list again (XXH3-128 of its bytes)."""
     path: Path | None = None
@@ -38,7 +32,7 @@ class SeedSource(Struct, frozen=True):
     """The sitemap to fetch."""
 
 
-def open_source(given: str, kind: SeedFormat | None, path: Path) -> SeedSource:
+def open_source(given: str, kind: str | None, path: Path) -> SeedSource:
     """The list that a command line names, a file lying at `path`. Raises UsageError."""
     url = normalise(given)
     if url is not None:
@@ -49,15 +43,7 @@ def open_source(given: str, kind: SeedFormat | None, path: Path) -> SeedSource:
         digest = digest_of(path)
     except OSError as error:
         raise UsageError(f"the list {redact(given)} cannot be read: {error.strerror}") from None
-    return SeedSource(given, kind_of(given, kind), digest, path)
-
-
-def kind_of(name: str, kind: SeedFormat | None) -> SeedFormat:
-    """The format of a list that was named so, unless one was given."""
-    if kind is not None:
-        return kind
-    plain = name.lower().removesuffix(".gz")
-    return next((kind for endings, kind in _BY_NAME if plain.endswith(endings)), "lines")
+    return SeedSource(given, format_of(given, kind).name, digest, path)
 
 
 def digest_of(path: Path) -> bytes:

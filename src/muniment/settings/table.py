@@ -89,11 +89,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = None
 
     seed_format: Annotated[
-        Literal["lines", "jsonl", "parquet", "sitemap"] | None,
+        str | None,
         Option(
             ("--from",),
             "Format of the list (default: by its name).",
-            "lines|jsonl|parquet|sitemap",
+            "FORMAT",
             on_resume="fixed",
             only="fetch",
             group="Seed list",

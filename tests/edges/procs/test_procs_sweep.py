@@ -20,9 +20,9 @@ from muniment.clock import now_ms
 from muniment.errors import ProcessError
 from muniment.model.process import ProcessEnding
 from muniment.procs.children.run import launch
-from muniment.procs.children.shim import HOW
 from muniment.procs.platform.identity import here
 from muniment.procs.registry import get_by_pid
+from muniment.procs.shim import HOW
 from muniment.procs.stop import is_alive, members, stop_tree
 from muniment.procs.sweep import KEEP_MS, SweepReport, cleanup_stale_running, prune, tend
 from process_harness import DOUBLE_FORK, a_launcher, everyone_of, opened, soon, with_argument

@@ -12,7 +12,7 @@ from process_harness import soon, with_argument
 
 WITH_A_WILL = """
 import os, signal, sys
-from muniment.procs.children.watchdog import Watchdog
+from muniment.procs.watchdog import Watchdog
 will = Watchdog(["touch", sys.argv[1]], dict(os.environ))
 if sys.argv[2] == "revoked":
     will.revoke()

@@ -14,7 +14,8 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedLine, SeedPlace
-from muniment.seeds.read import BATCH, LONGEST_LINE, batches
+from muniment.seeds.lines import LONGEST_LINE
+from muniment.seeds.read import BATCH, batches
 from muniment.seeds.source import open_source
 
 BASE = "https://a.example/"
@@ -85,7 +86,7 @@ def test_a_web_address_is_a_sitemap_to_fetch():
     [batch] = batches(source, SeedPlace())
     assert batch.lines == [SeedLine(1, "https://a.example/list.txt", found_as=FoundAs.SITEMAP)]
     assert list(batches(source, batch.end)) == []
-    with pytest.raises(UsageError, match="as a sitemap only"):
+    with pytest.raises(UsageError, match="must be a sitemap"):
         open_source("https://a.example/", "jsonl", Path())
 
 
@@ -146,7 +147,7 @@ def test_a_long_sitemap_is_read_in_pieces(tmp_path):
     ("name", "content", "words"),
     [
         ("a.xml", b"<html></html>", "begins with html"),
-        ("a.xml", b"words", "nothing that is one"),
+        ("a.xml", b"words", "begins with no element"),
         ("a.xml.gz", b"\x1f\x8bdamaged", "cannot be read"),
         (
             "a.xml.gz",
@@ -171,7 +172,7 @@ def test_a_table_must_have_a_column_of_urls(tmp_path):
     with pytest.raises(UsageError, match="no column url; it has href"):
         lines_of(path)
     pq.write_table(pa.table({"url": [1]}), path)
-    with pytest.raises(UsageError, match="holds int64, not text"):
+    with pytest.raises(UsageError, match="has the type int64, not text"):
         lines_of(path)
     pq.write_table(pa.table({"url": pa.array([BASE, None, "x"]).dictionary_encode(), "more": [1, 2, 3]}), path)
     assert [line.url for line in lines_of(path)] == [BASE]

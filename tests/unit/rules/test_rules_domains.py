@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.model.trouble import Trouble
+from muniment.model.failure import Trouble
 from muniment.rules.domains import registered_domain, troubles_of
 
 

@@ -1,1 +1,4 @@
-"""What a command line names: start URLs, lists, secrets, ignore sets, networks."""
+"""What a command line names: start URLs, lists, secrets, ignore sets, networks.
+
+Others import: credentials, ignore_sets, networks, secrets, seed_list, start_urls.
+"""

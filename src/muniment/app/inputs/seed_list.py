@@ -13,15 +13,15 @@ from muniment.archive.durable import archive_error
 from muniment.disk import sync, sync_directory
 from muniment.errors import UsageError
 from muniment.model.mask import redact
+from muniment.seeds.formats import FORMATS, format_of
 from muniment.seeds.plain import HEAD, is_plain, plain_pieces
-from muniment.seeds.source import SeedSource, digest_of, kind_of, open_source
+from muniment.seeds.source import SeedSource, digest_of, open_source
 from muniment.settings.table import Settings
 
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
 
 SPOOLED = "seed-list"
 """What came on standard input or through a pipe, or was packed, in the output directory."""
-_TEXTS = ("lines", "jsonl")
 _PIECE = 1 << 20
 
 
@@ -37,13 +37,13 @@ def named_list(settings: Settings) -> SeedSource | None:
     if not settings.seed or _is_stream(settings.seed):
         return None
     source = open_source(settings.seed, settings.seed_format, Path(settings.seed))
-    return source if source.kind not in _TEXTS or _is_plain(Path(settings.seed)) else None
+    return source if not FORMATS[source.kind].is_text or _is_plain(Path(settings.seed)) else None
 
 
 def spooled_list(settings: Settings, out: Path) -> SeedSource:
     """A list that `named_list` did not open, kept in the directory, which the caller has locked. Raises UsageError."""
-    kind = kind_of(settings.seed, settings.seed_format)
-    return open_source(settings.seed, kind, _spool(settings.seed, out, plain=kind in _TEXTS))
+    form = format_of(settings.seed, settings.seed_format)
+    return open_source(settings.seed, form.name, _spool(settings.seed, out, plain=form.is_text))
 
 
 def _is_stream(seed: str) -> bool:

@@ -1,1 +1,4 @@
-"""Export: an archive's index as CDXJ, and the archive as a WACZ file."""
+"""Export: an archive's index as CDXJ, and the archive as a WACZ file.
+
+Others import: cdxj, target.
+"""

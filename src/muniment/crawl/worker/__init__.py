@@ -1,1 +1,4 @@
-"""A worker: fetches the pages that it is given, records them and reports what became of them."""
+"""A worker: fetches the pages that it is given, records them and reports what became of them.
+
+Others import: loop.
+"""

@@ -1,1 +1,4 @@
-"""Child processes: launched, supervised, ended with their parent, and the files of their output."""
+"""Child processes: launched, supervised, ended with their parent, and the files of their output.
+
+Others import: child, launch.
+"""

@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, UsageError
 from muniment.lifetime import end_with
-from muniment.model.advice import advice
+from muniment.model.failure import advice
 from muniment.model.process import ProcessEnding
 from muniment.procs.children.child import Child
-from muniment.procs.children.files import KEPT
+from muniment.procs.files import KEPT
 from muniment.procs.registry import PARENT, ProcessEntry, ProcessPlan, ProcessRegistry
 
 __all__ = [

@@ -16,10 +16,10 @@ from msgspec import structs
 
 from muniment.clock import monotonic
 from muniment.model.process import Process, ProcessEnding, ProcessType
-from muniment.procs.children import shim as keeper
+from muniment.procs import shim as keeper
 from muniment.procs.children.child import Child
-from muniment.procs.children.files import ProcessFiles
 from muniment.procs.children.launch import spawn
+from muniment.procs.files import ProcessFiles
 from muniment.procs.platform.identity import look, send
 from muniment.procs.registry import ProcessEntry, ProcessPlan, ProcessRegistry
 from muniment.procs.stop import is_alive, kill_strays

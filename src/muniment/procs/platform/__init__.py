@@ -1,1 +1,4 @@
-"""What the operating system tells of processes."""
+"""What the operating system tells of processes.
+
+Others import: identity, linux.
+"""

@@ -1,1 +1,4 @@
-"""Jobs: their states, settings, changes, audit, stash and reports."""
+"""Jobs: their states, settings, changes, audit, stash and reports.
+
+Others import: audit, changes, control, reports, stash, store.
+"""

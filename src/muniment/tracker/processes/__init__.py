@@ -1,1 +1,4 @@
-"""Rows of machines and processes."""
+"""Rows of machines and processes.
+
+Others import: sqlite, store.
+"""

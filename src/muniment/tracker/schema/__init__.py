@@ -1,1 +1,4 @@
-"""Every table of the tracker, with its columns explained."""
+"""Every table of the tracker, with its columns explained.
+
+Others import: pipelines, processes, seeds, tables, tries.
+"""

@@ -1,1 +1,4 @@
-"""What the tracker keeps beside pages: hosts, robots.txt, cookies, results."""
+"""What the tracker keeps beside pages: hosts, robots.txt, cookies, results.
+
+Others import: cookies, hosts, id_blocks, results, robots.
+"""

@@ -1,0 +1,104 @@
+"""The recipes of `docs/contributing.md`, each performed on a copy of the tree."""
+
+from __future__ import annotations
+
+import difflib
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "acceptance", "faults", "edges", "unit", "node_modules")
+
+CSV = '''"""Seed lists whose URLs are the first column of a table in CSV."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from muniment.extract.seed_lines import Parsed, text_line
+from muniment.seeds.format import SeedFormat
+from muniment.seeds.lines import read_lines
+
+__all__ = ["FORMAT"]
+
+
+def _row(number: int, raw: bytes) -> Parsed:
+    return text_line(number, raw.partition(b",")[0])
+
+
+FORMAT = SeedFormat("csv", "the first column of each row", partial(read_lines, parse=_row), (".csv",), is_text=True)
+'''
+READ = """
+from pathlib import Path
+from muniment.model.seed import SeedPlace
+from muniment.seeds.read import batches
+from muniment.seeds.source import open_source
+source = open_source("list.csv", None, Path("list.csv"))
+print(source.kind, [(line.number, line.url) for batch in batches(source, SeedPlace()) for line in batch.lines])
+"""
+
+
+class Copy:
+    """A copy of the tree, and what was changed in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("src", "tests", "docs", "scripts"):
+            shutil.copytree(ROOT / name, root / name, ignore=LEFT_OUT)
+        for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / name, root / name)
+
+    def run(self, *arguments: str, **environ: str) -> str:
+        """What a Python that runs the copy's code prints."""
+        path = os.pathsep.join([str(self.root / "src"), str(self.root), str(self.root / "tests" / "contract")])
+        env = {**os.environ, "PYTHONPATH": path, **environ}
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=self.root, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def insert(self, path: str, before: str, line: str) -> None:
+        file = self.root / path
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, f"{line}\n{before}"))
+
+    def changed(self) -> tuple[list[str], dict[str, int]]:
+        """New files of the source, and for each changed one how many lines differ."""
+        new, lines = [], {}
+        for path in (self.root / "src").rglob("*.py"):
+            name = path.relative_to(self.root).as_posix()
+            before = ROOT / name
+            if not before.exists():
+                new.append(name)
+            elif not filecmp.cmp(before, path, shallow=False):
+                found = difflib.ndiff(before.read_text().splitlines(), path.read_text().splitlines())
+                lines[name] = sum(line.startswith(("+ ", "- ")) for line in found)
+        return new, lines
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path / "tree")
+
+
+def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
+    (copy.root / "src/muniment/seeds/csv.py").write_text(CSV)
+    copy.insert("src/muniment/seeds/formats.py", '    "sitemap",', '    "csv",')
+    (copy.root / "list.csv").write_text("http://a.example/1,one\nhttp://a.example/2,two\n")
+
+    assert copy.run("-c", READ) == "csv [(1, 'http://a.example/1'), (2, 'http://a.example/2')]\n"
+    assert "lines, jsonl, parquet, csv, sitemap." in " ".join(copy.run("-m", "muniment", "fetch", "--help").split())
+    documented = ("-m", "pytest", "-q", "tests/contract/test_docs.py", "-k", "formats")
+    copy.run(*documented, MUNIMENT_WRITE_DOCS="1")
+    assert "| `csv` | `.csv` | the first column of each row |" in (copy.root / "docs/fetch.md").read_text()
+    copy.run(*documented)
+    copy.run("-m", "pytest", "-q", "tests/contract/test_house.py", "tests/contract/test_rooms.py")
+    assert copy.changed() == (["src/muniment/seeds/csv.py"], {"src/muniment/seeds/formats.py": 1})
