@@ -1,4 +1,4 @@
-"""The disk: what is synced is there after a power cut, and what gets a name takes it from nobody, on every system."""
+"""The disk: what is synced is there after a power cut, and a new name never replaces another file, on every system."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _rename_exclusively = _exclusive_rename()
 def rename_new(source: Path, target: Path) -> None:
     """Give a file a name that no other has; raises FileExistsError, or another OSError, and then changes nothing.
 
-    Where the filesystem cannot tell at once, it is looked at first: whoever else writes there may be faster.
+    Where the filesystem cannot check and rename in one step, another writer may come in between.
     """
     if _rename_exclusively is not None:
         if not _rename_exclusively(os.fsencode(source), os.fsencode(target)):
@@ -56,7 +56,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_data(descriptor: int) -> None:
-    """As `sync`, without what nobody needs to read the bytes again, such as the time of the change."""
+    """As `sync`, without metadata that is not needed to read the bytes again, such as the time of the change."""
     if _THROUGH is None or not _synced_through(descriptor, _THROUGH):
         getattr(os, "fdatasync", os.fsync)(descriptor)
 

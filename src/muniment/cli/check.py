@@ -28,7 +28,7 @@ def check(invocation: Invocation, /, directory: Path, repair: bool, as_json: boo
     """Read every record and the whole index of a directory; exit 1 when something is wrong."""
     try:
         read = repair_directory if repair else check_directory
-        found = read(directory, invocation.row.book)
+        found = read(directory, invocation.row.registry)
     except KeyboardInterrupt:
         again = "; the rest is unchanged" if repair else ""
         raise StoppedError(f"the check was stopped before its end{again}") from None

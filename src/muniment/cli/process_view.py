@@ -159,7 +159,7 @@ def show_detail(shown: ProcessView, ancestors: Sequence[Process]) -> None:
         ("type", f"{row.process_type} {row.label}".strip()),
         ("status", _state(shown)),
         ("command", _printable(shlex.join(row.cmd))),
-        ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "nobody of ours"),
+        ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "another program"),
         ("pid", f"{row.pid or '-'}, start ticks {row.start_ticks}, namespace {row.pid_namespace}"),
         ("machine", f"{row.machine_id[:8]}, boot {row.boot_id[:8]}, user {'-' if row.uid is None else row.uid}"),
         ("directory", row.pwd),

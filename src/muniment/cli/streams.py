@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 OURS = "muniment: "
-"""What an error begins with that is told as text."""
+"""The prefix of errors that are written as text."""
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -54,7 +54,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     first_ms: int
     last_ms: int
     statuses: tuple[tuple[int, int], ...]
-    """(status, rows), most first; 0 is no response."""
+    """(status, rows), most first; 0 without a response."""
     errors: tuple[tuple[str, int], ...]
     """(code, rows), most first."""
     types: tuple[tuple[str, int], ...]

@@ -47,7 +47,7 @@ def connect_failure(error: Exception) -> Failure:
 
 
 def _where(code: FailureCode, number: int) -> str:
-    """How a failure's text begins that is none of the host's."""
+    """The prefix of a failure that this machine caused, not the host."""
     if code == "limit":
         return "this machine: "
     return NO_ROUTE if number == errno.ENETUNREACH and not any_route() else ""

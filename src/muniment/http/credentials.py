@@ -30,7 +30,7 @@ class AddedHeader(Struct, frozen=True, array_like=True):
 
     @property
     def for_starts(self) -> bool:
-        """Whether it goes to the hosts of start URLs: it may hold a secret, and nobody said for whom."""
+        """Whether it goes to the hosts of start URLs: it may be a secret, and no host is given."""
         return not self.place and not self.harmless
 
     @property

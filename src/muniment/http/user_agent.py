@@ -20,7 +20,7 @@ AGENTS = {
         "Version/18.5 Mobile/15E148 Safari/604.1"
     ),
 }
-"""Browsers only: a crawler of somebody else's is known by its addresses too, and its name would be a lie."""
+"""Browsers only: another crawler is known by its addresses too, and its name would be false."""
 
 
 def agent_text(given: str, contact: str = "") -> str:

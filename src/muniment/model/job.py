@@ -10,7 +10,7 @@ __all__ = ["JobOrigin", "JobOutcome", "JobState", "JobTerms"]
 
 
 class JobState(StrEnum):
-    """Where a job stands (seed 002)."""
+    """The state of a job."""
 
     ACTIVE = "ACTIVE"
     """Pages are pending: they may be handed out."""
@@ -47,7 +47,7 @@ class JobTerms(Struct, frozen=True, kw_only=True):
     nice: int | UnsetType = UNSET
     """Lower goes first."""
     concurrency: int | UnsetType | None = UNSET
-    """Most slots of pipelines at once; 0 pauses the job, None is no limit."""
+    """Maximum slots of pipelines at once; 0 pauses the job, None means no limit."""
     tags: frozenset[str] | UnsetType = UNSET
     """It runs only on pipelines with one of these; empty: on all that are not matchonly."""
     drip: int | UnsetType = UNSET

@@ -18,7 +18,7 @@ class Kind(IntEnum):
     REQUISITE = 1
     """Needed to show the parent: taken from any host, up to five requisite hops."""
     FRAME = 2
-    """A requisite that is also followed as a page (one link hop) when it lies on the site."""
+    """A requisite that is also followed as a page (one link hop) when it is on the site."""
     REDIRECT = 3
     """Costs no hop and keeps its parent's kind."""
     LISTED = 4

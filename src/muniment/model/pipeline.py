@@ -46,7 +46,7 @@ class SessionEnding(StrEnum):
     EXITED = "EXITED"
     """A supervisor reported that its process has died."""
     LAPSED = "LAPSED"
-    """It was not heard of until its lease ran out."""
+    """It sent nothing until its lease ran out."""
     REPLACED = "REPLACED"
     """Another process of the same pipeline began."""
 
@@ -110,7 +110,7 @@ class ClaimBatch(Struct, frozen=True):
 
 
 def tags_text(tags: Iterable[str]) -> str:
-    """Tags as a column holds them; raises UsageError for one that is none."""
+    """Tags as a column stores them; raises UsageError for an invalid tag."""
     for tag in tags:
         check_name(tag, "a tag")
     return "\n".join(sorted(tags))

@@ -26,7 +26,7 @@ class Prior(Struct, frozen=True):
 
 
 def sha1_hex(text: str) -> str | None:
-    """A SHA-1 digest as `Prior` holds it, given in hex or in base32, with or without `sha1:`; None when it is none."""
+    """A SHA-1 digest as `Prior` holds it, from hex or base32, with or without `sha1:`; None for an invalid one."""
     match = _SHA1.fullmatch(text)
     if match is None:
         return None

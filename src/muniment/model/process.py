@@ -112,14 +112,14 @@ class Process(Struct, frozen=True, kw_only=True):
     """The user it runs as; None in rows of an older Muniment."""
     pid: int | None = None
     start_ticks: int | None = None
-    """Of the kernel; None where it does not tell."""
+    """From the kernel; None where the kernel does not have it."""
     cmd: tuple[str, ...]
     """Secrets masked."""
     pwd: str
     env: tuple[tuple[str, str], ...] = ()
     """Variables that say how it ran, secrets masked."""
     directory: str = ""
-    """Where its own files lie, on its machine; empty when it has none."""
+    """The directory of its own files on its machine; empty without files."""
     timeout: float | None = None
     """Seconds after which it is ended."""
     queued_at: int

@@ -34,7 +34,7 @@ class SeedLine(Struct, frozen=True):
 
 
 class BadLine(Struct, frozen=True):
-    """A line that is no URL, or a field of a line that is not what it should be."""
+    """A line that is not a URL, or a line with an invalid field."""
 
     number: int
     reason: str

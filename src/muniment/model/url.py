@@ -53,7 +53,7 @@ _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 
 
 def normalise(text: str) -> str | None:
-    """The normal form of an absolute http or https URL without fragment, or None when it is none."""
+    """The normal form of an absolute http or https URL without fragment, or None for anything else."""
     if _NORMAL(text):
         return text
     try:
@@ -64,7 +64,7 @@ def normalise(text: str) -> str | None:
 
 
 def normalise_any(text: str) -> str | None:
-    """The normal form of an absolute URL of any scheme without fragment, or None when it is no URL."""
+    """The normal form of an absolute URL of any scheme without fragment, or None for anything else."""
     if _NORMAL(text):
         return text
     try:
@@ -87,7 +87,7 @@ def is_web(url: str) -> bool:
 
 
 def resolve(base: str, href: str) -> str | None:
-    """`href` as seen from the absolute URL `base`, in normal form; None when it is no http or https URL."""
+    """`href` as seen from the absolute URL `base`, in normal form; None if it is not an http or https URL."""
     try:
         url = ada_url.join_url(base, href)
     except (ValueError, UnicodeError):

@@ -1,4 +1,4 @@
-"""The book of this process: its own row, and those of the processes that it launches, each there before its process.
+"""The registry of this process: its own row and those that it launches, each written before its process starts.
 
 Nothing that befalls the store ends what Muniment was asked to do: it is said once, and from then on nothing is kept.
 """
@@ -58,10 +58,10 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
 
 
 class ProcessEntry:
-    """A process in the book, from before it is spawned until its end is noted."""
+    """A process in the registry, from before it is spawned until its end is noted."""
 
-    def __init__(self, book: ProcessRegistry, row: Process | None, files: ProcessFiles | None) -> None:
-        self._book, self.row, self.files = book, row, files
+    def __init__(self, registry: ProcessRegistry, row: Process | None, files: ProcessFiles | None) -> None:
+        self._registry, self.row, self.files = registry, row, files
         self._memory: dict[str, int] = {}
         self.stdout = self.stderr = Output()
         """What it wrote, once it has ended."""
@@ -79,7 +79,7 @@ class ProcessEntry:
             try:
                 return self.files.open_output(stream)
             except OSError as error:
-                self._book.lose(error)
+                self._registry.lose(error)
         self._memory[stream] = unnamed_file(stream)
         return os.dup(self._memory[stream])
 
@@ -99,13 +99,13 @@ class ProcessEntry:
             if self.files:
                 self.files.note_pid(pid)
         if self.row is not None:
-            self._book.started(self.row.id, pid, start_ticks)
+            self._registry.started(self.row.id, pid, start_ticks)
 
     def ended(self, ending: ProcessEnding) -> None:
         """Note how it ended, which was confirmed."""
         self.stdout, self.stderr = self._conclude()
         if self.row is not None:
-            self._book.ended(self.row.id, ending, self.stdout, self.stderr)
+            self._registry.ended(self.row.id, ending, self.stdout, self.stderr)
 
 
 class ProcessRegistry:

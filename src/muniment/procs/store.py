@@ -57,5 +57,5 @@ class Store(Protocol):
     ) -> list[Process]:
         """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
+        A row that is not exited counts as ended when its heartbeat is before `silent_before`.
         """

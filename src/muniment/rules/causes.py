@@ -1,4 +1,4 @@
-"""Causes: why pages are left out, by how their reason begins; what is told of them, and what to do. All pure."""
+"""Causes: why pages are left out, by how their reason begins, and what to do. All pure."""
 
 from __future__ import annotations
 

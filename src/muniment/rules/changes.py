@@ -47,7 +47,7 @@ def parse_nice(text: str) -> int | None:
 
 
 def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[ChangeMade, ...]]:
-    """The settings with new values, and what changed; raises UsageError for a name or value that is none."""
+    """The settings with new values, and what changed; raises UsageError for an invalid name or value."""
     given: dict[str, Any] = {}
     for name, text in values:
         field, kind, default, option = _find(name)

@@ -47,7 +47,7 @@ SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slo
 THROTTLED = frozenset({429, 503})
 """The statuses by which a host says that it is asked too much."""
 _FIRST_MS, _LAST_MS = 1_000, 4_000
-"""Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
+"""Back-off without a Retry-After: with it, the waits of three tries stay under 15 s."""
 _LONGEST_BACK_OFF_MS = 300_000
 """The longest back-off of what is waited for: an origin that had answered, a robots.txt, our own way out."""
 _FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 10_000
@@ -74,7 +74,7 @@ _MOST_SLOWED = 4
 _GOOD = 10
 """Answers after which a slowed host gets twice the connections again."""
 _PROOF, _PROOF_HEARD = 3, 10
-"""Failures, each begun after the one before, that prove an origin dead: on a host never heard of, and on another."""
+"""Failures, one after the other, that prove an origin dead: on a host that never answered, and on another."""
 
 _UNREACHABLE: frozenset[FailureCode] = frozenset({"dns", "refused", "unreachable", "timeout-connect"})
 _LOST: frozenset[str] = frozenset({"dns", "unreachable", "timeout-connect"})
@@ -108,7 +108,7 @@ class HostSignal(Struct, frozen=True, array_like=True):
 
 
 class HostState(Struct, frozen=True):
-    """How a host is to be treated. The neutral value is `CALM`; a host nobody has heard of is not `heard`."""
+    """How a host is to be treated. The neutral value is `CALM`; a host that has not answered yet is not `heard`."""
 
     heard: bool = True
     """It has answered."""
@@ -258,7 +258,7 @@ def _answered(manners: HostState, now: int) -> HostState:
 
 
 def _interrupted(manners: HostState) -> HostState:
-    """An answer from among what was throttled, of which it is heard late: the second time, it came after a wait."""
+    """A late answer among throttled requests: the second time, it came after a wait."""
     if manners.steady < 0:
         return manners
     steady = max(manners.steady, int(manners.strikes > 1))
@@ -342,7 +342,7 @@ def is_back_off(reason: str) -> bool:
 def believable(until: int, reason: str, now: int) -> int:
     """The end of a wait that an earlier run set, no later than any wait lasts: the clock may have been set back since.
 
-    A wait of more than a day is none of ours, whatever the clock; one that no host asked for is over much sooner.
+    A stored wait of more than a day is ignored: the clock was set; a wait of our own is much shorter.
     """
     longest = _LONGEST_MS if reason.endswith("Retry-After") else _LONGEST_PAUSE_MS
     return min(until, now + longest)

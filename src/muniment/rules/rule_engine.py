@@ -1,6 +1,6 @@
 """Verdicts: what a version of a job's rules says of a page. All functions are pure.
 
-Rules are applied in order, and the last one that says something has its way (seed 002). The ignore patterns come before
+Rules are applied in order, and the last one that says something has its way. The ignore patterns come before
 all of them: each is a rule that says `accept: false` and `skip: true`, decided in one go for all patterns.
 """
 

@@ -2,7 +2,7 @@
 
 A page stands somewhere by the fewest link hops and the fewest requisite hops over all its relations. A relation
 *offers* its child hops; a child keeps the fewest. Standing only ever improves, so the order in which pages are
-completed does not matter (seed 002).
+completed does not matter.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def site_paths(prefixes: Iterable[str]) -> str:
 
 
 def on_site(url: str, site_paths: str) -> bool:
-    """Whether a URL of a host lies on the site, given the host's prefixes (one a line, `/` is all, empty is none)."""
+    """Whether a URL of a host is on the site, given the host's prefixes: one a line, `/` for all, empty for none."""
     if site_paths in {"", "/"}:
         return bool(site_paths)
     path = path_of(url)

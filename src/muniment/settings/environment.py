@@ -28,7 +28,7 @@ def operator_name() -> str:
 def processes_directory() -> Path:
     """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
 
-    Raises UsageError when there is no home directory, and when its name is no text.
+    Raises UsageError when there is no home directory, and when its name is not text.
     """
     try:
         place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()

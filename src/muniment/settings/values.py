@@ -68,7 +68,7 @@ def is_number(option: Option) -> bool:
 
 
 def parse_number(kind: Any, option: Option, text: str) -> Any:
-    """The value of an option with a number; raises UsageError for what is none, and for one that makes no sense."""
+    """The value of an option with a number; raises UsageError for text that is not a number or is out of range."""
     value = _parsed(next((k for k in get_args(kind) if k is not NoneType), kind), option, text)
     least, most = _BOUNDS[option.flags[0]]
     low, high = (value.low, value.high) if isinstance(value, DelayRange) else (value, value)

@@ -35,7 +35,7 @@ class FaultList:
             self._cut()
 
     def add_more(self, count: int) -> None:
-        """So many lie behind all that a list has which was cut."""
+        """The number of faults after the end of a list that was cut."""
         self._more += count
 
     def listed(self) -> list[Fault]:

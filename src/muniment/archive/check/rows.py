@@ -150,7 +150,7 @@ def _may_hold(bounds: tuple[Any, Any] | None, least: Any, most: Any) -> bool:
 
 
 def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -> Iterator[Row]:
-    """The rows of a stretch, of which most tables hold few: what lies before and behind them is left in Arrow.
+    """The rows of a stretch, of which most tables hold few: the rows before and after them stay in Arrow.
 
     Nothing is asked of Arrow that needs a scalar, for that loads pandas where it is installed.
     """

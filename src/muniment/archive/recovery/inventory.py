@@ -57,7 +57,7 @@ def take_stock(out: Path, indexed: dict[str, int]) -> Inventory:
 
 
 def _has_records(path: Path) -> bool:
-    """Whether a file has records and the name that its run gave it: copies and others' files are none of ours."""
+    """Whether a file has records and the name that its run gave it: copies and files of other programs do not count."""
     first = isal_zlib.decompressobj(wbits=_GZIP)
     try:
         with path.open("rb") as file:

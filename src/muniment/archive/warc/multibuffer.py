@@ -1,7 +1,7 @@
 """SHA-1 of many messages side by side, by Intel's multi-buffer library where the machine has it.
 
 Each step of SHA-1 waits for the one before it, so that one message keeps a small part of a core busy. The library takes
-up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. It reads them where they lie, and each
+up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. It reads them in place, and each
 digest has a place of its own, so that jobs may end in any order.
 
 What is taken from its header is the same from version 1.3, the first that has SHA-1 of this kind, to 2.0.2: the layout

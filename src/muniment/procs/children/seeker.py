@@ -1,4 +1,4 @@
-"""What a keeper does where it cannot adopt: it seeks what its command began, by descent, session and a variable."""
+"""What a shim does where it cannot adopt: it seeks what its command began, by descent, session and a variable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Seeker"]
 
 
 class Seeker:
-    """The means of a keeper whose command, and all that this begins, have a variable with a value of their own."""
+    """The means of a shim whose command, and all that this begins, have a variable with a value of their own."""
 
     rss_unit = RSS_UNIT
 
@@ -40,10 +40,10 @@ class Seeker:
     def left(self, command: int) -> list[tuple[int, int]]:
         """All that the command began and that is alive, as far as it can be found: number and moment of its start.
 
-        Parents come before their children: a shell whose child is ended first would tell of an exit code of its own.
+        Parents come before their children: a shell whose child is ended first would report an exit code of its own.
         """
-        keepers = {os.getpid(), os.getppid()}
-        living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid not in keepers}
+        shims = {os.getpid(), os.getppid()}
+        living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid not in shims}
         marked = {pid for pid in living if mark_of(pid, self._variable) == self._value}
         # a command that was never begun has the number 0, from which all descend
         roots = {os.getpid(), *marked, *([command] if command else [])}

@@ -1,6 +1,6 @@
 """Keeps one command that is not ours: starts it, ends all that it began, and writes down how it ended.
 
-A program of its own (`python -I -S keeper.py …`), which loads nothing of the package. It adopts what the command's
+A program of its own (`python -I -S shim.py …`), which loads nothing of the package. It adopts what the command's
 descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
 that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
 and ends what is left if the second is killed.
@@ -8,7 +8,7 @@ and ends what is left if the second is killed.
 Where no process can adopt (macOS), it seeks what is left (`seeker`). There two things cannot be promised: that what has
 left its parent, its session and its environment is found, and that the exit code is known when the second is killed.
 
-Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 _ADOPTS = hasattr(os, "pidfd_open")
 HOW = ("-I", "-S", __file__) if _ADOPTS else ("-P", "-m", "muniment.procs.children.shim")
-"""What to tell Python to run this: by itself it is there in a few milliseconds, and a seeker needs psutil."""
+"""Python's arguments to run this: alone it starts in a few milliseconds, and a seeker needs psutil."""
 KEEPER = "MUNIMENT_KEEPER"
 """The variable that a seeker finds descendants by."""
 KEEPS = "MUNIMENT_KEEPS"
-"""The variable that tells a keeper from what it keeps, as long as nobody else has it."""
+"""The variable that only a shim's command and its descendants have."""
 AT_ONCE = signal.SIGUSR1
-"""Tells a keeper to end by force what it keeps; who kills the keeper itself never learns how that ended."""
+"""Makes a shim kill its command; with the shim itself killed, the exit code would be lost."""
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
-"""What a keeper heeds. It is begun with these blocked, so that none is lost before it can."""
+"""The signals that a shim handles. It starts with them blocked, so that none is lost."""
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
-"""How long what is told to end may take when nobody waits for it any more."""
+"""Seconds that a command may take to end after a signal when its launcher is gone."""
 
 
 class _Keeper:
@@ -137,7 +137,7 @@ class _Keeper:
         return str(self._means.parent(os.getppid())) != self._launcher
 
     def take_over(self, how: int) -> int:
-        """End at once what a keeper left that was killed, `how`, and write down how its command ended."""
+        """End at once what a shim left that was killed, `how`, and write down how its command ended."""
         if self._read("exit.json"):
             return 128 - how  # it had done all, and was ending
         self._command = int((self._read("process.pid").split() or ["0"])[0]) or self._eldest()
@@ -149,7 +149,7 @@ class _Keeper:
         return self._conclude(os.waitstatus_to_exitcode(self._status))
 
     def _eldest(self) -> int:
-        """What the keeper had begun, and not come to tell."""
+        """The processes that the shim started and did not report."""
         left = self._means.left(0) if _ADOPTS else []
         return left[0][0] if left else 0
 
@@ -270,7 +270,7 @@ def _adopt() -> None:
 
 
 def _stand_by(directory: str, second: int) -> int:
-    """Wait for the keeper, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
+    """Wait for the shim, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
 
     def pass_on(number: int, _: object) -> None:
         try:

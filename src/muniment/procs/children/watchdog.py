@@ -1,4 +1,4 @@
-"""The last will of a process that launches others: what is run when it ends without having revoked it, by SIGKILL too.
+"""The watchdog of a process that launches others: it runs a command if the process ends without disarming it.
 
 A shell waits at the end of a pipe that only this process writes to: the smallest program that every machine has. It is
 no child of this process, so that nobody who ends that with its children ends it as well.

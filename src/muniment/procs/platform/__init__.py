@@ -1,1 +1,1 @@
-"""What the operating system tells of processes."""
+"""Processes as the operating system shows them."""

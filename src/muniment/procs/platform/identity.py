@@ -1,4 +1,4 @@
-"""Which process is which: what this machine tells of processes, and which of them may be judged from here.
+"""The identity of processes on this machine, and which of them may be judged from here.
 
 A number alone means nothing, for numbers are used again. With the moment at which it began, as the kernel noted it, and
 where the number counts, it is one process for ever, whatever is done to the clock.

@@ -61,7 +61,7 @@ def product_token(user_agent: str) -> str:
 
 
 def addressed(text: str, agent: str) -> str:
-    """The text, with the agent alone where a line names it with a version: that is no part of the token (§2.2.1)."""
+    """The text, with the agent alone where a line names it with a version, which is not part of the token (§2.2.1)."""
     line = rf"(^|\r)([ \t]*user[ -]?agent[ \t]*:?[ \t]*{re.escape(agent)})[/ \t][^\r\n]*"
     return re.sub(line, r"\1\2", text, flags=re.IGNORECASE | re.MULTILINE)
 

@@ -145,7 +145,7 @@ class Database(ABC):
 
     @abstractmethod
     def make_private(self) -> None:
-        """Let nobody but the owner of its files read it: it is about to hold secrets."""
+        """Let only the owner of its files read it: it is about to store secrets."""
 
     @abstractmethod
     def close(self) -> None:
@@ -164,7 +164,7 @@ def retrying_transaction(
 ) -> Callable[Concatenate[_First, _What], _Done]:
     """A function of a database, or a method of what has one, that holds one transaction: run again when it is undone.
 
-    What it keeps in memory inside the transaction must be read anew by something told to `Database.on_rollback`.
+    What it keeps in memory inside the transaction must be read again by a callback of `Database.on_rollback`.
     """
 
     @wraps(function)

@@ -38,7 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 LEASE_MS = 60_000
-"""How long a session lasts after it was heard of."""
+"""Milliseconds that a session lasts after its last message."""
 HEARTBEAT_MS = 10_000
 """How often a pipeline is to say that it is there."""
 

@@ -186,7 +186,7 @@ class ProcessStore:
     ) -> list[Process]:
         """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
+        A row that is not exited counts as ended when its heartbeat is before `silent_before`.
         """
         sql = f"SELECT r.id FROM processes r WHERE r.root_id = r.id AND r.queued_at < :before AND {_OVER}"
         values: dict[str, Any] = {"before": before, "silent": silent_before}
