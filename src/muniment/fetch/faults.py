@@ -56,7 +56,7 @@ def _where(code: FailureCode, number: int) -> str:
 def _most_telling(text: str) -> int:
     """The error number that says most, when several addresses failed in different ways; 0 when there is none.
 
-    aiohappyeyeballs then gives the numbers only within its text. An address that answered, if only to refuse, tells
+    aiohappyeyeballs then gives the numbers only within its text. An address that answered, if only to refuse, shows
     more than one that this machine cannot reach at all, as IPv6 ones often.
     """
     numbers = [int(number) for number in re.findall(r"\[Errno (\d+)\]", text)]

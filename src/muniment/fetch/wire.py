@@ -63,7 +63,7 @@ class ResponseReader:
     _plain = False
 
     head: Head | None = None
-    """The final response's header block; None until it is complete, and for ever when it never is."""
+    """The final response's header block; None until it is complete, and forever if it stays incomplete."""
     done = False
     surplus = False
     """Bytes followed the end of the message: they are not part of it, and the connection cannot be trusted."""

@@ -26,7 +26,7 @@ Message = tuple[bytes, int]
 _LIBRARIES = ("libIPSec_MB.so.2", "libIPSec_MB.so.1")
 _OLDEST, _NEWER = 0x010300, 0x020100
 _WORTH = 6
-"""How many times the longest message all of them must have, or the library is no faster than one after the other."""
+"""How many times the longest message all of them must have, or the library is as slow as one after the other."""
 _LENGTH = 20
 _NONE = bytes(_LENGTH)
 _WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}

@@ -1,7 +1,7 @@
 """The watchdog of a process that launches others: it runs a command if the process ends without disarming it.
 
 A shell waits at the end of a pipe that only this process writes to: the smallest program that every machine has. It is
-no child of this process, so that nobody who ends that with its children ends it as well.
+not a child of this process, so that ending this process with its children does not end it.
 """
 
 from __future__ import annotations

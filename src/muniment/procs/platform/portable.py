@@ -1,4 +1,4 @@
-"""Processes by means that every Unix has: what psutil tells of them, and a thread that waits for each child.
+"""Processes by means that every Unix has: what psutil shows of them, and a thread that waits for each child.
 
 For systems without Linux's own (`linux`), macOS first of all. What cannot be had there is in docs/processes.md.
 """

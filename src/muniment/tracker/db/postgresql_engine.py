@@ -17,7 +17,7 @@ __all__ = ["PLANNING", "adapt", "engine_of", "server_engine"]
 
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
 PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
-"""Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
+"""Every statement of a run finds rows by a key: the planner needs no statistics, which a new table lacks."""
 _DURABLE = "-c synchronous_commit=on"
 """What is announced as done must outlast a crash of the server, whatever that does for others."""
 _CONNECTING = {
