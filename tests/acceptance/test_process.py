@@ -149,7 +149,7 @@ def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Calla
                 assert "\N{HORIZONTAL ELLIPSIS}" in read_until(terminal, "fetcher"), "a line for each, cut to fit"
                 crawl.kill()
                 crawl.wait(10)
-                said = read_until(terminal, "nothing runs")
+                said = read_until(terminal, "no process runs")
                 assert "\x1b[2K" in said, "in place of what was there"
                 watch.send_signal(signal.SIGINT)
                 assert watch.wait(10) == 0

@@ -1,4 +1,4 @@
-"""What a running crawl looks like: a live panel in a terminal, a line every ten seconds elsewhere."""
+"""The display of a running crawl: a live panel in a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ def crowded_lines(pages: int, links: int) -> list[str]:
     if not pages:
         return []
     have = "has" if pages == 1 else "have"
-    return [f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; crawl.jsonl: drop"]
+    return [
+        f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; see drop in crawl.jsonl"
+    ]
 
 
 def _hosts(count: int) -> str:
@@ -222,7 +224,7 @@ def _how_to_go_on(reason: str) -> str:
 
 
 def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
-    """What a seed list held, its first bad lines with their numbers."""
+    """The counts of a seed list, and its first bad lines with their numbers."""
     read = summary.list_read
     if read is None:
         return []
@@ -230,7 +232,7 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
     lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
     pages = summary.pages + summary.requisites + summary.failed + summary.skipped + summary.queued
     if start and pages <= read.lines:
-        lines.append(f"  no URL came of it: muniment why {shlex.quote(start)} -o {place}")
+        lines.append(f"  it gave no URL: muniment why {shlex.quote(start)} -o {place}")
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)
     if more > 0:

@@ -21,14 +21,14 @@ __all__ = ["carry_out", "set_"]
 _NAMES = ", ".join(changeable())
 
 
-@click.command("set", epilog=f"Names: {_NAMES}, and nice with --host or --prefix. The value none takes a limit away.")
+@click.command("set", epilog=f"Names: {_NAMES}, and nice with --host or --prefix. The value none removes a limit.")
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
-@click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H is all below it, too.")
-@click.option("--prefix", default="", metavar="URL", help="With nice=N: pages whose URLs begin so.")
+@click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H includes its subdomains.")
+@click.option("--prefix", default="", metavar="URL", help="With nice=N: pages whose URLs start with this.")
 @out_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print what changed as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 def set_(
     values: tuple[str, ...], host: str, prefix: str, out: Path, state: Path | None, as_json: bool, quiet: bool
