@@ -49,5 +49,5 @@ NO_ROOM = Failure("disk", "no room is left")
 
 
 def of_this_machine(error: str) -> bool:
-    """Whether an error (`code: text`) says that this machine cannot reach any host now: not the fault of a page or its host."""
+    """Whether an error (`code: text`) says that this machine cannot reach any host now."""
     return error == str(NO_NAME_SERVER) or error.startswith("limit: this machine: ")
