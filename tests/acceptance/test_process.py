@@ -353,7 +353,6 @@ def test_a_store_that_cannot_be_used_ends_no_crawl_and_is_said_in_one_line(
     assert listed.stderr.startswith("muniment: the store of processes")
 
 
-@pytest.mark.linux
 def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "muniment", "crawl", "http://127.0.0.1:9/", "-o", tmp_path / "out", "--quiet"]
     environ = {**os.environ, "MUNIMENT_PROCESSES": str(tmp_path / "kept")}

@@ -94,7 +94,6 @@ def test_a_damaged_store_is_refused_with_what_to_do(muniment: Any, kept: Path) -
     assert muniment("process", "list").code == 0
 
 
-@pytest.mark.linux
 @pytest.mark.parametrize("there", [True, False], ids=["store", "no store"])
 def test_a_directory_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path, there: bool) -> None:
     kept = tmp_path / "kept"

@@ -15,10 +15,9 @@ from tests.support.disks import fill, small_disk
 from tests.support.gated_site import Answer
 
 from forked import Forked
-from muniment.crawl.events import EventLog
+from muniment.archive.event_log import EventLog
 from muniment.errors import DiskFullError
-
-pytestmark = pytest.mark.linux  # a small tmpfs
+from muniment.model.event import CaptureEvent, EventBatch
 
 
 @pytest.fixture
@@ -120,11 +119,11 @@ def test_below_min_free_a_crawl_waits_for_room(muniment: Callable[..., Any], dis
 def test_an_event_that_does_not_fit_leaves_no_part_of_itself(disk: Path) -> None:
     path = disk / "crawl.jsonl"
     with path.open("ab+", buffering=0) as file:
-        log = EventLog(file.fileno(), disk)
-        log.write("capture", url="http://a.example/")
+        log = EventLog(file.fileno(), path)
+        log.take(EventBatch(0, (CaptureEvent("http://a.example/", 200, 1),)))
         before = path.read_bytes()
         ballast = fill(disk)
         with pytest.raises(DiskFullError, match=r"crawl\.jsonl"):
-            log.write("capture", url="http://a.example/" + "x" * 10_000)
+            log.take(EventBatch(0, (CaptureEvent("http://a.example/" + "x" * 10_000, 200, 1),)))
         ballast.unlink()
     assert path.read_bytes() == before

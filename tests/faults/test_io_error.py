@@ -14,8 +14,6 @@ from tests.support.gated_site import Answer
 
 from forked import Forked
 
-pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
-
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:

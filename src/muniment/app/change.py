@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from muniment.archive.event_log import EventLog
 from muniment.clock import now_ms
-from muniment.crawl.events import EventLog
 from muniment.errors import BusyError, UsageError
 from muniment.model.change import Change, ChangeMade, ChangeReply, Removal
+from muniment.model.event import EventBatch, change_events
 from muniment.model.place import TrackerPlace
-from muniment.procs.lock import lock_both
+from muniment.procs.lock import EVENTS_FILE, lock_both
 from muniment.procs.socket import ask
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.jobs import store as jobs
@@ -60,7 +61,8 @@ def _change_stored(out: Path, place: TrackerPlace, change: Change) -> tuple[Chan
             amended = amend(db, job, change, now_ms())
             if job.over:
                 jobs.reopen(db, job.job_id)
-            EventLog(locks[0].descriptor, out).changed(change.who, amended.changes)
+            events = EventBatch(now_ms(), tuple(change_events(change.who, amended.changes)))
+            EventLog(locks[0].descriptor, out / EVENTS_FILE).take(events)
             return amended.changes
     finally:
         for lock in locks:

@@ -18,7 +18,7 @@ from muniment.rules.rulesets import IgnoreSet
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
-    from muniment.crawl.progress import Snapshot
+    from muniment.model.event import Snapshot
     from muniment.seeds.source import SeedSource
 
 __all__ = ["Request", "RunContext", "Watch", "output_directory"]

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +22,30 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
+from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.limits import Limits, no_room
 from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
+from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.crawl.protocol import warc_info
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.advice import NO_MEMORY, advice
+from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
 from muniment.procs.children.launch import Indexer, LaunchedWorker, launch_worker, most_descriptors
+from muniment.procs.lock import EVENTS_FILE
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
 from muniment.rules.domains import troubles_of
@@ -167,10 +172,16 @@ def _end_at_once(text: str) -> None:
 
 
 async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch) -> Summary:
+    most_descriptors(least=_LEAST_DESCRIPTORS)
+    with closing(Publisher()) as events:
+        events.listen(EventLog(taken.locks[0], taken.out.absolute() / EVENTS_FILE).take)
+        events.subscribe(lambda batch: _show(batch, watch), Snapshot, most=1)
+        return await _run_job(taken, db, starts, events)
+
+
+async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: Events) -> Summary:
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
-    most_descriptors(least=_LEAST_DESCRIPTORS)
-    events = EventLog(locks[0], out)
     urls = request.urls if source is None else _first_urls(source)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     setup = protocol.Setup(
@@ -198,23 +209,16 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
-    events.write(
-        "start",
-        pid=os.getpid(),
-        version=__version__,
-        resumed=opened.resumed,
-        repaired_files=len(repaired),
-        lost_captures=lost,
-    )
+    events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, opened.seeds, settings, events) if source and opened.seeds else None
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     orchestrator = Orchestrator(opened.frontier, files, events, setup, limits, launch, seed_feed)
-    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, watch), _tend(taken.registry))]
+    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
-        with stopped_by_signals(loop, lambda why: events.write("stop", reason=why), *steps, leave=leave):
+        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
         for task in watching:
@@ -280,10 +284,16 @@ def _first_urls(source: SeedSource) -> list[str]:
     return []
 
 
-async def _watch(orchestrator: Orchestrator, watch: Watch) -> None:
+async def _watch(orchestrator: Orchestrator, events: Events) -> None:
     while True:
-        watch(orchestrator.snapshot())
+        events.publish(orchestrator.snapshot())
         await asyncio.sleep(_WATCH_S)
+
+
+def _show(batch: EventBatch, watch: Watch) -> None:
+    for event in batch.events:
+        if isinstance(event, Snapshot):
+            watch(event)
 
 
 async def _tend(registry: ProcessRegistry) -> None:
@@ -298,7 +308,7 @@ def _conclude(
     opened: OpenJob,
     orchestrator: Orchestrator,
     files: WarcFiles,
-    events: EventLog,
+    events: Events,
     outcome: RunOutcome,
 ) -> Summary:
     job_id = opened.job.job_id
@@ -328,12 +338,5 @@ def _conclude(
         failed_by=tuple((one.cause, one.pages) for one in left if one.failed),
         given_up=0 if outcome.exit_code else given_up(db, job_id),
     )
-    events.write(
-        "finish",
-        reason=outcome.reason,
-        exit=outcome.exit_code,
-        captured=last.captured,
-        failed=last.failed,
-        queued=last.queued,
-    )
+    events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
     return summary

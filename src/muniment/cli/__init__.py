@@ -63,11 +63,8 @@ def _muniment() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with a documented code, an error being one line on standard error."""
     given = sys.argv[1:] if arguments is None else arguments
-    if not hasattr(os, "fork"):
-        _complain(
-            "Muniment runs on Linux and macOS: this system has no fork and no Unix file locks",
-            as_json=wants_json(given),
-        )
+    if not hasattr(os, "pidfd_open"):
+        _complain("Muniment runs on Linux, by a Python that has pidfd_open", as_json=wants_json(given))
         sys.exit(2)
     for option, one in zip(["", *given], given, strict=False):
         if not is_text(one):

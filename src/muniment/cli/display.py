@@ -15,7 +15,8 @@ from typing import Protocol, Self
 
 import click
 
-from muniment.crawl.progress import AlreadyFinished, Snapshot, Summary, WaitingHost
+from muniment.crawl.progress import AlreadyFinished, Summary
+from muniment.model.event import Snapshot, WaitingHost
 from muniment.model.trouble import Trouble
 from muniment.rules.causes import SkipCause, advised
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from muniment.cli.display import SilentDisplay, counted, duration_text, size_text, time_left_text, waiting_lines
-from muniment.crawl.progress import Snapshot
+from muniment.model.event import Snapshot
 
 __all__ = ["LiveDisplay", "panel_of"]
 

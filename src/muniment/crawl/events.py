@@ -1,97 +1,102 @@
-"""`crawl.jsonl`: one JSON object a line, appended after what it tells is committed."""
+"""Events of a run: published after the commit of what they say, to listeners that never hold the crawl up."""
 
 from __future__ import annotations
 
 import logging
-import os
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 
-import msgspec
+from muniment.clock import now_ms
+from muniment.model.event import Event, EventBatch
 
-from muniment.archive.durable import archive_error
-from muniment.clock import iso_ms, now_ms
-from muniment.model.change import ChangeMade
-from muniment.model.page import PageResult
-from muniment.procs.lock import EVENTS_FILE, put_back
+__all__ = ["Listener", "Publisher", "Subscription"]
 
-__all__ = ["EventLog"]
-
-_encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
+_LAST_WORDS_S = 1.0
+"""How long the end of a run waits for a listener to take what is in its queue."""
+
+Listener = Callable[[EventBatch], None]
 
 
-class EventLog:
-    """Appends events to the locked `crawl.jsonl` of a directory; a torn last line of a killed run is ended first.
+class Subscription:
+    """A listener with a thread and a bounded queue of its own: what finds no room is dropped and counted."""
 
-    When the file was moved away, a new one is begun. Raises DiskFullError or ArchiveError when the file cannot be
-    written; it then ends with a whole line.
-    """
+    def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], most: int) -> None:
+        self.dropped = 0
+        """Events that the listener did not get."""
+        self._listener, self._kinds, self._most = listener, kinds, most
+        self._queue: SimpleQueue[EventBatch | None] = SimpleQueue()
+        self._sent = self._taken = 0  # each is counted by one thread alone
+        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+        self._thread.start()
 
-    def __init__(self, descriptor: int, out: Path) -> None:
-        self._descriptor, self._path, self._broken = descriptor, out / EVENTS_FILE, False
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            self._append(b"\n")
+    def offer(self, batch: EventBatch) -> None:
+        """Queue the events of its kinds, as far as there is room; never waits."""
+        wanted = tuple(event for event in batch.events if isinstance(event, self._kinds))
+        kept = wanted[: max(0, self._most - (self._sent - self._taken))]
+        self.dropped += len(wanted) - len(kept)
+        if kept:
+            self._sent += len(kept)
+            self._queue.put(EventBatch(batch.at, kept))
 
-    def write(self, event: str, **fields: Any) -> None:
-        """One event, now."""
-        self.write_many([{"ts": iso_ms(now_ms()), "event": event, **fields}])
+    def close(self) -> None:
+        """Let the listener take what is queued, unless that takes longer than a moment."""
+        self._queue.put(None)
+        self._thread.join(_LAST_WORDS_S)
 
-    def skipped(self, pages: list[tuple[str, str]]) -> None:
-        """An event for each page that is left out: URL and reason."""
-        ts = iso_ms(now_ms())
-        self.write_many([{"ts": ts, "event": "skip", "url": url, "reason": reason} for url, reason in pages])
-
-    def finished(self, pages: list[tuple[str, PageResult]]) -> None:
-        """An event for each try that has ended: URL and what became of it; another where links were dropped."""
-        ts = iso_ms(now_ms())
-        told = [_finished(ts, url, page) for url, page in pages]
-        told += [{"ts": ts, "event": "drop", "url": url, "links": page.dropped} for url, page in pages if page.dropped]
-        self.write_many(told)
-
-    def changed(self, who: str, changes: tuple[ChangeMade, ...]) -> None:
-        """An event for each thing that somebody changed."""
-        ts = iso_ms(now_ms())
-        self.write_many(
-            [
-                {"ts": ts, "event": "change", "who": who, "what": one.what, "from": one.before, "to": one.after}
-                for one in changes
-            ]
-        )
-
-    def write_many(self, events: list[dict[str, Any]]) -> None:
-        """Several events in one write."""
-        if events and not self._broken:
-            if put_back(self._path, self._descriptor):
-                _log.warning("%s was moved away: the run writes a new one", self._path)
-            self._append(_encoder.encode_lines(events))
-
-    def _append(self, lines: bytes) -> None:
-        rest = memoryview(lines)
-        try:
-            # a disk that is nearly full takes a part of it
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-        except OSError as error:
-            # told once: the run ends over it, and what it says while ending is not worth another complaint
-            self._broken = True
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - (len(lines) - len(rest)))
-            raise archive_error(error, self._path) from error
+    def _run(self) -> None:
+        while (batch := self._queue.get()) is not None:
+            try:
+                self._listener(batch)
+            except Exception:
+                _log.exception("a listener of events failed: it gets no more")
+                return  # its queue fills up, and the rest is counted
+            self._taken += len(batch.events)
 
 
-def _finished(ts: str, url: str, page: PageResult) -> dict[str, Any]:
-    if page.refused:
-        return {"ts": ts, "event": "skip", "url": url, "reason": page.refused}
-    if page.error:
-        return {
-            "ts": ts,
-            "event": "fail",
-            "url": url,
-            "reason": page.error,
-            "attempt": page.attempt,
-            "final": page.done,
-        }
-    return {"ts": ts, "event": "capture", "url": url, "status": page.status, "bytes": page.body_length}
+class Publisher:
+    """Passes events on, in the order in which they are published."""
+
+    def __init__(self) -> None:
+        self._before: list[Listener] = []
+        self._at_once: list[Listener] = []
+        self._subscriptions: list[Subscription] = []
+
+    def listen(self, listener: Listener, *, before_commit: bool = False) -> None:
+        """Call a listener in the turn of the crawl: it must be quick, misses nothing, and its errors end the run.
+
+        With `before_commit` it gets what is about to be committed; a crash may have it come again.
+        """
+        (self._before if before_commit else self._at_once).append(listener)
+
+    def subscribe(self, listener: Listener, *kinds: type[Event], most: int = 10_000) -> Subscription:
+        """Call a listener in a thread of its own, however slow it is, with events of these kinds; at most so many wait.
+
+        Without a kind it gets all.
+        """
+        subscription = Subscription(listener, kinds or (Event,), most)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def prepare(self, make: Callable[[], Iterable[Event]]) -> None:
+        """Pass on what is about to be committed; nothing is made when nobody asked for it."""
+        if self._before:
+            batch = EventBatch(now_ms(), tuple(make()))
+            for listener in self._before:
+                listener(batch)
+
+    def publish(self, *events: Event) -> None:
+        """Pass on what has happened, and is committed."""
+        if not events:
+            return
+        batch = EventBatch(now_ms(), events)
+        for listener in self._at_once:
+            listener(batch)
+        for subscription in self._subscriptions:
+            subscription.offer(batch)
+
+    def close(self) -> None:
+        """End the threads of listeners."""
+        for subscription in self._subscriptions:
+            subscription.close()

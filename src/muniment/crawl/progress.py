@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
-from muniment.model.page import PageResult
+from muniment.model.event import DropEvent, EventBatch, PageEvent, Snapshot, TransferEvent, WaitingHost
 from muniment.model.seed import BadLine
 from muniment.model.trouble import Trouble
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
@@ -19,49 +19,10 @@ from muniment.rules.retry import is_failed
 from muniment.tracker.queue.counters import Totals
 from muniment.tracker.queue.seeds import ListProgress
 
-__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Snapshot", "Summary", "WaitingHost"]
+__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Summary"]
 
 _RATE_WINDOW_S = 10.0
 _MOST_WAITED = 5
-
-
-class WaitingHost(Struct, frozen=True):
-    """A host that is left alone for a while."""
-
-    host: str
-    reason: str
-    until_ms: int
-    """Unix ms (`clock.steady_ms`)."""
-
-
-class Snapshot(Struct, frozen=True):
-    """The crawl at one moment."""
-
-    elapsed_s: float
-    captured: int
-    """Pages and requisites of the whole job with a complete capture."""
-    failed: int
-    queued: int
-    in_flight: int
-    workers: int
-    pages_per_s: float
-    """Pages that were answered, failed tries left out, a second."""
-    bytes_per_s: float
-    payload_bytes: int
-    slow_hosts: tuple[tuple[str, int], ...]
-    """(host, mean ms of a page) of the slowest hosts lately, slowest first."""
-    last_urls: tuple[tuple[str, str], ...]
-    """(status, or the code of the error, and URL) of the last tries, newest last."""
-    note: str
-    """Why nothing happens, when nothing does; empty otherwise."""
-    ending: bool
-    """Nothing new is begun: what is under way lands, and files are closed."""
-    waiting: tuple[WaitingHost, ...] = ()
-    """Hosts that are waited for, at most five, soonest first."""
-    waiting_hosts: int = 0
-    """How many there are in all."""
-    left: float | None = None
-    """Seconds to the end, about: `rules.estimate`."""
 
 
 class RunOutcome(Struct, frozen=True):
@@ -126,7 +87,7 @@ class Summary(Struct, frozen=True):
 
 
 class Progress:
-    """Collects what finishes tell."""
+    """Counts what events report."""
 
     def __init__(self) -> None:
         self.started = monotonic()
@@ -140,31 +101,33 @@ class Progress:
         self._pages = self._bytes = self._ended = 0
         self._pace: deque[Milestone] = deque()
 
-    def page(self, url: str, host: str, page: PageResult) -> None:
-        """A try of a page has ended."""
+    def take(self, batch: EventBatch) -> None:
+        """Count what has happened."""
+        for event in batch.events:
+            if isinstance(event, PageEvent):
+                self._page(event)
+            elif isinstance(event, TransferEvent):
+                self._bytes += event.wire_bytes
+            elif isinstance(event, DropEvent):
+                self.crowded += 1
+                self.links_dropped += event.links
+
+    def _page(self, page: PageEvent) -> None:
         code = page.error.partition(":")[0]
         self.statuses[page.status] += 1
         self._ended += page.done
-        self._last.append((code or str(page.status), url))
+        self._last.append((code or str(page.status), page.url))
         if page.done and not page.refused and is_failed(page.status, page.error):
             self.errors[code or f"status {page.status}"] += 1
-        if page.dropped:
-            self.crowded += 1
-            self.links_dropped += page.dropped
         if not page.status:
             # what nobody answered makes a crawl look neither fast nor its host quick
             return
-        took_ms = page.finished_at - page.started_at // 1000
         self._pages += 1
-        mean, count = self._slow.get(host, (0.0, 0))
+        mean, count = self._slow.get(page.host, (0.0, 0))
         weight = min(count + 1, 50)
-        self._slow[host] = (mean + (took_ms - mean) / weight, count + 1)
+        self._slow[page.host] = (mean + (page.took_ms - mean) / weight, count + 1)
         if len(self._slow) > 1000:
             self._slow = dict(sorted(self._slow.items(), key=lambda item: -item[1][0])[:100])
-
-    def received(self, wire_bytes: int) -> None:
-        """So many bytes came in."""
-        self._bytes += wire_bytes
 
     def rates(self) -> tuple[float, float]:
         """Pages and bytes per second over the last ten seconds; call it regularly."""

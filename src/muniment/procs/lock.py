@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from muniment.errors import BusyError, UsageError
 
-__all__ = ["EVENTS_FILE", "TRACKER_LOCK", "FileLock", "lock_both", "lock_directory", "make_directory", "put_back"]
+__all__ = ["EVENTS_FILE", "TRACKER_LOCK", "FileLock", "lock_both", "lock_directory", "make_directory"]
 
 EVENTS_FILE = "crawl.jsonl"
 TRACKER_LOCK = "tracker.lock"
@@ -164,32 +164,6 @@ def lock_both(out: Path, state: Path, patience_s: float = 2.0) -> list[FileLock]
         _let_go(locks)
         raise
     return locks
-
-
-def put_back(path: Path, descriptor: int) -> bool:
-    """Have a locked file that was moved away at its place again, as a new one; whether that was so.
-
-    The descriptor then stands for the new file. One that cannot be made leaves all as it is.
-    """
-    try:
-        if os.path.samestat(path.stat(), os.fstat(descriptor)) or not path.is_file():
-            return False
-    except FileNotFoundError:
-        pass
-    except OSError:
-        return False
-    try:
-        fresh = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
-    except OSError:
-        return False
-    try:
-        # for earlier versions; the directory is locked
-        with suppress(OSError):
-            fcntl.flock(fresh, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.dup2(fresh, descriptor, inheritable=False)
-    finally:
-        os.close(fresh)
-    return True
 
 
 class _Started(Struct):

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.event_list import EventList
 
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator import seed_feed as module
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.model.place import TrackerPlace
@@ -32,10 +32,10 @@ def seed_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SeedF
         + "".join(f"http://b{number}.test/\n" for number in range(OTHERS))
     )
     source, settings = open_source("list.txt", None, tmp_path / "list.txt"), Settings(seed="list.txt")
-    with closing(opened(TrackerPlace(tmp_path))) as db, (tmp_path / "crawl.jsonl").open("ab") as log:
+    with closing(opened(TrackerPlace(tmp_path))) as db:
         job = open_job(db, "job", settings, StartPages(list_digest=source.digest), 1_000)
         assert job.seeds is not None
-        yield SeedFeed(source, job.seeds, settings, EventLog(log.fileno(), tmp_path))
+        yield SeedFeed(source, job.seeds, settings, EventList())
 
 
 def fed(seed_feed: SeedFeed, *, idle: bool) -> tuple[int, int]:

@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from muniment.archive.event_log import put_back
 from muniment.errors import BusyError, UsageError
-from muniment.procs.lock import EVENTS_FILE, TRACKER_LOCK, lock_both, lock_directory, make_directory, put_back
+from muniment.procs.lock import EVENTS_FILE, TRACKER_LOCK, lock_both, lock_directory, make_directory
 
 HOLD = """
 import sys
 from pathlib import Path
+from muniment.archive.event_log import put_back
 from muniment.procs.lock import lock_directory
 lock_directory(Path(sys.argv[1]))
 print("locked", flush=True)
@@ -35,6 +37,7 @@ sys.stdin.read()
 LEAVE_AN_ORPHAN = """
 import subprocess, sys
 from pathlib import Path
+from muniment.archive.event_log import put_back
 from muniment.procs.lock import lock_directory
 locks = lock_directory(Path(sys.argv[1]))
 keep = [sys.executable, "-c", "import sys; print('orphan', flush=True); sys.stdin.read()"]

@@ -108,7 +108,6 @@ def in_a_namespace(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.linux
 def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
     done = in_a_namespace("-c", REUSED, tmp_path / "home")
     assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
@@ -132,7 +131,6 @@ print(run.process.status, flush=True)
 """
 
 
-@pytest.mark.linux
 def test_two_namespaces_never_judge_each_others_rows(book, tmp_path):
     ours = launch(book, ["sleep", "600"], background=True)
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE, str(tmp_path / "home")]

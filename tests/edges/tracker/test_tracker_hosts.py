@@ -13,9 +13,10 @@ from sqlalchemy import select, update
 from tests.support.pages import finish_batch, finished
 from tracker_harness import Tracker, site
 
+from muniment.archive.event_log import EventLog
 from muniment.clock import now_ms, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
+from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.rules.politeness import HostSignal
@@ -37,9 +38,9 @@ class Desk:
         self.schedule.add_worker(0)
         self.said = []
         tell = lambda worker, message: self.said.append((worker, message))  # noqa: E731
-        self.desk = HostPolicy(
-            self.hosts, self.schedule, EventLog(self.descriptor, place.directory), tell, "muniment/1"
-        )
+        events = Publisher()
+        events.listen(EventLog(self.descriptor, self.log).take)
+        self.desk = HostPolicy(self.hosts, self.schedule, events, tell, "muniment/1")
         for host, pages in self.tracker.frontier.pending().items():
             self.schedule.add_pending(host, self.hosts.name(host), pages)
         self.desk.begin(now_ms(), resumed=resumed)

@@ -22,7 +22,8 @@ from muniment.cli.display import (
     waiting_lines,
 )
 from muniment.cli.panel import panel_of
-from muniment.crawl.progress import AlreadyFinished, RunOutcome, Snapshot, Summary, WaitingHost
+from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
+from muniment.model.event import Snapshot, WaitingHost
 from muniment.model.seed import SeedPlace
 from muniment.tracker.queue.seeds import ListProgress
 

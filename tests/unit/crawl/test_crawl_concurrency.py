@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from msgspec import structs
+from tests.support.event_list import EventList
 
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.protocol import InflightShare
+from muniment.model.event import ChangeEvent
 from muniment.settings.table import Settings
-
-
-class Log:
-    """Takes in events."""
-
-    def __init__(self):
-        self.written = []
-
-    def write(self, event, **fields):
-        self.written.append((event, fields))
 
 
 class Desk(Concurrency):
     """A desk whose messages are kept."""
 
     def __init__(self, **settings):
-        self.told, self.log = [], Log()
+        self.told, self.log = [], EventList()
         super().__init__(
             structs.replace(Settings(), **settings), self.log, lambda worker, said: self.told.append((worker, said))
         )
@@ -67,8 +59,7 @@ def test_a_burst_over_many_domains_halves_it_once():
     assert desk.crowded(59_000)
     silence(desk, [f"www.site{n}.example" for n in range(20)], now=61_000, asked_at=49_000)
     assert (desk.limit, desk.crowded(61_000)) == (100, False), "what was asked before the cut is no news"
-    [(event, fields)] = desk.log.written
-    assert (event, fields["who"], fields["from"], fields["to"]) == ("change", "muniment", 200, 100)
+    assert desk.log.published == [ChangeEvent("muniment", "requests in flight", 200, 100)]
 
 
 def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_hold():
@@ -92,7 +83,7 @@ def test_what_a_person_changes_ends_no_calm():
 def test_a_cut_at_the_least_limit_is_no_event():
     desk = Desk(start_inflight=32, min_inflight=32)
     silence(desk, [f"site{n}.example" for n in range(20)])
-    assert (desk.limit, desk.crowded(59_000), desk.log.written) == (32, True, [])
+    assert (desk.limit, desk.crowded(59_000), desk.log.published) == (32, True, [])
 
 
 def test_many_hosts_of_one_domain_are_one():

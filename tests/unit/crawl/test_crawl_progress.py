@@ -8,37 +8,32 @@ from typing import Any
 from msgspec import structs
 
 from muniment.clock import steady_ms
-from muniment.crawl.progress import Progress, WaitingHost
-from muniment.model.page import PageResult
+from muniment.crawl.progress import Progress
+from muniment.model.event import DropEvent, Event, EventBatch, PageEvent, TransferEvent, WaitingHost
 from muniment.tracker.queue.counters import Totals
 
 
 def finished(
-    status: int = 200, took_ms: int = 1, error: str = "", *, done: bool = True, refused: str = ""
-) -> PageResult:
-    return PageResult(
-        page_id=1,
-        claim_id=1,
-        attempt=1,
-        status=status,
-        error=error,
-        done=done,
-        retry_after_ms=0,
-        started_at=5_000_000,
-        finished_at=5_000 + took_ms,
-        body_length=0,
-        payload=b"",
-        record_id=b"",
-        outlinks=b"",
-        followed=True,
-        refused=refused,
-    )
+    status: int = 200,
+    took_ms: int = 1,
+    error: str = "",
+    *,
+    url: str = "u",
+    host: str = "a",
+    done: bool = True,
+    refused: str = "",
+) -> PageEvent:
+    return PageEvent(url, host, 1, status, error, done, refused, 0, took_ms)
+
+
+def take(progress: Progress, *events: Event) -> None:
+    progress.take(EventBatch(0, events))
 
 
 def test_statuses_and_last_urls():
     progress = Progress()
     for n in range(20):
-        progress.page(f"https://a.example/{n}", "a.example", finished(200 if n % 2 else 404))
+        take(progress, finished(200 if n % 2 else 404, url=f"https://a.example/{n}"))
     assert progress.statuses == {200: 10, 404: 10}
     shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="", ending=False)
     assert (shown.captured, shown.queued) == (9, 3)
@@ -48,36 +43,36 @@ def test_statuses_and_last_urls():
 def test_the_slowest_hosts_come_first():
     progress = Progress()
     for host, ms in (("slow", 900), ("fast", 1), ("middle", 300), ("slower", 2_000)):
-        progress.page("u", host, finished(took_ms=ms))
+        take(progress, finished(took_ms=ms, host=host))
     assert progress.slow_hosts() == (("slower", 2_000), ("slow", 900), ("middle", 300))
 
 
 def test_a_host_that_recovers_is_no_longer_slow():
     progress = Progress()
-    progress.page("u", "a", finished(took_ms=60_000))
+    take(progress, finished(took_ms=60_000))
     for _ in range(600):
-        progress.page("u", "a", finished(took_ms=10))
+        take(progress, finished(took_ms=10))
     assert progress.slow_hosts()[0][1] < 200
 
 
 def test_the_mean_of_a_host():
     progress = Progress()
     for ms in (10, 20, 30, 40):
-        progress.page("u", "a", finished(took_ms=ms))
+        take(progress, finished(took_ms=ms))
     assert progress.slow_hosts() == (("a", 25),)
 
 
 def test_hosts_are_bounded_and_the_slow_ones_stay():
     progress = Progress()
     for n in range(5_000):
-        progress.page("u", f"h{n}", finished(took_ms=n))
+        take(progress, finished(took_ms=n, host=f"h{n}"))
     assert len(progress._slow) <= 1_000
     assert progress.slow_hosts()[0] == ("h4999", 4_999)
 
 
 def test_what_nobody_answered_is_neither_fast_nor_a_page():
     progress = Progress()
-    progress.page("https://dead.example/", "dead.example", finished(0, error="dns: no such name"))
+    take(progress, finished(0, error="dns: no such name", url="https://dead.example/"))
     assert progress.slow_hosts() == ()
     assert progress.rates()[0] == 0
     shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
@@ -88,8 +83,8 @@ def test_rates_count_pages_and_bytes():
     progress = Progress()
     assert progress.rates() == (0, 0)
     for _ in range(5):
-        progress.page("u", "a", finished(took_ms=1))
-    progress.received(1_000)
+        take(progress, finished(took_ms=1))
+    take(progress, TransferEvent(1_000))
     pages, size = progress.rates()
     assert pages > 0
     assert round(size / pages) == 200
@@ -98,7 +93,7 @@ def test_rates_count_pages_and_bytes():
 def test_rates_look_at_a_window():
     progress = Progress()
     for _ in range(3):
-        progress.page("u", "a", finished(took_ms=1))
+        take(progress, finished(took_ms=1))
     progress._marks.clear()
     progress._marks.extend([(progress.started - 100, 0, 0), (progress.started - 50, 3, 0)])
     progress.rates()
@@ -107,10 +102,10 @@ def test_rates_look_at_a_window():
 
 def test_errors_count_when_a_page_is_given_up_and_was_asked_for():
     progress = Progress()
-    progress.page("u", "a", finished(0, error="reset: by peer", done=False))
-    progress.page("u", "a", finished(0, error="robots: robots.txt disallows it", refused="robots"))
-    progress.page("u", "a", finished(0, error="reset: by peer"))
-    progress.page("u", "a", finished(200, error="cut: 3 of 9 bytes"))
+    take(progress, finished(0, error="reset: by peer", done=False))
+    take(progress, finished(0, error="robots: robots.txt disallows it", refused="robots"))
+    take(progress, finished(0, error="reset: by peer"))
+    take(progress, finished(200, error="cut: 3 of 9 bytes"))
     shown = progress.snapshot(Totals(), queued=0, in_flight=0, workers=1, note="", ending=False)
     assert progress.errors == {"reset": 1, "cut": 1}
     assert [said for said, _ in shown.last_urls] == ["reset", "robots", "reset", "cut"]
@@ -119,8 +114,14 @@ def test_errors_count_when_a_page_is_given_up_and_was_asked_for():
 def test_server_errors_count_when_they_are_the_last_answer():
     progress = Progress()
     for page in (finished(503, done=False), finished(503), finished(429), finished(503), finished(404)):
-        progress.page("u", "a", page)
+        take(progress, page)
     assert progress.errors == {"status 503": 2, "status 429": 1}
+
+
+def test_pages_with_too_many_links_are_counted():
+    progress = Progress()
+    take(progress, finished(), DropEvent("u", 7), DropEvent("v", 5))
+    assert (progress.crowded, progress.links_dropped) == (2, 12)
 
 
 def shown(progress: Progress, queued: int = 0, **more: Any):
@@ -142,7 +143,7 @@ def paced(seconds: float, before: int, ended: int) -> Progress:
     now = progress._pace.pop()
     progress._pace.extendleft(structs.replace(now, at_s=now.at_s - ago) for ago in (2, 10, seconds))
     for _ in range(ended):
-        progress.page("u", "a", finished())
+        take(progress, finished())
     return progress
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
+from muniment.model.event import ChangeEvent
 from muniment.rules.domains import registered_domain
 from muniment.rules.inflight import InflightFlow, cut, flow_within, is_burst, is_crowded, raised, share_of
 from muniment.settings.table import Settings
@@ -23,7 +24,7 @@ class Concurrency:
     """Holds the limit of a run; `tell` sends a message to a worker by number. Times are Unix ms."""
 
     def __init__(
-        self, settings: Settings, events: EventLog, tell: Callable[[int, protocol.FromOrchestrator], None]
+        self, settings: Settings, events: Events, tell: Callable[[int, protocol.FromOrchestrator], None]
     ) -> None:
         self._events, self._tell = events, tell
         self._flow = flow_within(InflightFlow(settings.start_inflight), settings.min_inflight, settings.inflight)
@@ -79,9 +80,7 @@ class Concurrency:
         if self._flow is not before:
             self._silent.clear()
         if self.limit < before.limit:
-            self._events.write(
-                "change", who="muniment", what="requests in flight", **{"from": before.limit, "to": self.limit}
-            )
+            self._events.publish(ChangeEvent("muniment", "requests in flight", before.limit, self.limit))
 
     def _set(self, flow: InflightFlow) -> None:
         changed = flow.limit != self._flow.limit

@@ -14,10 +14,11 @@ from itertools import islice
 
 from muniment.archive.index.repeated_lines import Said
 from muniment.archive.recovery.verify import Damage
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.warc_files import WarcFiles
+from muniment.crawl.ports import Events
 from muniment.crawl.progress import RunOutcome
 from muniment.errors import MunimentError
+from muniment.model.event import DamageEvent
 from muniment.tracker.queue.frontier import Frontier
 
 __all__ = ["DamagedFiles"]
@@ -29,7 +30,7 @@ _log = logging.getLogger(__name__)
 class DamagedFiles:
     """Acts on what the walks of one run found."""
 
-    def __init__(self, frontier: Frontier, warc_files: WarcFiles, events: EventLog) -> None:
+    def __init__(self, frontier: Frontier, warc_files: WarcFiles, events: Events) -> None:
         self._frontier, self._warc_files, self._events = frontier, warc_files, events
 
     def step(self) -> dict[int, int]:
@@ -66,8 +67,7 @@ class DamagedFiles:
         while batch := list(islice(captures, _BATCH)):
             pending += self._frontier.fetch_again(batch)
         pages = pending.total()
-        told = {"file": name, "offset": damage.offset, "reason": damage.text, "moved_to": place, "pages": pages}
-        self._events.write("damaged", **told)
+        self._events.publish(DamageEvent(name, damage.offset, damage.text, place, pages))
         _log.warning(
             "%s is damaged at byte %d (%s): it is kept as %s, and its %d pages are fetched again",
             *(name, damage.offset, damage.text, place, pages),

@@ -1,7 +1,6 @@
 """The hosts' desk: how every host is to be treated now, over all workers.
 
-Signs come from the workers as soon as an exchange has ended, good answers with the finishes. What follows
-(`rules.politeness`) goes into the tracker, the schedule and `crawl.jsonl`, and to the workers that hold its pages.
+What follows from the workers' signs (`rules.politeness`) goes into the tracker, the schedule, events, and to workers.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.answering_hosts import AnsweringHosts
 from muniment.crawl.orchestrator.network_outage import NetworkOutage
 from muniment.crawl.orchestrator.schedule import Schedule
+from muniment.crawl.ports import Events
 from muniment.http.user_agent import robots_agent
+from muniment.model.event import PauseEvent, ResumeEvent
 from muniment.model.failure import NO_ROUTE, of_this_machine
 from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.url import host_of, origin_of
@@ -48,8 +48,7 @@ _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
 _LONG_MS = 8_000
 """A wait that is written down and kept at once: a kill must not lose it."""
-_NONE = "none"
-"""How no URL begins."""
+_NONE = "none"  # how no URL begins
 _MOST_DEAD = 10_000
 """Dead origins that are remembered; one that is forgotten is proved dead again."""
 
@@ -59,7 +58,7 @@ Tell = Callable[[int, protocol.FromOrchestrator], None]
 class HostPolicy:
     """Keeps the manners of all hosts; `tell` sends a message to a worker by number."""
 
-    def __init__(self, hosts: Hosts, schedule: Schedule, events: EventLog, tell: Tell, user_agent: str) -> None:
+    def __init__(self, hosts: Hosts, schedule: Schedule, events: Events, tell: Tell, user_agent: str) -> None:
         self._hosts, self._schedule, self._events, self._tell = hosts, schedule, events, tell
         self._token = product_token(robots_agent(user_agent))
         self._since = 0
@@ -314,7 +313,7 @@ class HostPolicy:
         for host_id, reason in list(self._paused.items()):
             if self._manners[host_id].until <= now:
                 del self._paused[host_id]
-                self._events.write("resume", host=self._hosts.name(host_id), reason=reason)
+                self._events.publish(ResumeEvent(host=self._hosts.name(host_id), reason=reason))
 
     def only_waits(self, held: int) -> bool:
         """Whether all that is left, `held` pages in hand among it, is of hosts that are waited for."""
@@ -356,7 +355,7 @@ class HostPolicy:
         reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
         self.dead[sign.origin] = reason
         self._network.drop(host_id)
-        self._events.write("pause", host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}")
+        self._events.publish(PauseEvent(host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}"))
         for worker in self._schedule.workers:
             self._tell(worker, protocol.DeadHost(sign.origin, reason))
         return structs.replace(manners, until=0, reason="")
@@ -393,7 +392,8 @@ class HostPolicy:
 
     def _pause(self, host_id: int, manners: HostState) -> None:
         self._paused[host_id] = manners.reason
-        self._events.write("pause", host=self._hosts.name(host_id), reason=manners.reason, until=iso_ms(manners.until))
+        name, until = self._hosts.name(host_id), iso_ms(manners.until)
+        self._events.publish(PauseEvent(host=name, reason=manners.reason, until=until))
 
     def _permit(self, lowered: dict[int, dict[str, int]]) -> None:
         for worker, permits in lowered.items():

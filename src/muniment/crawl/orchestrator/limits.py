@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 from muniment.clock import monotonic
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
 from muniment.errors import ArchiveError, DiskFullError
+from muniment.model.event import PauseEvent, ResumeEvent
 from muniment.settings.table import Settings
 from muniment.tracker.queue.counters import Totals
 
@@ -75,7 +76,7 @@ class Limits:
 class DiskSpace:
     """Watches the output directory's filesystem."""
 
-    def __init__(self, out: Path, limits: Limits, events: EventLog) -> None:
+    def __init__(self, out: Path, limits: Limits, events: Events) -> None:
         self._out, self._limits, self._events = out, limits, events
         self.paused = False
 
@@ -87,7 +88,7 @@ class DiskSpace:
             raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
         if short != self.paused:
             self.paused = short
-            self._events.write("pause" if short else "resume", reason="disk")
+            self._events.publish(PauseEvent(reason="disk") if short else ResumeEvent(reason="disk"))
 
     @property
     def note(self) -> str:

@@ -8,13 +8,14 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.give_up import GiveUp
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
+from muniment.crawl.ports import Events
 from muniment.model.change import Change, ChangeMade, Removal, SetNice, SetRules, SetValues
+from muniment.model.event import change_events, skip_events
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
@@ -35,7 +36,7 @@ class LiveSettings:
         limits: Limits,
         patience: GiveUp,
         inflight: Concurrency,
-        events: EventLog,
+        events: Events,
         workers: Workers,
     ) -> None:
         self.setup = setup
@@ -54,7 +55,7 @@ class LiveSettings:
     def change(self, change: Change) -> tuple[ChangeMade, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
         amended = self._frontier.amend(change, now_ms())
-        self._events.changed(change.who, amended.changes)
+        self._events.publish(*change_events(change.who, amended.changes))
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)
@@ -104,6 +105,6 @@ class LiveSettings:
         judged = self._judging.step()
         if self._judging.done:
             self._judging = None
-        self._events.skipped(judged.skipped)
+        self._events.publish(*skip_events(judged.skipped))
         for host, count in judged.pending.items():
             self._pending[host] += count

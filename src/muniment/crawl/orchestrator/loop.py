@@ -16,7 +16,6 @@ from msgspec import structs
 
 from muniment.clock import steadied, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.events import EventLog
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.control_server import ControlServer
 from muniment.crawl.orchestrator.damage import DamagedFiles
@@ -31,10 +30,12 @@ from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers
-from muniment.crawl.progress import Progress, RunOutcome, Snapshot, WaitingHost
+from muniment.crawl.ports import Events
+from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
+from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
 from muniment.model.page import Claim
-from muniment.tracker.queue.frontier import FinishReport, Frontier
+from muniment.tracker.queue.frontier import Frontier
 
 __all__ = ["Orchestrator"]
 
@@ -49,7 +50,7 @@ class Orchestrator:
         self,
         frontier: Frontier,
         warc_files: WarcFiles,
-        events: EventLog,
+        events: Events,
         setup: protocol.Setup,
         limits: Limits,
         launch: Any,
@@ -73,6 +74,7 @@ class Orchestrator:
         self._disk = DiskSpace(Path(setup.out), limits, events)
         self._poison = PoisonPages()
         self.progress = Progress()
+        events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
         self._stopping = self._killed = self._drained = False
@@ -196,12 +198,12 @@ class Orchestrator:
                 self._serve_one(worker)
             case protocol.Finish():
                 self._finish(worker, message)
-            case protocol.AskKnown(digests):
-                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests)))
-            case protocol.AskCookies(url):
-                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
-            case protocol.AskRobots(origin):
-                self._robots.asked(worker.number, origin)
+            case protocol.AskKnown(digests, number=n):
+                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests), number=n))
+            case protocol.AskCookies(url, number=n):
+                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000), number=n))
+            case protocol.AskRobots(origin, number=number):
+                self._robots.asked(worker.number, number, origin)
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
@@ -213,9 +215,9 @@ class Orchestrator:
                 if self._hosts.told(worker.number, host, sign, crowded=crowded):
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 self._serve()
-            case protocol.AskFile():
+            case protocol.AskFile(number=number):
                 worker.open_file = self._warc_files.next_name()
-                worker.send(protocol.FileName(worker.open_file))
+                worker.send(protocol.FileName(worker.open_file, number=number))
             case protocol.FileEnd(name):
                 worker.file_ended(name)
                 self._warc_files.ended(name)
@@ -247,7 +249,7 @@ class Orchestrator:
             self._workers.members[other].send(protocol.PermitsUpdate(permits))
         for origin, reason in self._hosts.dead.items():
             worker.send(protocol.DeadHost(origin, reason))
-        self._events.write("worker", number=worker.number, pid=worker.process.pid, state="started")
+        self._events.publish(WorkerEvent(number=worker.number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
 
@@ -258,7 +260,7 @@ class Orchestrator:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
             self._release(worker, [(page, claim.claim_id) for page, (claim, _) in worker.held.items()])
-            self._events.write("worker", number=worker.number, **worker.end(stopping=self._stopping))
+            self._events.publish(worker.end(stopping=self._stopping))
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(worker.number, steady_ms())
@@ -303,7 +305,7 @@ class Orchestrator:
         left_out = self._frontier.take_left_out()
         if left_out:
             self._add_pending({host: -n for host, n in Counter(host for host, _, _ in left_out).items()}, {})
-            self._events.skipped([(url, why) for _, url, why in left_out])
+            self._events.publish(*skip_events((url, why) for _, url, why in left_out))
         got = Counter(claim.host for claim in claims)
         permits: dict[str, int] = {}
         ids: dict[str, int] = {}
@@ -331,6 +333,8 @@ class Orchestrator:
         batch, spared = self._hosts.spare(message.batch, worker.held)
         self._hosts.stuck(worker.held[page][1] for page, _ in spared if page in worker.held)
         self._release(worker, spared)
+        held = worker.held
+        self._events.prepare(lambda: page_events((held[p.page_id][0], p) for p in batch.pages if p.page_id in held))
         report = self._frontier.finish(batch, worker.number, steady_ms())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
@@ -338,8 +342,8 @@ class Orchestrator:
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
         self._poison.worked()
-        self.progress.received(message.wire_bytes)
-        self._announce(worker, report)
+        ended = [(worker.held[page.page_id][0], page) for page in report.accepted]
+        self._events.publish(TransferEvent(message.wire_bytes), *page_events(ended), *skip_events(report.skipped))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for page in report.accepted:
@@ -377,13 +381,6 @@ class Orchestrator:
             self._schedule.landed(worker.number, host_id)
             back[host_id] += 1
         self._add_pending(dict(back), {})
-
-    def _announce(self, worker: WorkerHandle, report: FinishReport) -> None:
-        told = [(worker.held[page.page_id][0], page) for page in report.accepted]
-        for claim, page in told:
-            self.progress.page(claim.url, claim.host, page)
-        self._events.finished([(claim.url, page) for claim, page in told])
-        self._events.skipped(report.skipped)
 
     def snapshot(self) -> Snapshot:
         """The crawl now."""

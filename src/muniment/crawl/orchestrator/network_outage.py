@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
+from muniment.model.event import PauseEvent, ResumeEvent
 
 __all__ = ["NetworkOutage"]
 
@@ -20,7 +21,7 @@ _MOST_ANSWERS, _KEPT_ANSWERS = 256, 64
 class NetworkOutage:
     """Hears of every host that answers or cannot be reached."""
 
-    def __init__(self, events: EventLog) -> None:
+    def __init__(self, events: Events) -> None:
         self._events = events
         self.lost = False
         """Every host that had answered fails, or our own way out does: it is no fault of theirs."""
@@ -51,7 +52,7 @@ class NetworkOutage:
         if was_lost:
             self.silent.clear()
             self._known.clear()
-            self._events.write("resume", reason="network")
+            self._events.publish(ResumeEvent(reason="network"))
         return was_lost
 
     def fails(self, host_id: int, now: int, *, known: bool, at_work: int) -> bool:
@@ -106,5 +107,5 @@ class NetworkOutage:
 
     def _lose(self, hosts: int, why: str) -> bool:
         self.lost, self.why = True, why
-        self._events.write("pause", reason="network", hosts=hosts, why=why)
+        self._events.publish(PauseEvent(reason="network", hosts=hosts, why=why))
         return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from muniment.clock import iso_ms, steady_ms
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
+from muniment.model.event import PauseEvent
 from muniment.tracker.queue.frontier import Frontier
 
 __all__ = ["Rounds"]
@@ -18,7 +19,7 @@ class Rounds:
     """Begins the later rounds of a job; `add_pending` takes pages per host number, and when the first is due."""
 
     def __init__(
-        self, frontier: Frontier, events: EventLog, add_pending: Callable[[dict[int, int], dict[int, int]], None]
+        self, frontier: Frontier, events: Events, add_pending: Callable[[dict[int, int], dict[int, int]], None]
     ) -> None:
         self._frontier, self._events, self._add_pending = frontier, events, add_pending
         self._due_at = self._looked_at = 0
@@ -45,7 +46,7 @@ class Rounds:
 
     def _tell(self, count: int, due_at: int) -> None:
         self._due_at, self._pages = due_at, f"{count} page{'s' * (count != 1)}"
-        self._events.write("pause", reason=f"a later round for {self._pages}", until=iso_ms(self._due_at))
+        self._events.publish(PauseEvent(reason=f"a later round for {self._pages}", until=iso_ms(self._due_at)))
 
     def note(self) -> str:
         """What is waited for before a round, for the display; empty for nothing."""

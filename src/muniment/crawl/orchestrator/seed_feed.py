@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from muniment.crawl.events import EventLog
+from muniment.crawl.ports import Events
+from muniment.model.event import SkipEvent
 from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, in_shard
 from muniment.model.url import url_key
@@ -32,7 +33,7 @@ _MOST_EVENTS = 1_000
 class SeedFeed:
     """Reads one list from where the last run left it."""
 
-    def __init__(self, source: SeedSource, book: SeedStore, settings: Settings, events: EventLog) -> None:
+    def __init__(self, source: SeedSource, book: SeedStore, settings: Settings, events: Events) -> None:
         self._book, self._events = book, events
         self._shard, self._shards = settings.shard, settings.shards
         self._batches: Iterator[SeedBatch] = batches(source, book.read.place) if self.waiting else iter(())
@@ -92,5 +93,5 @@ class SeedFeed:
     def _tell(self, bad: list[BadLine]) -> None:
         self.named += bad[: _NAMED - len(self.named)]
         for line in bad[: max(0, _MOST_EVENTS - self._told)]:
-            self._events.write("skip", line=line.number, reason=f"line: {line.reason}")
+            self._events.publish(SkipEvent(line=line.number, reason=f"line: {line.reason}"))
         self._told += len(bad)

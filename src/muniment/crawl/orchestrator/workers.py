@@ -7,13 +7,13 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import Alive, CookiesUpdate, FromOrchestrator, FromWorker, Stop
 from muniment.http.cookies import domains_of
 from muniment.model.cookie import Cookie
+from muniment.model.event import WorkerEvent
 from muniment.model.page import Claim
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import OUT_OF_MEMORY, LaunchedWorker, ending
@@ -104,13 +104,13 @@ class WorkerHandle:
         assert self.process.returncode is not None
         return self.process.returncode
 
-    def end(self, *, stopping: bool) -> dict[str, Any]:
-        """The same for `crawl.jsonl`; `stopping` when all workers were told to stop."""
+    def end(self, *, stopping: bool) -> WorkerEvent:
+        """The same as an event; `stopping` when all workers were asked to stop."""
         code = self._code
         # one that is told to stop before it has its setup ends without a word
         if not self.lost or (stopping and code == 0):
-            return {"state": "ended", "exit": code}
-        return {"state": "lost", "exit": code, "reason": self.ending}
+            return WorkerEvent(number=self.number, state="ended", exit=code)
+        return WorkerEvent(number=self.number, state="lost", exit=code, reason=self.ending)
 
     @property
     def lost(self) -> bool:

@@ -34,7 +34,6 @@ class SqliteConnection:
         self._connection = sqlite3.connect(path, _PATIENCE_S, isolation_level=None, check_same_thread=False)
         try:
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute("PRAGMA fullfsync=ON")  # see tracker/db/sqlite.py
             self._bring_up_to_date()
         except BaseException:
             self._connection.close()
