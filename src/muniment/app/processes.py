@@ -11,17 +11,17 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.processes.sqlite import processes_of
 
-__all__ = ["CommandRow", "open_book", "processes_home"]
+__all__ = ["CommandRow", "open_registry", "processes_home"]
 
 _log = logging.getLogger(__name__)
 
 
 def processes_home(state: Path | None) -> Path:
-    """Where processes are kept: beside a tracker with a directory of its own, else in one for each user."""
+    """The store of processes: beside a tracker with a directory of its own, else in one for each user."""
     return state or processes_directory()
 
 
-def open_book(
+def open_registry(
     state: Path | None, database: str, process_type: ProcessType, label: str = "", *, silent: bool = False
 ) -> ProcessRegistry:
     """The registry of this process; one that keeps nothing when its store cannot be used, which is said in one line.
@@ -64,13 +64,13 @@ class CommandRow:
         if self._registry is None:
             # who looks at processes says itself what is wrong with their store
             looks = self._label.startswith("process ")
-            self._registry = open_book(None, "", "cli", self._label, silent=looks)
+            self._registry = open_registry(None, "", "cli", self._label, silent=looks)
             self._registry.current()
         return self._registry
 
     def keep_in(self, state: Path | None, database: str, label: str) -> ProcessRegistry:
-        """Begin the row in another store, as another one. Raises TrackerLostError and UsageError, as `open_book`."""
-        self._registry = open_book(state, database, "cli", label)
+        """Begin the row again in another store. Raises TrackerLostError and UsageError, as `open_registry`."""
+        self._registry = open_registry(state, database, "cli", label)
         return self._registry
 
     def leave(self, exit_code: int) -> None:

@@ -74,7 +74,7 @@ def _line(now: Snapshot) -> str:
 
 
 def time_left_text(seconds: float | None) -> str:
-    """How long a job still takes, for people; empty when nobody can say."""
+    """The estimated time that a job still takes, for people; empty without an estimate."""
     if seconds is None:
         return ""
     return "queue growing" if seconds == inf else f"about {duration_text(seconds)} left"
@@ -130,7 +130,7 @@ def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
 
 
 def crowded_lines(pages: int, links: int) -> list[str]:
-    """That pages have more links than are followed; empty for none."""
+    """The line about pages with more links than are followed; empty for none."""
     if not pages:
         return []
     have = "has" if pages == 1 else "have"
@@ -175,7 +175,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
 
 
 def tell_finished(before: AlreadyFinished, out: Path) -> None:
-    """That a job had finished before, and what is to be had of it all the same."""
+    """Report that a job had finished before, and what to do next."""
     click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
     _tell(_given_up_lines(before.given_up))
 

@@ -52,7 +52,7 @@ def _change(values: tuple[str, ...], host: str, prefix: str) -> Change:
 
 
 def carry_out(out: Path, state: Path | None, change: Change, *, as_json: bool, quiet: bool) -> int:
-    """Have a change made and say what it changed."""
+    """Make a change and print it."""
     changes = change_crawl(out, tracker_place(out, state), change)
     if as_json:
         click.echo(msgspec.json.encode(changes).decode())

@@ -27,7 +27,7 @@ class RepairAction(Struct, frozen=True):
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """What a check found, and what was mended before it."""
+    """The faults that a check found, and the repairs before it."""
 
     files: int
     records: int

@@ -25,7 +25,7 @@ _HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 
 
 class ExportReport(Struct, frozen=True):
-    """What an export wrote."""
+    """The result of an export."""
 
     file: str
     bytes: int

@@ -75,7 +75,7 @@ class RuleMatch(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """What became of a URL."""
+    """The state of a URL and the reason for it."""
 
     url: str
     verdict: str

@@ -46,7 +46,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class Extraction(Struct, frozen=True):
-    """What a document refers to, unresolved: entities and escapes are decoded, and each reference is there once."""
+    """The references of a document, unresolved: entities and escapes are decoded, and each reference is there once."""
 
     base: str
     """The absolute URL that every href resolves against."""

@@ -24,7 +24,7 @@ _READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
 class ConnectionOwner(Protocol):
-    """Who counts the connections."""
+    """The owner of connections, which counts them."""
 
     def lost(self, connection: Connection) -> None:
         """The connection is closed."""

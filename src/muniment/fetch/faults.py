@@ -29,7 +29,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def connect_failure(error: Exception) -> Failure:
-    """What stopped a connection from being opened."""
+    """The failure that stopped a connection from being opened."""
     if isinstance(error, ssl.CertificateError):
         return Failure("tls", f"certificate: {error.verify_message or error.reason}")
     if isinstance(error, ssl.SSLError):

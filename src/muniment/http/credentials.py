@@ -40,7 +40,7 @@ class AddedHeader(Struct, frozen=True, array_like=True):
 
 
 class Credentials(Struct, frozen=True, array_like=True):
-    """What was given for the requests of a job."""
+    """The accounts and headers of a job."""
 
     headers: tuple[AddedHeader, ...] = ()
     accounts: dict[str, Account] = {}

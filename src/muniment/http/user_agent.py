@@ -32,7 +32,7 @@ def agent_text(given: str, contact: str = "") -> str:
 
 
 def operator_text(name: str, contact: str) -> str:
-    """Who made an archive, and how to reach them."""
+    """The operator of an archive, and a contact."""
     if not contact:
         return name
     return f"{name} <{contact}>" if name and "://" not in contact else f"{name} ({contact})" if name else contact

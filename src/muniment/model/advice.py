@@ -15,5 +15,5 @@ _ADVICE = {errno.EIO: _LOOK, errno.EROFS: _LOOK, errno.EMFILE: _RAISE, errno.ENF
 
 
 def advice(number: int | None) -> str:
-    """What to do about an error of the operating system, by its number: the end of a line, or nothing."""
+    """The remedy for an error of the operating system, by its number: the end of a line, or nothing."""
     return _ADVICE.get(number or 0, "")

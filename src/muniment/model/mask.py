@@ -55,7 +55,7 @@ def masked_proxy(text: str) -> str:
 
 
 def mask_of(option: str) -> Callable[[str], str] | None:
-    """What masks the values of an option, also of one that was mistyped as its plural; None for most."""
+    """The function that masks the values of an option, also if its name has an extra s; None for most."""
     return _MASKS.get(option.removesuffix("s"))
 
 

@@ -107,7 +107,7 @@ class Claim(Struct, frozen=True, array_like=True):
 
 
 class PageResult(Struct, frozen=True, array_like=True):
-    """What became of one claimed page; its records are already synced."""
+    """The result of one claimed page; its records are already synced."""
 
     page_id: int
     claim_id: int

@@ -39,7 +39,7 @@ class SlotLock(StrEnum):
 
 
 class SessionEnding(StrEnum):
-    """How a session ended; all that it held was given back."""
+    """The end of a session; its pages were released."""
 
     GOODBYE = "GOODBYE"
     """The pipeline said that it stops."""
@@ -57,7 +57,7 @@ class SessionEnding(StrEnum):
 
 
 class HostReport(Struct, frozen=True, kw_only=True):
-    """What a pipeline says of its machine."""
+    """The facts that a pipeline sends about its machine."""
 
     fqdn: str
     python: str
@@ -80,7 +80,7 @@ class Pipeline(Struct, frozen=True):
 
 
 class Greeting(Struct, frozen=True):
-    """What a pipeline says when it connects."""
+    """The message of a pipeline that connects."""
 
     instance: str
     """Hexadecimal, made when its process began."""

@@ -13,7 +13,7 @@ _SHA1 = re.compile(r"\s*(?:sha1:)?(?:([0-9a-f]{40})|([a-z2-7]{32}))\s*", re.IGNO
 
 
 class Prior(Struct, frozen=True):
-    """What a seed list knows of an earlier capture; empty where it knows nothing."""
+    """The facts of a seed list about an earlier capture; empty if unknown."""
 
     digest: str = ""
     """SHA-1 of the payload, lower-case hex."""

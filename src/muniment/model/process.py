@@ -37,7 +37,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
 
 class ProcessPlace(Struct, frozen=True):
-    """Where a process number means one process: a machine, since it was started, within a namespace."""
+    """The place in which a process number is unique: a namespace of a machine since its start."""
 
     machine_id: str
     boot_id: str
@@ -73,7 +73,7 @@ class LiveProcess(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """What a process wrote to one of its streams; the whole is in a file."""
+    """The output of a process on one stream, shortened; the whole is in a file."""
 
     head: str = ""
     tail: str = ""
@@ -83,7 +83,7 @@ class Output(Struct, frozen=True):
 
 
 class ProcessEnding(Struct, frozen=True):
-    """How a process ended."""
+    """The end of a process."""
 
     exit_code: int | None
     """None: unknown. Minus the signal's number: killed."""
@@ -137,5 +137,5 @@ class Process(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> ProcessPlace:
-        """Where its number means it."""
+        """The place in which its number is unique."""
         return ProcessPlace(self.machine_id, self.boot_id, self.pid_namespace)

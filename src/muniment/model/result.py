@@ -13,7 +13,7 @@ __all__ = ["Result", "ResultKind", "ResultStatus", "check_result"]
 
 
 class ResultKind(StrEnum):
-    """What a result is; its value is JSON, or the bytes of a file where that is said."""
+    """The kind of a result; its value is JSON, or the bytes of a file where noted."""
 
     STATUS_CODE = "status_code"
     """The HTTP status that a browser shows the page with: a number."""

@@ -41,7 +41,7 @@ class BadLine(Struct, frozen=True):
 
 
 class SeedPlace(Struct, frozen=True):
-    """Where in a list to read on."""
+    """The place in a list from which to read on."""
 
     offset: int = 0
     """Bytes of a text file, else rows or entries."""

@@ -75,7 +75,7 @@ def normalise_any(text: str) -> str | None:
 
 
 def did_you_mean(text: str) -> str:
-    """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
+    """A suggestion for a URL without a scheme, to be added to an error; empty for others."""
     scheme = "http" if _PORT.match(text) else "https"
     meant = f"{scheme}://{text.removeprefix('//')}"
     return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""

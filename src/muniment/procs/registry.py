@@ -67,7 +67,7 @@ class ProcessEntry:
         """What it wrote, once it has ended."""
 
     def environment(self, plan: ProcessPlan) -> dict[str, str]:
-        """What the process is to be given."""
+        """The environment of the process."""
         given = {**os.environ, **dict(plan.environment), PARENT: str(os.getpid())}
         if self.row is not None:
             given[MARK] = self.row.id

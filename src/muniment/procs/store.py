@@ -38,7 +38,7 @@ class Store(Protocol):
         """Rows of a machine that are not exited; of one tree, or all."""
 
     def living(self, root_id: str) -> int:
-        """How many rows of a tree are not exited."""
+        """The number of rows of a tree that are not exited."""
 
     def below(self, process_id: str) -> list[Process]:
         """The row of an id and all its descendants, in no order."""

@@ -33,7 +33,7 @@ _LAUNCH_MS = 60_000
 
 
 class SweepReport(Struct, frozen=True):
-    """What a sweep did."""
+    """The result of a sweep."""
 
     retired: int
     """Rows whose processes were found dead."""

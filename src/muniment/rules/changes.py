@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 
 
 def kept_settings(in_force: Settings, given_before: Settings, given_now: Settings) -> Settings:
-    """What a resumed run goes by: a changed value stays while the command line says of it what it said before."""
+    """The settings of a resumed run: a changed value stays while the command line says of it what it said before."""
     kept = {
         name: getattr(in_force, name)
         for name, _, _, option in options()

@@ -154,7 +154,7 @@ def set_nice(rules: Rules, host: str, prefix: str, nice: int | None) -> tuple[Ru
 
 
 def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:
-    """What a resumed run goes by: what was added or removed while the crawl ran stays so.
+    """The rules of a resumed run: changes while the crawl ran stay.
 
     What the new command line gives and the one before did not, or the other way round, is as the new one says.
     """

@@ -36,7 +36,7 @@ _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
 class Standing(Struct, frozen=True):
-    """Where a page stands in its job."""
+    """The distance of a page in its job."""
 
     link_hops: int
     """Fewest link hops, or FAR."""
@@ -50,7 +50,7 @@ class Standing(Struct, frozen=True):
 
 
 class Offers(Struct, frozen=True):
-    """What a page offers its children: hops by `FoundAs`, FAR where it offers none."""
+    """The hops that a page offers its children by `FoundAs`; FAR where it offers none."""
 
     link: tuple[int, ...]
     requisite: tuple[int, ...]
@@ -89,7 +89,7 @@ class Scope(Struct, frozen=True):
         return on_site and not self.page_only and not self.listed
 
     def offers(self, standing: Standing) -> Offers:
-        """What the page offers the pages it leads to."""
+        """The hops that the page offers the pages it leads to."""
         page = self.as_page(standing)
         link = min(standing.link_hops + 1, FAR - 1) if page and self.follows(standing.on_site) else FAR
         requisite = 1 if page else min(standing.requisite_hops + 1, FAR)

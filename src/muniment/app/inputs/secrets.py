@@ -31,7 +31,7 @@ _MOST_HEADERS = 1 << 16
 
 
 class Secrets(Struct, frozen=True):
-    """What the user gave in files."""
+    """The cookies, accounts and headers that the user gave in files."""
 
     cookies: list[Cookie]
     accounts: dict[str, Account]

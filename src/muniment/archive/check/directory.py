@@ -250,7 +250,7 @@ class _Checking:
         return f"{self._files[place.file].name}:{place.offset}"
 
     def judge_index(self) -> None:
-        """What of the index or of the directory is wrong as a whole."""
+        """Return the faults of the index or the directory as a whole."""
         self.faults.add(self.index.faults)
         for file in self._files:
             if file.limit < 0:

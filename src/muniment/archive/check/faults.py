@@ -44,7 +44,7 @@ class FaultList:
         return self._held
 
     def more(self) -> int:
-        """How many are not listed."""
+        """The number of faults that are not listed."""
         self._cut()
         return self._more
 

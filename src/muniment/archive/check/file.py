@@ -44,7 +44,7 @@ class Stretch(Struct, frozen=True):
 
 
 class IndexedRecord(Struct, frozen=True, array_like=True):
-    """What a file holds for one capture: a response or revisit record of an HTTP exchange."""
+    """The record of one capture in a file: a response or revisit record of an HTTP exchange."""
 
     offset: int
     length: int
@@ -66,7 +66,7 @@ class IndexedRecord(Struct, frozen=True, array_like=True):
 
 
 class StretchReport(Struct, frozen=True):
-    """What a stretch was found to hold."""
+    """The records and faults of a stretch."""
 
     end: int
     """Where its last member ended; the end of what counts when the rest cannot be read."""

@@ -164,7 +164,7 @@ def _header(file: BinaryIO, path: Path) -> str:
 
 
 def frames(file: BinaryIO) -> Iterator[bytes]:
-    """What the frames from here on hold; a torn tail or garbage ends them."""
+    """The contents of the frames from here on; a torn tail or garbage ends them."""
     while (payload := _next_payload(file)) is not None:
         yield payload
 

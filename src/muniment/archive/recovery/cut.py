@@ -23,7 +23,7 @@ _OPEN_PATTERN = "*.warc.gz" + OPEN_SUFFIX
 
 
 class RepairReport(Struct, frozen=True, kw_only=True):
-    """What was done to one WARC."""
+    """The repair of one WARC."""
 
     name: str
     """The final file name."""

@@ -24,7 +24,7 @@ _GZIP = 31
 
 
 class Inventory(Struct, frozen=True):
-    """What there is, and what of it is known."""
+    """The files of a directory, and which of them the index knows."""
 
     known: dict[str, int]
     """The files that the index took in or will, and how many rows; 0 where nobody counted them."""

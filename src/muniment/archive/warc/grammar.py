@@ -148,7 +148,7 @@ def _lower(name: str) -> str:
 
 
 def violations(header: RecordHeader, *, own: bool = True) -> list[tuple[str, str]]:
-    """What is wrong with a header, as (fault code, text).
+    """Return the faults of a header, as (fault code, text).
 
     `own` asks for what Muniment writes, too: WARC 1.1, no other types, a digest and a Warcinfo-ID on every record.
     """

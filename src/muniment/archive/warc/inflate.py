@@ -124,7 +124,7 @@ class MemberReader:
 
 
 def next_record(path: Path, start: int, end: int) -> int:
-    """Where the first gzip member in `start`…`end` begins that holds a WARC record's beginning; `end` when none does.
+    """The offset of the first gzip member in `start`…`end` with the start of a WARC record; `end` when none does.
 
     A member that is stored and not deflated may hold another WARC as it is: then this may be one of its members.
     """

@@ -100,7 +100,7 @@ class Multibuffer:
         return [_alone(message) if one == _NONE else one for one, message in zip(found, messages, strict=True)]
 
     def answers(self, messages: Sequence[Message]) -> list[bytes]:
-        """What the library says of these messages: zeros for those that were not given to it."""
+        """The digests of these messages: zeros for those that were not given to it."""
         # what an exception left in the lanes is read and answered now, and lies where it lay
         self._finish()
         self._messages, self._answers = messages, ctypes.create_string_buffer(_LENGTH * len(messages))

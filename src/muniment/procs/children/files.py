@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 
 
 class ShimReport(Struct, frozen=True):
-    """What a shim says of the command that it keeps: `process.pid` once that runs."""
+    """The report of a shim about its command: `process.pid` once that runs."""
 
     pid: int
     start_ticks: int
@@ -59,7 +59,7 @@ class ProcessFiles:
             (self.directory / "process.pid").write_text(f"{pid}\n")
 
     def kept(self) -> ShimReport | None:
-        """What a shim wrote when its command ran; None without one."""
+        """The report of a shim when its command started; None without one."""
         words = self._read("process.pid").split()
         if len(words) != 6 or not all(map(bytes.isdigit, words)):
             return None
@@ -67,7 +67,7 @@ class ProcessFiles:
         return ShimReport(pid, ticks, tuple(zip(shims[::2], shims[1::2], strict=True)))
 
     def ending(self) -> ProcessEnding | None:
-        """What a shim wrote when its command had ended."""
+        """The report of a shim when its command had ended."""
         try:
             return msgspec.json.decode(self._read("exit.json"), type=ProcessEnding)
         except msgspec.DecodeError:
@@ -117,7 +117,7 @@ class ProcessFiles:
 
 
 def summary(data: bytes) -> Output:
-    """What a row keeps of an output that is at hand."""
+    """The summary of an output for a row."""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     return Output(_words(data[:KEPT]), _words(data[KEPT:][-KEPT:]), len(data), digest)
 

@@ -220,7 +220,7 @@ class Indexer:
 
 
 def ending(code: int) -> str:
-    """How a process ended, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
+    """The end of a process, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
     if code == OUT_OF_MEMORY:
         return "out of memory"
     if code >= 0:

@@ -62,7 +62,7 @@ class ChildRun:
         return self.poll() is None and (row is None or is_alive(row))
 
     def poll(self) -> ProcessEnding | None:
-        """How it ended, or None while it or something that it began runs."""
+        """The end of the command, or None while it or a descendant runs."""
         if self.ending is None and self._child.poll() is not None and not self._is_kept():
             self._conclude()
         return self.ending

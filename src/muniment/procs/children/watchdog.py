@@ -39,7 +39,7 @@ class Watchdog:
             os.close(end)
 
     def revoke(self) -> None:
-        """Have nothing run: the process ends well."""
+        """Disarm it: the process ends in good order."""
         with suppress(OSError):
             os.write(self._writer, b"over\n")
         os.close(self._writer)

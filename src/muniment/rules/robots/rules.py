@@ -39,7 +39,7 @@ _LONGEST_DELAY_S = 300
 
 
 class RobotsAnswer(Struct, frozen=True, array_like=True):
-    """How an origin answered when it was asked for its robots.txt."""
+    """The answer of an origin to a request for its robots.txt."""
 
     status: int
     """HTTP status after redirects; 0 when no response."""

@@ -80,7 +80,7 @@ class Database(ABC):
         self._read_again: list[WeakMethod[Callable[[], None]]] = []
 
     def on_rollback(self, read_again: Callable[[], None]) -> None:
-        """Have a method called when a transaction was undone: who keeps in memory what it wrote reads it again."""
+        """Call a method after a rollback: objects with written values in memory read them again."""
         self._read_again = [kept for kept in self._read_again if kept() is not None]
         self._read_again.append(WeakMethod(read_again))
 
@@ -192,7 +192,7 @@ def wait_for_lock(action: Callable[[], _Done], passes: Callable[[BaseException],
 
 
 def not_ours(name: str, revision: str) -> UsageError:
-    """What is wrong with a tracker of another revision, for who only reads it."""
+    """The error for a tracker of another revision that is only read."""
     if revision > SCHEMA_REVISION:
         return UsageError(f"{name} was made by a newer Muniment; use that one")
     return UsageError(f"{name} was made by an older Muniment; give its crawl command again to bring it up to date")

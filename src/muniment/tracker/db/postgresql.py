@@ -338,7 +338,7 @@ class PostgresDatabase(Database):
     # -- the rest
 
     def fault(self, error: BaseException) -> MunimentError:
-        """What the server or its driver says, in our words."""
+        """The error for an exception of the server or its driver."""
         return server_fault(error, self.name)
 
     def make_private(self) -> None:

@@ -53,7 +53,7 @@ def server_engine(url: str, options: str, **how: Any) -> Engine:
 
 
 def engine_of(url: str, *, read_only: bool) -> Engine:
-    """What makes connections to the tracker of a URL; nothing is asked of it yet."""
+    """The engine for the tracker of a URL; it does not connect yet."""
     how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
     options = "-c default_transaction_read_only=on" if read_only else f"{PLANNING} {_DURABLE}"
     return server_engine(url, options, poolclass=NullPool, **how)

@@ -174,7 +174,7 @@ class SqliteDatabase(Database):
         """Nothing to do: its directory is locked."""
 
     def fault(self, error: BaseException) -> MunimentError:
-        """What SQLite says, in our words."""
+        """The error for an exception of SQLite."""
         return tracker_error(error, self.path)
 
     def make_private(self) -> None:

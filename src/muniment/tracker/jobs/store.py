@@ -103,7 +103,7 @@ class Job(Struct, frozen=True):
 
 
 def start_digest(urls: Iterable[str]) -> bytes:
-    """What a resumed run compares: SHA-256 over the sorted set of start URLs."""
+    """The digest that a resumed run compares: SHA-256 over the sorted set of start URLs."""
     return hashlib.sha256("\n".join(sorted(set(urls))).encode()).digest()
 
 
@@ -242,7 +242,7 @@ def save_settings(db: Database, job_id: int, settings: Settings) -> None:
 
 
 def given_of(db: Database, job: Job) -> JobInput:
-    """What the last command line gave; in a tracker of an older version, what is in force."""
+    """The settings of the last command line; in a tracker of an older version, those in force."""
     if job.given:
         return msgspec.json.decode(job.given, type=JobInput)
     return JobInput(settings_of(job), latest_rules(db, job.job_id)[1])

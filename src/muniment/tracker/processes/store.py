@@ -138,7 +138,7 @@ class ProcessStore:
         return self._select("WHERE p.status IN ('queued', 'running') AND p.machine_id = :machine", machine=machine_id)
 
     def living(self, root_id: str) -> int:
-        """How many rows of a tree are not exited."""
+        """The number of rows of a tree that are not exited."""
         sql = "SELECT count(*) FROM processes WHERE root_id = :root AND status IN ('queued', 'running')"
         return int(self._line.read(sql, {"root": root_id})[0][0])
 
