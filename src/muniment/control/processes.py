@@ -110,7 +110,7 @@ def find(store: ProcessStore, text: str) -> Process:
         return found[0]
     if found:
         raise UsageError(f"{text} is the start of several ids; give more characters")
-    raise UsageError(f"there is no process {text}: give an id that `muniment process list` shows, or the number of one")
+    raise UsageError(f"there is no process {text}: give an id from `muniment process list`, or a process number")
 
 
 def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[ProcessView]:

@@ -139,5 +139,5 @@ def parse_proxy(text: str) -> str:
         good = False
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
-        raise UsageError(f"invalid proxy: write HOST={DIRECT}, or one of {known} with a host and a port")
+        raise UsageError(f"not a proxy; write HOST={DIRECT}, or one of {known} with a host and a port")
     return text
