@@ -1,4 +1,4 @@
-"""The disk: what is synced is there after a power cut, and what gets a name takes it from nobody."""
+"""The disk: what is synced is there after a power cut, and a new name never replaces another file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 def rename_new(source: Path, target: Path) -> None:
     """Give a file a name that no other has; raises FileExistsError, or another OSError, and then changes nothing.
 
-    Where the filesystem cannot tell at once, it is looked at first: whoever else writes there may be faster.
+    Where the filesystem cannot check and rename in one step, another writer may come in between.
     """
     if _renameat2 is not None:
         if not _renameat2(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _NOT_OVER_ANOTHER):
@@ -38,7 +38,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_data(descriptor: int) -> None:
-    """As `sync`, without what nobody needs to read the bytes again, such as the time of the change."""
+    """As `sync`, without metadata that is not needed to read the bytes again, such as the time of the change."""
     os.fdatasync(descriptor)
 
 

@@ -67,11 +67,11 @@ class TrackerLostError(TrackerError):
 
 
 class ProcessError(MunimentError):
-    """A process cannot be launched, or what should have ended is still there."""
+    """A process cannot be launched, or does not end."""
 
 
 class ProtocolError(MunimentError):
-    """A worker and the orchestrator disagree about what was said between them."""
+    """A worker and the orchestrator sent each other an invalid message."""
 
 
 class StoppedError(MunimentError):

@@ -170,7 +170,7 @@ def test_a_secret_header_for_nobody_is_refused_in_a_fetch_of_several_hosts(munim
         ("@missing", "the header file missing cannot be read: No such file"),
         ("@.", "the header file . cannot be read: Is a directory"),
         ("@given-binary", "is not UTF-8 text"),
-        ("@given-large", "more than 65536 bytes"),
+        ("@given-large", "larger than 65536 bytes"),
         ("@given-wrong", "line 2 of the header file given-wrong: '***' is not a header"),
         ("@given-split", "line 1 of the header file given-split"),
         ("@given-nested", "line 1 of the header file given-nested"),

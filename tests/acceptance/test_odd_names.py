@@ -1,4 +1,4 @@
-"""Names with bytes that are no UTF-8, no home directory, no locale: it works, or one line says what to do."""
+"""Names with bytes that are not UTF-8, no home directory, no locale: it works, or one line says what to do."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1), done
     said = done.stderr.decode()
     said = json.loads(said)["error"] if json_too else said
-    assert r"d\xff' has bytes that are no UTF-8" in said
+    assert r"d\xff' has bytes that are not UTF-8" in said
     assert [path.name for path in tmp_path.iterdir()] == [ODD]
     assert list((tmp_path / ODD).iterdir()) == []
 
@@ -90,7 +90,7 @@ def test_a_secret_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
     for secret in ("Authorization: hush", "X-Plain: hush", "https://me:hush@x/"):
         done = ran("crawl", URL, "--header", f"{secret}{ODD}", cwd=tmp_path)
         assert (done.returncode, b"hush" in done.stderr) == (2, False)
-        assert b"has bytes that are no UTF-8" in done.stderr
+        assert b"has bytes that are not UTF-8" in done.stderr
 
 
 def test_a_directory_below_an_odd_one(site: GatedSite, crawled: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_directory_below_an_odd_one(site: GatedSite, crawled: Path, tmp_path: 
     odd.mkdir()
     done = crawl(site, odd)
     assert (done.returncode, done.stderr.count(b"\n"), list(odd.iterdir())) == (2, 1, [])
-    assert b"or a link with one" in done.stderr
+    assert b"or a link with another name" in done.stderr
     (tmp_path / "link").symlink_to(odd)
     assert ran("crawl", site.url, "-o", "link/out", "--no-robots", "--quiet", cwd=tmp_path).returncode == 0
     shutil.rmtree(odd / "out")

@@ -149,7 +149,7 @@ def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Calla
                 assert "\N{HORIZONTAL ELLIPSIS}" in read_until(terminal, "fetcher"), "a line for each, cut to fit"
                 crawl.kill()
                 crawl.wait(10)
-                said = read_until(terminal, "nothing runs")
+                said = read_until(terminal, "no process runs")
                 assert "\x1b[2K" in said, "in place of what was there"
                 watch.send_signal(signal.SIGINT)
                 assert watch.wait(10) == 0
@@ -372,7 +372,7 @@ def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any],
         (("prune", "--older-than", "soon"), "is not a span of time; write 90s, 15m, 12h or 30d"),
         (("prune", "--older-than", "\u0665d"), "is not a span of time; write 90s, 15m, 12h or 30d"),
         (("list", "--state", "."), "no processes are stored in"),
-        (("tail", "1", "--follow", "--json"), "leave --json out"),
+        (("tail", "1", "--follow", "--json"), "--json cannot be used together"),
         (("list", "--state", ".", "--database", "postgresql:///x"), "give one of them"),
         (("list", "--database", "mysql://a/b"), "is not a PostgreSQL database"),
     ],

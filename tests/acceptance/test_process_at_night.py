@@ -118,8 +118,8 @@ def test_a_place_that_is_a_file_is_refused(muniment: Any, tmp_path: Path) -> Non
 def test_where_nothing_is_known_it_says_so(muniment: Any, tmp_path: Path) -> None:
     told = [muniment("process", how, MUNIMENT_PROCESSES=str(tmp_path / "new")) for how in ("list", "tree")]
     assert [(done.code, done.stderr, done.stdout.count("\n")) for done in told] == [(0, "", 1)] * 2
-    assert told[0].stdout.startswith("no such processes are known here")
-    assert told[1].stdout.startswith("nothing runs")
+    assert told[0].stdout.startswith("no such process is stored here")
+    assert told[1].stdout.startswith("no process runs")
 
 
 def test_who_pipes_a_list_gets_a_line_for_each_and_nothing_that_steers_a_terminal(muniment: Any, kept: Path) -> None:

@@ -128,12 +128,14 @@ def test_skipped_pages_are_named_by_cause(muniment: Callable[..., Any]) -> None:
     assert by["dead-host"] + dict(told["failed_by"]).get("dead-host", 0) + dict(told["errors"]).get("refused", 0) == 9
     assert told["skipped"] == sum(by.values())
     lines = [line.strip() for line in done.stderr.splitlines()]
-    assert "2 skipped by robots.txt; the same command with --no-robots takes them" in lines
+    assert "2 skipped by robots.txt; the same command with --no-robots captures them" in lines
     assert any(
         line.startswith("1 skipped by ignore patterns or rules; `muniment ignores list -o out`") for line in lines
     )
-    assert any(line.endswith("skipped by hosts that were given up; the same command asks them again") for line in lines)
-    assert any(line.startswith("1 skipped by --noarchive: they ask not to be kept;") for line in lines)
+    assert any(
+        line.endswith("skipped by hosts that were given up; the same command tries them again") for line in lines
+    )
+    assert any(line.startswith("1 skipped by --noarchive; a new crawl") for line in lines)
     assert any(line.startswith("1 skipped by limits") for line in lines)
     assert "were given up: the same command with --retry-failed asks for them again." in lines[-1]
 
@@ -157,7 +159,7 @@ def test_lines_of_a_fetch_that_were_left_out_are_named(muniment: Callable[..., A
         fetch = ("fetch", "list.txt", "-o", "out", "--robots", "--rounds", 0)
         done = muniment(*fetch)
         assert done.code == 0, done
-        assert "  1 failed by robots.txt; the same command with --no-robots takes them" in done.stderr
+        assert "  1 failed by robots.txt; the same command with --no-robots captures them" in done.stderr
         assert "given up" not in last_line(done.stderr), "nobody can, or may, ask for these"
         told = summed(muniment, "fetch", "list.txt", "-o", "two", "--robots", "--rounds", 0)
         assert (told["failed"], told["failed_by"], told["skipped_by"]) == (2, [["robots", 1]], [])

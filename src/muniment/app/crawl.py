@@ -55,9 +55,9 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
         if private:
             make_private(out, place.directory)
         state = None if place.directory.resolve() == out.resolve() else place.directory
-        book = row.keep_in(state, place.database, "orchestrator")
+        registry = row.keep_in(state, place.database, "orchestrator")
         try:
-            with _launched(book, locks) as first:
+            with _launched(registry, locks) as first:
                 taken = RunContext(
                     request=request,
                     secrets=secrets,
@@ -67,7 +67,7 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
                     out=out,
                     place=place,
                     locks=tuple(locks),
-                    book=book,
+                    registry=registry,
                     first=first,
                 )
                 yield partial(_run_locked, taken)
@@ -89,9 +89,9 @@ def _run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
 
 
 @contextmanager
-def _launched(book: ProcessRegistry, locks: list[int]) -> Iterator[LaunchedWorker]:
+def _launched(registry: ProcessRegistry, locks: list[int]) -> Iterator[LaunchedWorker]:
     """A first worker, which is ended in case nobody takes it in: it holds the lock."""
-    first = launch_worker(*locks, book=book)
+    first = launch_worker(*locks, registry=registry)
     try:
         yield first
     finally:

@@ -1,4 +1,4 @@
-"""The store of processes of a command, the book that it writes, and the row of the command line itself."""
+"""The store of processes of a command, the registry that it writes, and the row of the command line itself."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.processes.sqlite import processes_of
 
-__all__ = ["CommandRow", "open_book", "processes_home"]
+__all__ = ["CommandRow", "open_registry", "processes_home"]
 
 _log = logging.getLogger(__name__)
 
 
 def processes_home(state: Path | None) -> Path:
-    """Where processes are kept: beside a tracker that lies in a directory of its own, else in one for each user."""
+    """The store of processes: beside a tracker with a directory of its own, else in one for each user."""
     return state or processes_directory()
 
 
-def open_book(
+def open_registry(
     state: Path | None, database: str, process_type: ProcessType, label: str = "", *, silent: bool = False
 ) -> ProcessRegistry:
-    """The book of this process; one that keeps nothing when its store cannot be used, which is said in one line.
+    """The registry of this process; one that keeps nothing when its store cannot be used, which is said in one line.
 
-    With a `database` the rows lie beside the tracker. Raises TrackerLostError and UsageError when its server cannot be
+    With a `database` the rows are beside the tracker. Raises TrackerLostError and UsageError when its server cannot be
     used, for then the tracker cannot either. With `silent` it is not said.
     """
     try:
@@ -52,29 +52,29 @@ class CommandRow:
 
     def __init__(self, label: str) -> None:
         self._label, self._over = label, False
-        self._book: ProcessRegistry | None = None
+        self._registry: ProcessRegistry | None = None
 
     @property
-    def book(self) -> ProcessRegistry:
-        """The book with the row."""
+    def registry(self) -> ProcessRegistry:
+        """The registry with the row."""
         return self.begin()
 
     def begin(self) -> ProcessRegistry:
         """Begin the row, if it was not."""
-        if self._book is None:
+        if self._registry is None:
             # who looks at processes says itself what is wrong with their store
             looks = self._label.startswith("process ")
-            self._book = open_book(None, "", "cli", self._label, silent=looks)
-            self._book.current()
-        return self._book
+            self._registry = open_registry(None, "", "cli", self._label, silent=looks)
+            self._registry.current()
+        return self._registry
 
     def keep_in(self, state: Path | None, database: str, label: str) -> ProcessRegistry:
-        """Begin the row in another store, as another one. Raises TrackerLostError and UsageError, as `open_book`."""
-        self._book = open_book(state, database, "cli", label)
-        return self._book
+        """Begin the row again in another store. Raises TrackerLostError and UsageError, as `open_registry`."""
+        self._registry = open_registry(state, database, "cli", label)
+        return self._registry
 
     def leave(self, exit_code: int) -> None:
         """Note how the command line ends, as the last thing it does; only the first word counts."""
         if not self._over:
             self._over = True
-            self.book.leave(exit_code)
+            self.registry.leave(exit_code)

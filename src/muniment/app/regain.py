@@ -1,4 +1,4 @@
-"""Rows that were lost: what no record tells of them, and the tracker does."""
+"""Lost rows: the values that only the tracker has, not the records."""
 
 from __future__ import annotations
 

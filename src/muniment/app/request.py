@@ -56,8 +56,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """The list of a fetch; None as long as that is still on standard input."""
     out: Path
     place: TrackerPlace
-    """Where the tracker lies."""
-    book: ProcessRegistry
+    """The place of the tracker."""
+    registry: ProcessRegistry
     """The rows of this run's processes."""
     locks: tuple[int, ...]
     """Descriptors; the first is that of the event log."""

@@ -112,10 +112,10 @@ class _Launching:
     """Launches workers; the first is on its way already."""
 
     def __init__(self, taken: RunContext) -> None:
-        self._locks, self._book, self._ready = taken.locks, taken.book, [taken.first]
+        self._locks, self._registry, self._ready = taken.locks, taken.registry, [taken.first]
 
     def __call__(self) -> LaunchedWorker:
-        return self._ready.pop() if self._ready else launch_worker(*self._locks, book=self._book)
+        return self._ready.pop() if self._ready else launch_worker(*self._locks, registry=self._registry)
 
 
 def _check_empty(out: Path, place: TrackerPlace) -> None:
@@ -197,7 +197,9 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         private=taken.private,
         late_names=reach.late_names,
     )
-    files = WarcFiles(out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.book))
+    files = WarcFiles(
+        out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
+    )
     repaired = files.open()
     if rebuilt := await files.take_stock():
         _regain(db, out, files, rebuilt)
@@ -213,11 +215,11 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     queue = LocalQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
-    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.book))]
+    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill
-        loop, leave = asyncio.get_running_loop(), taken.book.leave_others
+        loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
     finally:
@@ -241,7 +243,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
 
 
 def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
-    """After the index was lost: what no record tells, and the tracker does."""
+    """The values of lost rows that only the tracker has."""
     from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
@@ -258,7 +260,7 @@ def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> No
 
 
 def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
-    """Captures that were safe and are gone, as far as is known; their pages wait again, and the user is told."""
+    """Captures that were safe and are gone, as far as is known; their pages wait again, with a warning."""
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
         return 0
@@ -296,10 +298,10 @@ def _show(batch: EventBatch, watch: Watch) -> None:
             watch(event)
 
 
-async def _tend(book: ProcessRegistry) -> None:
+async def _tend(registry: ProcessRegistry) -> None:
     """Keep the rows of processes true, beside the crawl; those that a killed one left behind at once."""
     while True:
-        await asyncio.to_thread(tend, book)
+        await asyncio.to_thread(tend, registry)
         await asyncio.sleep(SWEEP_S)
 
 

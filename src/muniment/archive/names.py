@@ -1,4 +1,4 @@
-"""Names of WARC files: a prefix and a number. Many of them are told in a few ranges."""
+"""Names of WARC files: a prefix and a number. Many names are written as a few ranges."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def packed(names: Iterable[str]) -> bytes:
 
 
 def unpacked(raw: bytes) -> frozenset[str]:
-    """The names in ranges; raises ValueError for what is none."""
+    """The names in ranges; raises ValueError for an invalid range."""
     try:
         ranges = _ranges.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -64,7 +64,7 @@ def _muniment() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line; exits with the contract's codes, an error being one line on standard error."""
+    """Run the command line; exits with a documented code, an error being one line on standard error."""
     given = sys.argv[1:] if arguments is None else arguments
     if not hasattr(os, "pidfd_open"):
         _complain("Muniment runs on Linux, by a Python that has pidfd_open", as_json=wants_json(given))

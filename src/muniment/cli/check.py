@@ -19,16 +19,16 @@ __all__ = ["check"]
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--repair", is_flag=True, help="Mend what can be mended without losing anything, and say what was done.")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired without loss, and list the repairs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Print faults only.")
+@click.option("--quiet", is_flag=True, help="Print only faults.")
 @log_option
 @click.pass_obj
 def check(invocation: Invocation, /, directory: Path, repair: bool, as_json: bool, quiet: bool) -> int:
     """Read every record and the whole index of a directory; exit 1 when something is wrong."""
     try:
         read = repair_directory if repair else check_directory
-        found = read(directory, invocation.row.book)
+        found = read(directory, invocation.row.registry)
     except KeyboardInterrupt:
         again = "; the rest is unchanged" if repair else ""
         raise StoppedError(f"the check was stopped before its end{again}") from None

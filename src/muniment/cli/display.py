@@ -1,4 +1,4 @@
-"""What a running crawl looks like: a live panel in a terminal, a line every ten seconds elsewhere."""
+"""The display of a running crawl: a live panel in a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _line(now: Snapshot) -> str:
 
 
 def time_left_text(seconds: float | None) -> str:
-    """How long a job still takes, for people; empty when nobody can say."""
+    """The estimated time that a job still takes, for people; empty without an estimate."""
     if seconds is None:
         return ""
     return "queue growing" if seconds == inf else f"about {duration_text(seconds)} left"
@@ -130,11 +130,13 @@ def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
 
 
 def crowded_lines(pages: int, links: int) -> list[str]:
-    """That pages have more links than are followed; empty for none."""
+    """The line about pages with more links than are followed; empty for none."""
     if not pages:
         return []
     have = "has" if pages == 1 else "have"
-    return [f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; crawl.jsonl: drop"]
+    return [
+        f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; see drop in crawl.jsonl"
+    ]
 
 
 def _hosts(count: int) -> str:
@@ -173,7 +175,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
 
 
 def tell_finished(before: AlreadyFinished, out: Path) -> None:
-    """That a job had finished before, and what is to be had of it all the same."""
+    """Report that a job had finished before, and what to do next."""
     click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
     _tell(_given_up_lines(before.given_up))
 
@@ -223,7 +225,7 @@ def _how_to_go_on(reason: str) -> str:
 
 
 def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
-    """What a seed list held, its first bad lines with their numbers."""
+    """The counts of a seed list, and its first bad lines with their numbers."""
     read = summary.list_read
     if read is None:
         return []
@@ -231,7 +233,7 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
     lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
     pages = summary.pages + summary.requisites + summary.failed + summary.skipped + summary.queued
     if start and pages <= read.lines:
-        lines.append(f"  no URL came of it: muniment why {shlex.quote(start)} -o {place}")
+        lines.append(f"  it gave no URL: muniment why {shlex.quote(start)} -o {place}")
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)
     if more > 0:

@@ -22,7 +22,7 @@ __all__ = ["export"]
 @click.option("--quiet", is_flag=True, help="Print nothing.")
 @log_option
 def export(paths: tuple[str, ...], cdxj: str, force: bool, as_json: bool, quiet: bool) -> int:
-    """Hand output directories on to other tools; patterns such as 'runs/*' stand for several.
+    """Export output directories for other tools; patterns such as 'runs/*' are allowed.
 
     --cdxj writes the index of all records as sorted CDXJ, which replay tools such as pywb read. A crawl that is
     running is exported as it is at this moment.

@@ -20,11 +20,11 @@ from muniment.settings.environment import operator_name
 __all__ = ["ignores"]
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_quiet = click.option("--quiet", is_flag=True, help="Print the patterns alone.")
-_silent = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+_quiet = click.option("--quiet", is_flag=True, help="Print only the patterns.")
+_silent = click.option("--quiet", is_flag=True, help="Print only errors.")
 _pattern = click.argument("pattern", metavar="[RE]", required=False)
 _of_a_crawl = click.option(
-    "-o", "--out", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The crawl in this directory."
+    "-o", "--out", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Output directory of a crawl."
 )
 
 
@@ -37,10 +37,10 @@ def ignores() -> None:
 @_of_a_crawl
 @state_option
 @_json
-@click.option("--quiet", is_flag=True, help="Print names or patterns alone.")
+@click.option("--quiet", is_flag=True, help="Print only names or patterns.")
 @log_option
 def list_(out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """List the built-in sets, or with -o the patterns that are in force in a crawl."""
+    """List the built-in sets, or with -o the patterns of a crawl."""
     if out is not None:
         patterns = in_force(tracker_place(out, state))
         lines = [one.pattern if quiet or not one.set else f"{one.pattern}  (set {one.set})" for one in patterns]
@@ -79,7 +79,7 @@ def show(name: str, as_json: bool, quiet: bool) -> int:
 @_quiet
 @log_option
 def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Say which patterns match a URL: of all built-in sets, or with -o those in force in a crawl."""
+    """List the patterns that match a URL: of all built-in sets, or with -o of a crawl."""
     found = matching(url, tracker_place(out, state) if out else None)
     if quiet:
         lines = [one.pattern for one in found.matches]
@@ -94,14 +94,14 @@ def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: b
 
 @ignores.command()
 @_pattern
-@click.option("--set", "name", metavar="NAME", help="Add this whole built-in set.")
+@click.option("--set", "name", metavar="NAME", help="Add this built-in set.")
 @out_option
 @state_option
 @_json
 @_silent
 @log_option
 def add(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Ignore one more pattern, or a whole set, in a crawl; pages that wait are skipped when it matches."""
+    """Add an ignore pattern or a set to a crawl; queued pages that match are skipped."""
     who, one = operator_name(), _either(pattern, name)
     change = AddIgnore(who, one) if name is None else AddSet(who, one)
     return carry_out(out, state, change, as_json=as_json, quiet=quiet)
@@ -109,14 +109,14 @@ def add(pattern: str | None, name: str | None, out: Path, state: Path | None, as
 
 @ignores.command()
 @_pattern
-@click.option("--set", "name", metavar="NAME", help="Remove this whole set.")
+@click.option("--set", "name", metavar="NAME", help="Remove this set.")
 @out_option
 @state_option
 @_json
 @_silent
 @log_option
 def remove(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Ignore a pattern, as `ignores list -o DIR` spells it, or a set no longer; pages that it kept out wait again."""
+    """Remove an ignore pattern or a set, as `ignores list -o DIR` spells it; its skipped pages are queued again."""
     who, one = operator_name(), _either(pattern, name)
     change = RemoveIgnore(who, one) if name is None else RemoveSet(who, one)
     return carry_out(out, state, change, as_json=as_json, quiet=quiet)

@@ -1,4 +1,4 @@
-"""`muniment index`: the process that a crawl runs to walk full files and to write its capture index; not for hands."""
+"""`muniment index`: an internal process of a crawl, which walks full files and writes the index."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _WALKERS = 2
 def index(out: Path, name: str | None, *, stock: bool) -> int:
     """Walk, seal and index one full WARC of a directory; without a name, all that are left, and join the index.
 
-    Says what is damaged as a line of JSON; with `--stock`, which files are known, and how many rows were rebuilt from
-    records. The directory must be locked by the caller, who tells when to begin.
+    Prints damage as a line of JSON; with `--stock`, which files are known, and how many rows were rebuilt from
+    records. The directory must be locked by the caller, who sends the start.
     """
     die_with_parent()
     parts = out / "parts"

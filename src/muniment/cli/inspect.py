@@ -21,13 +21,19 @@ _MOST_TROUBLES = 20
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PLACE)
 @click.option(
-    "-n", "sample", type=click.IntRange(0, MOST_ROWS), default=10, show_default=True, help="How many rows to show."
+    "-n",
+    "sample",
+    type=click.IntRange(0, MOST_ROWS),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Maximum rows to show.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Print the sums alone.")
+@click.option("--quiet", is_flag=True, help="Print only the totals.")
 @log_option
 def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> int:
-    """Sum up output directories or captures.parquet files; patterns such as 'runs/*' stand for several.
+    """Summarise output directories or captures.parquet files; patterns such as 'runs/*' are allowed.
 
     Statuses, errors, types, hosts, hosts that never answered, speed over time, and a sample. It counts rows of the
     index, of which a page may have several; what a run says at its end counts pages.

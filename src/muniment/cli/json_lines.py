@@ -19,14 +19,14 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 class JsonComplaints(Complaints):
-    """Standard error of a command with `--json`: each line is an object; of a traceback the last one is told."""
+    """Standard error of a command with `--json`: each line is an object; of a traceback, only the last line."""
 
     _rest = ""
     _traced = False
 
     @classmethod
     def take_over(cls) -> None:
-        """Have everybody write through this, and log, and tell what threads raise, in lines of JSON."""
+        """Take over standard error, the log and the errors of threads, and write them as lines of JSON."""
         super().take_over()
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Formatter())

@@ -37,19 +37,25 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _state = click.option(
     "--state",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Processes of crawls with this --state (default: all others of this user).",
+    help="Processes of crawls with this --state (default: those of this user without --state).",
 )
 _database = click.option("--database", metavar="URL", help="Processes of crawls with this --database.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_watch = click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
+_watch = click.option("--watch", is_flag=True, help="Refresh every 2 seconds, until Ctrl-C.")
 _most = click.option(
-    "-n", "most", type=click.IntRange(1, MOST_ROWS), default=50, show_default=True, help="How many at most."
+    "-n",
+    "most",
+    type=click.IntRange(1, MOST_ROWS),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Maximum processes to show.",
 )
 _one = click.argument("process_id", metavar="ID")
 
 
 def _common(function: _F) -> _F:
-    quiet = click.option("--quiet", is_flag=True, help="Print ids alone.")
+    quiet = click.option("--quiet", is_flag=True, help="Print only ids.")
     return _kept(_json(quiet(log_option(function))))
 
 
@@ -65,17 +71,17 @@ def _kept(function: _F) -> _F:
 
 @click.group(cls=Group)
 def process() -> None:
-    """Show and end the processes that Muniment started. ID is an id, its beginning, or the number of a process."""
+    """Show and end the processes that Muniment started. ID is an id, its start, or a process number."""
 
 
 @process.command()
 @click.argument("process_id", metavar="[ID]", default="")
-@click.option("--all", "everything", is_flag=True, help="Also trees in which nothing runs any more.")
+@click.option("--all", "everything", is_flag=True, help="Include trees that have ended.")
 @_most
 @_watch
 @_common
 def tree(process_id: str, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
-    """Show processes under those that launched them: the trees in which something runs, or what is below one."""
+    """Show the trees of running processes, or the tree below one process."""
 
     def look() -> list[ProcessView]:
         return processes.trees(store, process_id, most, everything=everything)
@@ -84,8 +90,8 @@ def tree(process_id: str, most: int, everything: bool, watch: bool, store: Proce
 
 
 @process.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also those of `muniment process` itself.")
-@click.option("--status", type=click.Choice(["queued", "running", "exited"]), help="Only those.")
+@click.option("--all", "everything", is_flag=True, help="Include the processes of `muniment process` itself.")
+@click.option("--status", type=click.Choice(["queued", "running", "exited"]), help="Only processes with this status.")
 @_most
 @_watch
 @_common
@@ -102,7 +108,7 @@ def list_(status: str | None, most: int, everything: bool, watch: bool, store: P
 @_one
 @_common
 def show(process_id: str, store: ProcessStore, as_json: bool, quiet: bool) -> int:
-    """Show all that is known of a process, and the first and last of what it wrote."""
+    """Show the details of a process, and the start and end of its output."""
     shown, ancestors = processes.detail(store, process_id)
     if as_json:
         _echo_json({**_told(shown), "ancestors": [row.id for row in ancestors]})
@@ -118,15 +124,21 @@ def show(process_id: str, store: ProcessStore, as_json: bool, quiet: bool) -> in
 @process.command()
 @_one
 @click.option(
-    "-n", "lines", type=click.IntRange(0, MOST_ROWS), default=20, show_default=True, help="Lines of each output."
+    "-n",
+    "lines",
+    type=click.IntRange(0, MOST_ROWS),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Lines of each output.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what it writes, until it has ended.")
+@click.option("--follow", is_flag=True, help="Print new lines until the process has ended.")
 @_kept
 @_json
-@click.option("--quiet", is_flag=True, help="Print nothing but the lines.")
+@click.option("--quiet", is_flag=True, help="Print only the lines.")
 @log_option
 def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
-    """Print the last lines that a process wrote to its standard output and error."""
+    """Print the last lines of a process's standard output and error."""
     if follow and as_json:
         raise UsageError("--follow and --json cannot be used together")
     row = processes.find(store, process_id)
@@ -152,12 +164,13 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
     "--grace",
     type=click.FloatRange(0, _LONGEST_S),
     default=GRACE_S,
-    show_default=True,
-    help="Seconds to end by itself; 0 ends it by force at once.",
+    show_default=f"{GRACE_S:g}",
+    metavar="S",
+    help="Seconds until it is ended by force; 0 means at once.",
 )
 @_common
 def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quiet: bool) -> int:
-    """End a process and everything below it, gracefully, then by force; returns when that is seen to be over."""
+    """End a process and all processes below it, gracefully, then by force, and wait for their end."""
     if math.isnan(grace):
         raise UsageError("--grace nan is not a number of seconds")
     rows = processes.ended(store, process_id, grace)
@@ -166,13 +179,15 @@ def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quie
 
 @process.command()
 @click.option(
-    "--older-than", default="30d", show_default=True, metavar="SPAN", help="Ended so long ago: 90s, 12h, 30d."
+    "--older-than", default="30d", show_default=True, metavar="SPAN", help="Minimum time since the end: 90s, 12h, 30d."
 )
-@click.option("--keep-failed", is_flag=True, help="Keep trees in which something failed or is not known to be well.")
-@click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be.")
+@click.option(
+    "--keep-failed", is_flag=True, help="Keep trees with a process that failed or whose exit code is unknown."
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing, and list what would be removed.")
 @_common
 def prune(older_than: str, keep_failed: bool, dry_run: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
-    """Remove trees that have ended, each whole, with the files of their processes. By itself, after 30 days."""
+    """Remove whole trees that have ended, and their files. Crawls do so after 30 days."""
     seconds = _seconds(older_than)
     rows = processes.pruned(store, seconds, keep_failed=keep_failed, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"

@@ -67,7 +67,7 @@ class _LineForEach:
 
 def _tree(rows: Sequence[ProcessView]) -> RenderableType:
     if not rows:
-        return Text("nothing runs; `muniment process tree --all` shows what did")
+        return Text("no process runs; `muniment process tree --all` shows ended ones")
     top = Tree("", hide_root=True)
     at: list[Tree] = [top]
     left_out: Counter[int] = Counter()
@@ -113,7 +113,7 @@ def _state(shown: ProcessView) -> str:
     if shown.state != "exited":
         return shown.state
     code = "unknown" if row.exit_code is None else str(row.exit_code)
-    return f"exited {code}{', its time was over' if row.timed_out else ''}"
+    return f"exited {code}{', timed out' if row.timed_out else ''}"
 
 
 def _use(shown: ProcessView) -> str:
@@ -132,7 +132,7 @@ def _printable(text: str) -> str:
 
 def _table(rows: Sequence[ProcessView]) -> RenderableType:
     if not rows:
-        return Text("no such processes are known here; --state and --database name other stores")
+        return Text("no such process is stored here; --state and --database choose other stores")
     names = ("id", "type", "status", "pid", "age", "cpu s", "rss")
     table = Table(*(Column(name, no_wrap=True) for name in names), "command", box=None, header_style="bold")
     for shown in rows:
@@ -159,7 +159,7 @@ def show_detail(shown: ProcessView, ancestors: Sequence[Process]) -> None:
         ("type", f"{row.process_type} {row.label}".strip()),
         ("status", _state(shown)),
         ("command", _printable(shlex.join(row.cmd))),
-        ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "nobody of ours"),
+        ("launched by", " < ".join(f"{one.process_type} {one.id[:8]}" for one in ancestors) or "another program"),
         ("pid", f"{row.pid or '-'}, start ticks {row.start_ticks}, namespace {row.pid_namespace}"),
         ("machine", f"{row.machine_id[:8]}, boot {row.boot_id[:8]}, user {'-' if row.uid is None else row.uid}"),
         ("directory", row.pwd),

@@ -21,14 +21,14 @@ __all__ = ["carry_out", "set_"]
 _NAMES = ", ".join(changeable())
 
 
-@click.command("set", epilog=f"Names: {_NAMES}, and nice with --host or --prefix. The value none takes a limit away.")
+@click.command("set", epilog=f"Names: {_NAMES}, and nice with --host or --prefix. The value none removes a limit.")
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
-@click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H is all below it, too.")
-@click.option("--prefix", default="", metavar="URL", help="With nice=N: pages whose URLs begin so.")
+@click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H includes its subdomains.")
+@click.option("--prefix", default="", metavar="URL", help="With nice=N: pages whose URLs start with this.")
 @out_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print what changed as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 def set_(
     values: tuple[str, ...], host: str, prefix: str, out: Path, state: Path | None, as_json: bool, quiet: bool
@@ -52,7 +52,7 @@ def _change(values: tuple[str, ...], host: str, prefix: str) -> Change:
 
 
 def carry_out(out: Path, state: Path | None, change: Change, *, as_json: bool, quiet: bool) -> int:
-    """Have a change made and say what it changed."""
+    """Make a change and print it."""
     changes = change_crawl(out, tracker_place(out, state), change)
     if as_json:
         click.echo(msgspec.json.encode(changes).decode())

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 OURS = "muniment: "
-"""What an error begins with that is told as text."""
+"""The prefix of errors that are written as text."""
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -33,7 +33,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def open_streams() -> None:
-    """Have all three streams open, for a file that were opened as one of them would get what is meant for it.
+    """Open the standard streams that are closed: a file with one of their numbers would get their output.
 
     Names of files are written as they are; where letters are missing, what has none of them is replaced.
     """
@@ -79,7 +79,7 @@ class Complaints(io.TextIOWrapper):
 
     @classmethod
     def take_over(cls) -> None:
-        """Have everybody who writes to standard error write through this."""
+        """Replace standard error by this."""
         if isinstance(sys.stderr, io.TextIOWrapper):
             # made anew: what the old one found out about its file may be that of another one
             raw = open(2, "wb", closefd=False)  # noqa: SIM115

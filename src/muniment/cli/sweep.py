@@ -1,4 +1,4 @@
-"""`muniment sweep`: the last will of a process that launched others and was killed; not for hands."""
+"""`muniment sweep`: runs by itself after a process that launched others was killed."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ __all__ = ["why"]
 @out_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+@click.option("--quiet", is_flag=True, help="Print only the verdict.")
 @log_option
 def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
-    """Say what became of a URL: captured, queued, skipped, failed or never seen, and why.
+    """Explain a URL: captured, queued, skipped, failed or never seen, and why.
 
     A path alone, as /about.html, is one on the start host. All pages that lead to the URL are named.
     """

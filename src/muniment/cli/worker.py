@@ -1,4 +1,4 @@
-"""`muniment worker`: the process that a crawl launches; not for hands."""
+"""`muniment worker`: an internal process of a crawl."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class RepairAction(Struct, frozen=True):
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """What a check found, and what was mended before it."""
+    """The faults that a check found, and the repairs before it."""
 
     files: int
     records: int
@@ -38,18 +38,18 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     """What could not be compared, and why; no fault."""
 
 
-def check_directory(out: Path, book: ProcessRegistry | None = None) -> CheckResult:
-    """Check a directory, which may be of a run that is under way; blocks. Its processes have rows in the book."""
-    return _verdict(out, check(out, enrol=_enrolling(book)))
+def check_directory(out: Path, registry: ProcessRegistry | None = None) -> CheckResult:
+    """Check a directory, which may be of a run that is under way; blocks. Its processes have rows in the registry."""
+    return _verdict(out, check(out, enrol=_enrolling(registry)))
 
 
-def repair_directory(out: Path, book: ProcessRegistry | None = None) -> CheckResult:
+def repair_directory(out: Path, registry: ProcessRegistry | None = None) -> CheckResult:
     """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
     from muniment.archive.check import repair as mend  # noqa: PLC0415
 
     locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
-    own, enrol = is_own(out), _enrolling(book)
+    own, enrol = is_own(out), _enrolling(registry)
     if is_private(out):
         keep_private()
     try:
@@ -84,10 +84,10 @@ def _list_again(out: Path) -> None:
     mend.join_index(out)
 
 
-def _enrolling(book: ProcessRegistry | None) -> Enrol:
+def _enrolling(registry: ProcessRegistry | None) -> Enrol:
     # one that was forked, or that Python spawned, has no command line of its own
     plan = ProcessPlan(process_type="worker", label="check", command=tuple(sys.orig_argv))
-    return lambda: book.enter(plan, own_files=False) if book else None
+    return lambda: registry.enter(plan, own_files=False) if registry else None
 
 
 def _fetched_again(out: Path) -> tuple[RepairAction, ...]:

@@ -70,7 +70,7 @@ def fetch_again(out: Path) -> int:
 
 
 def tell_repeats(out: Path) -> None:
-    """Have the next join make the rows of lines whose URL an earlier one has. The caller holds the directory's lock."""
+    """Give the next join the lines whose URL an earlier line has. The caller holds the directory's lock."""
     with suppress(ArchiveError, TrackerError, UsageError):
         place = tracker_place(out)
         if not place.database and not place.file.exists():

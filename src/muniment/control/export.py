@@ -25,7 +25,7 @@ _HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 
 
 class ExportReport(Struct, frozen=True):
-    """What an export wrote."""
+    """The result of an export."""
 
     file: str
     bytes: int
@@ -80,7 +80,7 @@ def _check_target(file: str, paths: Sequence[Path], *, force: bool) -> None:
         raise UsageError(f"{file} is a directory; name a file")
     inside = path.parent.resolve()
     if (inside in archives and _OWN.fullmatch(path.name)) or not archives.isdisjoint(inside.parents):
-        raise UsageError(f"{file} lies among the archive's own files; choose another name")
+        raise UsageError(f"{file} belongs to an output directory; choose another name")
     if path.exists() and not force:
         raise UsageError(f"{file} exists already; choose another name, or overwrite it with --force")
 

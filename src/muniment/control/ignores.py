@@ -48,7 +48,7 @@ def built_in_sets() -> tuple[BuiltInSet, ...]:
 
 
 def in_force(place: TrackerPlace) -> tuple[PatternInForce, ...]:
-    """The ignore patterns of the crawl whose tracker lies in a directory."""
+    """The ignore patterns of the crawl whose tracker is in a directory."""
     rules, _ = _rules_of(place)
     return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
 

@@ -47,7 +47,7 @@ def _matches(pattern: str) -> list[Path]:
 def captures_under(paths: Sequence[Path]) -> ds.Dataset:
     """All rows of directories (finished, running or crashed) and index files, read when they are asked for.
 
-    Raises UsageError when there are none, ArchiveError for a file that is no index.
+    Raises UsageError when there are none, ArchiveError for a file that is not an index.
     """
     files: list[str] = []
     rest: list[pa.RecordBatch] = []

@@ -25,7 +25,7 @@ _READS = 5
 
 
 class HostTotal(Struct, frozen=True):
-    """What one host gave."""
+    """The totals of one host."""
 
     host: str
     captures: int
@@ -33,7 +33,7 @@ class HostTotal(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True):
-    """What came in during one span of time."""
+    """The totals of one span of time."""
 
     start_ms: int
     captures: int
@@ -54,7 +54,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     first_ms: int
     last_ms: int
     statuses: tuple[tuple[int, int], ...]
-    """(status, rows), most first; 0 is no response."""
+    """(status, rows), most first; 0 without a response."""
     errors: tuple[tuple[str, int], ...]
     """(code, rows), most first."""
     types: tuple[tuple[str, int], ...]

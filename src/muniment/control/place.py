@@ -1,4 +1,4 @@
-"""Where the tracker of an output directory lies: in it, or where its pointer says (decisions 0080, 0112)."""
+"""The place of the tracker of an output directory: in it, or where its pointer says (decisions 0080, 0112)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from muniment.model.place import TrackerPlace
 __all__ = ["POINTER", "database_url", "keep_place", "tracker_place"]
 
 POINTER = "tracker.place"
-"""A file in an output directory whose tracker lies elsewhere.
+"""A file in an output directory whose tracker is elsewhere.
 
 It holds the absolute path of a directory; or the URL of a database and, in a second line, which of its jobs is meant.
 """
@@ -76,7 +76,7 @@ def database_url(text: str) -> str:
 
 
 def keep_place(out: Path, place: TrackerPlace) -> bool:
-    """Note that the tracker of `out` lies in `place`; whether that was known. The caller holds the place's lock.
+    """Note that the tracker of `out` is in `place`; whether that was known. The caller holds the place's lock.
 
     Raises UsageError when another run was faster with another place.
     """

@@ -1,4 +1,4 @@
-"""Privacy: files that nobody but their owner can read, once a secret was given for a job (decision 0168)."""
+"""Privacy: files that only their owner can read, once a secret was given for a job (decision 0168)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ProcessView(Struct, frozen=True):
 
     process: Process
     state: str
-    """`queued`, `running`, `exited`, or `silent`: of another machine, container or user, and not heard of."""
+    """`queued`, `running`, `exited`, or `silent`: of another machine, container or user, without a heartbeat."""
     level: int
     """Of the rows shown: 0 for one whose parent is not among them."""
     age_s: float
@@ -83,7 +83,7 @@ def make_true(store: ProcessStore) -> None:
 
 
 def made_true_below(store: ProcessStore, process_id: str) -> bool:
-    """Sweep until no row below a process that was killed runs: its keepers need a moment. Whether it came to that."""
+    """Sweep until no row below a process that was killed runs: its shims need a moment. Whether it came to that."""
     over_at = monotonic() + _PATIENCE_S
     while any(row.status != "exited" and within_reach(row) for row in store.below(process_id)):
         if monotonic() > over_at:
@@ -110,7 +110,7 @@ def find(store: ProcessStore, text: str) -> Process:
         return found[0]
     if found:
         raise UsageError(f"{text} is the start of several ids; give more characters")
-    raise UsageError(f"there is no process {text}: give an id that `muniment process list` shows, or the number of one")
+    raise UsageError(f"there is no process {text}: give an id from `muniment process list`, or a process number")
 
 
 def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[ProcessView]:

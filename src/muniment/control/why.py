@@ -47,7 +47,7 @@ _MOST_ORIGINS = 1000
 
 
 class CapturePlace(Struct, frozen=True):
-    """Where a record of the URL lies."""
+    """The place of a record of the URL."""
 
     warc_file: str
     warc_offset: int
@@ -75,7 +75,7 @@ class RuleMatch(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """What became of a URL."""
+    """The state of a URL and the reason for it."""
 
     url: str
     verdict: str
@@ -92,7 +92,7 @@ class Why(Struct, frozen=True, kw_only=True):
 
 
 def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> Why:
-    """Explain a URL, or a path on a start host, of a job whose tracker lies in `place`; raises UsageError for others.
+    """Explain a URL, or a path on a start host, of a job whose tracker is in `place`; raises UsageError for others.
 
     Without `parents`, the pages that lead to it are not sought, which may take seconds in a job of millions.
     """
@@ -149,10 +149,10 @@ def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str,
     return next(((url, page) for url, page in found if page is not None), (meant[0], None))
 
 
-def _no_page(out: Path, url: str, book: RobotsStore | None) -> Why:
-    """A URL that is no page of the crawl, but may have been asked for as a robots.txt."""
+def _no_page(out: Path, url: str, robots: RobotsStore | None) -> Why:
+    """A URL that is not a page of the crawl, but may have been asked for as a robots.txt."""
     origin = origin_of(url)
-    answer = book.find(origin) if book and url == f"{origin}/robots.txt" else None
+    answer = robots.find(origin) if robots and url == f"{origin}/robots.txt" else None
     places = tuple(_places(out, url))
     if not places and answer is None:
         return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
@@ -183,10 +183,10 @@ def _rule_told(version: int, rules: Rules, reason: str) -> RuleMatch | None:
     return None if rule is None else RuleMatch(version, rule)
 
 
-def _disallowed(book: RobotsStore, page: PageRecord, settings: Settings) -> RobotsRefusal:
+def _disallowed(robots: RobotsStore, page: PageRecord, settings: Settings) -> RobotsRefusal:
     """By the text that was kept last."""
     origin = origin_of(page.url)
-    kept = book.find(origin)
+    kept = robots.find(origin)
     agent = product_token(robots_agent(settings.user_agent))
     return RobotsRefusal(f"{origin}/robots.txt", None if kept is None else refusing_line(kept.text, agent, page.url))
 

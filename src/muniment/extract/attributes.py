@@ -54,7 +54,7 @@ def refresh_target(content: str) -> str:
 
 
 def rel_found_as(rel: str, otherwise: FoundAs) -> FoundAs | None:
-    """What a `<link>` or a `Link` header of this relation refers to; None for hints that name no document."""
+    """The kind of document that a `<link>` or `Link` header of this relation refers to; None for hints."""
     words = set(rel.lower().split())
     if "stylesheet" in words:
         return FoundAs.STYLESHEET

@@ -69,7 +69,7 @@ def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
 
 
 def _add_with_sets(text: str, add: Callable[[str, FoundAs], None]) -> None:
-    """As `css_links`, and the strings that stand in an `image-set()` itself: those in its `type()` are no addresses."""
+    """As `css_links`, and the strings of an `image-set()` itself: those in its `type()` are not addresses."""
     depth = inside = 0
     for match in _SCAN_SETS(text):
         group = match.lastgroup or ""

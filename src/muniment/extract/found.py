@@ -47,6 +47,6 @@ class FoundLinks:
 
 
 def cleaned(raw: str) -> str:
-    """The href without edges and breaks, or nothing when it is one that nobody fetches."""
+    """The href without edges and breaks, or nothing if it cannot be fetched."""
     href = raw if raw.isprintable() and " " not in (raw[:1], raw[-1:]) else raw.strip(_EDGES).translate(_BREAKS)
     return "" if href.startswith("#") or (":" in href and _UNFETCHED(href)) else href

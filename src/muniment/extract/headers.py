@@ -55,7 +55,7 @@ def header_wishes(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def redirect_reference(location: str) -> str:
-    """What a `Location` header refers to, unresolved; empty when it is nothing that anybody fetches."""
+    """The reference of a `Location` header, unresolved; empty if it cannot be fetched."""
     return cleaned(_as_utf8(location))
 
 

@@ -76,7 +76,7 @@ _TILES = frozenset({"msapplication-tileimage", "msapplication-config"}) | {
     f"msapplication-{shape}logo" for shape in ("square70x70", "square150x150", "wide310x150", "square310x310")
 }
 _NO_LINKS = {"post", "dialog"}
-"""Methods of forms whose address nobody asks for with GET."""
+"""Methods of forms whose address is not requested with GET."""
 _ASKS = re.compile(r"\b(?:nofollow|noarchive|none)\b", re.IGNORECASE).search
 _LONGEST_WISH = 200
 

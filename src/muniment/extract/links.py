@@ -46,7 +46,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class Extraction(Struct, frozen=True):
-    """What a document refers to, unresolved: entities and escapes are decoded, and each reference is there once."""
+    """The references of a document, unresolved: entities and escapes are decoded, and each reference is there once."""
 
     base: str
     """The absolute URL that every href resolves against."""
@@ -132,7 +132,7 @@ def _read_xml(text: str, found: FoundLinks, *, as_page: bool) -> bool:
 
 
 def _base(href: str | None, url: str) -> str:
-    """Resolve the first <base href>; one that is no URL, or of a script or data scheme, does not count (HTML 4.2.3)."""
+    """Resolve the first <base href>; an invalid URL, or a script or data scheme, does not count (HTML 4.2.3)."""
     if href is None:
         return url
     try:

@@ -68,7 +68,7 @@ def _text(value: msgspec.Raw) -> str:
 
 
 def table_row(number: int, row: dict[str, Any]) -> Parsed:
-    """A row of a table with a column `url`; an earlier index also tells what it captured, and when."""
+    """A row of a table with a column `url`; an earlier index also has what it captured, and when."""
     url = row.get("url")
     if not isinstance(url, str) or not url:
         return None, "no text in column url"

@@ -28,7 +28,7 @@ _ADDRESSES = frozenset(
 
 
 def json_ld_links(text: str, add: _Add) -> None:
-    """Hand each URL of a JSON-LD script to `add`; what is no JSON has none."""
+    """Hand each URL of a JSON-LD script to `add`; invalid JSON has none."""
     for key, value in _strings(_decoded(text)):
         if key in _NAMES or value.startswith(_VOCABULARIES):
             continue
@@ -37,7 +37,7 @@ def json_ld_links(text: str, add: _Add) -> None:
 
 
 def manifest_links(text: str, add: _Add) -> None:
-    """Hand the icons, screenshots and pages of a manifest to `add`; what is no manifest has none."""
+    """Hand the icons, screenshots and pages of a manifest to `add`; an invalid manifest has none."""
     manifest = _decoded(text)
     if not isinstance(manifest, dict):
         return

@@ -46,7 +46,7 @@ def root_of(text: str) -> tuple[str, str]:
 def scanner(*names: str) -> Callable[[str], Iterator[Element]]:
     """A function that gives all elements of these names (lower case, any prefix), in document order.
 
-    A text that the document's end cuts off is none: half an address is another address.
+    A text that the document's end cuts off does not count: half an address is another address.
     """
     find = re.compile(
         rf"<(?:{_SKIPPED}|(?:[\w.-]++:)?(?P<name>{'|'.join(names)})(?=[\s/>])(?P<attributes>{_ATTRIBUTES})>"

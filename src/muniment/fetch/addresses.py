@@ -1,4 +1,4 @@
-"""Which kind of network an address lies in, so that a crawl for strangers cannot reach private ones."""
+"""The kind of network of an address, so that a crawl for strangers cannot reach private ones."""
 
 from __future__ import annotations
 

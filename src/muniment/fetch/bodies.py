@@ -1,4 +1,4 @@
-"""Where message bodies lie: in memory when small, in an unnamed temporary file when not."""
+"""The storage of message bodies: in memory when small, in an unnamed temporary file when not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HTTP engine is told: one frozen value per worker."""
+"""The configuration of the HTTP engine: one frozen value per worker."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _READABLE = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
 class ConnectionOwner(Protocol):
-    """Who counts the connections."""
+    """The owner of connections, which counts them."""
 
     def lost(self, connection: Connection) -> None:
         """The connection is closed."""
@@ -33,7 +33,7 @@ class ConnectionOwner(Protocol):
 class Connection(asyncio.Protocol):
     """An open connection; `exchange` sends a request, and its future is done when the reader is.
 
-    An answer that asks for patience is told piece by piece, its header block by `exchange`, what follows by `more`.
+    An answer that may take long is reported in parts: its header block by `exchange`, the rest by `more`.
     """
 
     __slots__ = (
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self.tls = ""
         self.cipher = ""
         self.dirty = False
-        """Not to be used again: closed, closing, or bytes came that nobody asked for."""
+        """Not to be used again: closed, closing, or unexpected bytes came."""
         self.served = 0
         """Exchanges so far, the present one included."""
         self.active_at = monotonic()
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def opened(self) -> bool:
-        """The connection came to be: its end will be told to the owner."""
+        """The connection was made: its end is reported to the owner."""
         return self._transport is not None
 
     @property
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         self._poll.register(transport.get_extra_info("socket").fileno(), _READABLE)
 
     def unmake(self) -> None:
-        """Opening it was given up when it had just come to be: uvloop closes its transport then, and tells nobody."""
+        """Opening it was given up when it had just come to be: uvloop then closes its transport without a callback."""
         self.dirty, self._transport = True, None
 
     def quiet(self) -> bool:

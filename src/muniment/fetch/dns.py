@@ -22,7 +22,7 @@ MAX_TTL = 3600.0
 NEGATIVE_TTL = 5.0
 """Seconds that a failure is kept, so that many pages of one dead host make few queries."""
 NAMES_STAY = ("socks4", "socks5")
-"""Proxies that are told addresses, and no names."""
+"""Proxies that take addresses only, not names."""
 _MAX_NAMES = 50_000
 _SILENT = aiodns.error.ARES_ETIMEOUT
 """No server answered in time, which is the same for a name whose own servers are down."""

@@ -29,7 +29,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def connect_failure(error: Exception) -> Failure:
-    """What stopped a connection from being opened."""
+    """The failure that stopped a connection from being opened."""
     if isinstance(error, ssl.CertificateError):
         return Failure("tls", f"certificate: {error.verify_message or error.reason}")
     if isinstance(error, ssl.SSLError):
@@ -47,7 +47,7 @@ def connect_failure(error: Exception) -> Failure:
 
 
 def _where(code: FailureCode, number: int) -> str:
-    """How a failure's text begins that is none of the host's."""
+    """The prefix of a failure that this machine caused, not the host."""
     if code == "limit":
         return "this machine: "
     return NO_ROUTE if number == errno.ENETUNREACH and not any_route() else ""
@@ -56,7 +56,7 @@ def _where(code: FailureCode, number: int) -> str:
 def _most_telling(text: str) -> int:
     """The error number that says most, when several addresses failed in different ways; 0 when there is none.
 
-    aiohappyeyeballs then gives the numbers only within its text. An address that answered, if only to refuse, tells
+    aiohappyeyeballs then gives the numbers only within its text. An address that answered, if only to refuse, shows
     more than one that this machine cannot reach at all, as IPv6 ones often.
     """
     numbers = [int(number) for number in re.findall(r"\[Errno (\d+)\]", text)]

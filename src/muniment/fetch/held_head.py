@@ -52,7 +52,7 @@ class HeldHead:
             self._write(self._bytes)
 
     def end_with(self, data: bytes) -> bytes:
-        """The last three bytes of what lies in a file, and what comes after them."""
+        """The last three bytes in the file, and the bytes after them."""
         return bytes(self._bytes) + data
 
     def append(self, data: bytes) -> None:

@@ -39,7 +39,7 @@ class ServerOrigin:
         """The name or address, IPv6 in brackets."""
         self.port = port
         self.key = (self.secure, port)
-        """Tells the origins of one host apart."""
+        """The key of this origin among those of its host."""
         self.host_header = host if port == _PORTS[scheme] else f"{host}:{port}"
         self.base: list[tuple[str, str]] = []
         """What is said to it always, `Host` apart."""

@@ -63,10 +63,10 @@ class ResponseReader:
     _plain = False
 
     head: Head | None = None
-    """The final response's header block; None until it is complete, and for ever when it never is."""
+    """The final response's header block; None until it is complete, and forever if it stays incomplete."""
     done = False
     surplus = False
-    """Bytes followed the end of the message: they are no part of it, and the connection cannot be trusted."""
+    """Bytes followed the end of the message: they are not part of it, and the connection cannot be trusted."""
     truncated = ""
     """WARC-Truncated."""
     failure: Failure | None = None
@@ -188,7 +188,7 @@ class ResponseReader:
             seen = 0
 
     def _goes_on(self, held: HeldHead, data: bytes) -> bool:
-        """Keep more of a block that lies in a file, unless it ends here or is too large."""
+        """Store more of a block that is in a file, unless it ends here or is too large."""
         if _EMPTY_LINE(held.end_with(data)) or held.length + len(data) > MAX_HEAD:
             return False
         held.append(data)

@@ -29,7 +29,7 @@ def parse_header(text: str) -> str:
 
 
 def given_header(text: str) -> AddedHeader:
-    """What `[PLACE=]NAME: VALUE` says; raises UsageError, which does not show the value."""
+    """The header of `[PLACE=]NAME: VALUE`; raises UsageError, which does not show the value."""
     match = _GIVEN.fullmatch(text)
     if match is None or (match["name"].lower() in ("http", "https") and match["value"].startswith("//")):
         shown = MASK if text.startswith("@") else masked_header(text)

@@ -20,7 +20,7 @@ class Account(Struct, frozen=True):
 
 
 class Challenge(Struct, frozen=True):
-    """What a server asked for: the strongest of its offers that we can meet."""
+    """The challenge of a server: the strongest of its offers that is supported."""
 
     scheme: str
     """`basic` or `digest`."""

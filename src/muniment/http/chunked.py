@@ -43,7 +43,7 @@ class ChunkWalker:
         return self._state == _DONE
 
     def feed(self, data: bytes) -> tuple[int, list[Piece]]:
-        """How many bytes of `data` belong to the body, and the payload among them."""
+        """Return the number of bytes of `data` that belong to the body, and the payload in them."""
         view = memoryview(data)
         size = len(data)
         at = 0

@@ -12,7 +12,7 @@ from muniment.rules.domains import is_public_suffix
 __all__ = ["domains_of", "parse_set_cookie"]
 
 _MOST_BYTES = 4096
-"""Of name and value together; longer ones are no cookies (6265bis §5.6)."""
+"""Of name and value together; longer ones are ignored (6265bis §5.6)."""
 _MOST_ATTRIBUTE = 1024
 _LONGEST_S = 400 * 24 * 3600
 """The farthest end that a cookie may have (6265bis §5.5)."""
@@ -72,7 +72,7 @@ def _domain(given: str, host: str) -> str | None:
 
 
 def _canonical(domain: str) -> str | None:
-    """A domain in the form of normalised URLs; None when it is none."""
+    """A domain in the form of normalised URLs; None for an invalid domain."""
     if domain.isascii() and re.fullmatch(r"[a-z0-9.-]+", domain):
         return domain
     url = normalise(f"http://{domain}/") if domain.strip(_SPACE) and not re.search(r"[/?#@:\\]", domain) else None

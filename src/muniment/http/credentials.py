@@ -30,7 +30,7 @@ class AddedHeader(Struct, frozen=True, array_like=True):
 
     @property
     def for_starts(self) -> bool:
-        """Whether it goes to the hosts of start URLs: it may hold a secret, and nobody said for whom."""
+        """Whether it goes to the hosts of start URLs: it may be a secret, and no host is given."""
         return not self.place and not self.harmless
 
     @property
@@ -40,7 +40,7 @@ class AddedHeader(Struct, frozen=True, array_like=True):
 
 
 class Credentials(Struct, frozen=True, array_like=True):
-    """What was given for the requests of a job."""
+    """The accounts and headers of a job."""
 
     headers: tuple[AddedHeader, ...] = ()
     accounts: dict[str, Account] = {}

@@ -40,7 +40,7 @@ class Head(Struct, frozen=True):
 
 
 def status_of(line: bytes | bytearray) -> int | None:
-    """The status of what begins with an HTTP status line (1xx included), or None when it is no such line."""
+    """The status of what begins with an HTTP status line (1xx included), or None for another line."""
     match = _STATUS_LINE.match(line)
     return int(match[2]) if match else None
 
@@ -110,7 +110,7 @@ def _parse_lines(raw: bytes) -> Headers:
 
 
 def _body_of(fields: dict[str, str]) -> tuple[BodyKind, tuple[int, ...]]:
-    """RFC 9112 §6.3, leniently: chunked wins over lengths, and `identity` (RFC 2616 §3.6) is no coding at all."""
+    """RFC 9112 §6.3, leniently: chunked wins over lengths, and `identity` (RFC 2616 §3.6) is not a coding."""
     coding = fields.get("transfer-encoding")
     if coding is not None:
         names = [name.partition(";")[0].strip().lower() for name in coding.split(",")]

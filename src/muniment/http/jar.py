@@ -11,7 +11,7 @@ from muniment.model.url import host_of, path_of
 __all__ = ["MOST_BYTES", "MOST_FIELD", "Jar", "alive"]
 
 MOST_BYTES = 16 << 20
-"""Of memory that a jar takes, unless told otherwise."""
+"""The default limit of a jar's memory."""
 MOST_FIELD = 15 << 10
 """Bytes of a Cookie field: usual servers refuse a request whose header block has more than 16 KB."""
 _MOST_OF_A_DOMAIN = 180
@@ -38,7 +38,7 @@ def _unheard(_domain: str) -> None:
 
 
 class Jar:
-    """A jar that is bounded in bytes; the domains that nobody asked for longest go first, and `dropped` is told."""
+    """A jar that is bounded in bytes; the least recently used domains go first, and `dropped` is called."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, dropped: Callable[[str], None] = _unheard) -> None:
         self._most, self._dropped = most_bytes, dropped

@@ -16,7 +16,7 @@ _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|((?:[^\s\\]|\\.)+)')
 
 
 class NetrcEntry(Struct, frozen=True):
-    """What the file says of one machine; the line is where it begins, counted from 1."""
+    """The entry of one machine; `line` is its first line, counted from 1."""
 
     line: int
     machine: str

@@ -1,4 +1,4 @@
-"""Redirect loops: when a page that answered with a redirect is fetched again (contract, "Scope of crawl")."""
+"""Redirect loops: when a page that answered with a redirect is fetched again."""
 
 from __future__ import annotations
 

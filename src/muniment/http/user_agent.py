@@ -20,7 +20,7 @@ AGENTS = {
         "Version/18.5 Mobile/15E148 Safari/604.1"
     ),
 }
-"""Browsers only: a crawler of somebody else's is known by its addresses too, and its name would be a lie."""
+"""Browsers only: another crawler is known by its addresses too, and its name would be false."""
 
 
 def agent_text(given: str, contact: str = "") -> str:
@@ -32,7 +32,7 @@ def agent_text(given: str, contact: str = "") -> str:
 
 
 def operator_text(name: str, contact: str) -> str:
-    """Who made an archive, and how to reach them."""
+    """The operator of an archive, and a contact."""
     if not contact:
         return name
     return f"{name} <{contact}>" if name and "://" not in contact else f"{name} ({contact})" if name else contact

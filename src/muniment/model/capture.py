@@ -11,7 +11,7 @@ LISTED_AGAIN = "listed-again"
 
 
 class Capture(Struct, frozen=True, array_like=True):
-    """One row of `captures.parquet`; the fields are the columns, in order (contract, "Rows of the index").
+    """One row of `captures.parquet`; the fields are the columns, in order.
 
     It is filled by position, like the structs below, `Exchange` and `Finished`: with msgspec, names take up to
     seventeen times as long. A new field goes to the end, or to each place that makes one.
@@ -43,7 +43,7 @@ class Capture(Struct, frozen=True, array_like=True):
     duration_ms: int
     ttfb_ms: int
     redirect_to: str
-    """The redirect's target, resolved and normalised; empty when the response is no redirect."""
+    """The redirect's target, resolved and normalised; empty when the response is not a redirect."""
     seed_url: str
     attempt: int
     depth: int
@@ -61,11 +61,11 @@ class EarlierCapture(Struct, frozen=True):
     captured_at: int | None
     """The WARC-Date of the earlier record, µs; None when the seed list does not know it."""
     record_id: bytes = b""
-    """Its sixteen bytes, already synced in this directory; empty for a record that lies elsewhere."""
+    """Its sixteen bytes, already synced in this directory; empty for a record in another directory."""
 
 
 class PageContext(Struct, frozen=True):
-    """What the archive is told about the page that an exchange belongs to."""
+    """The facts of the page that an exchange belongs to, for the archive."""
 
     via: str
     """The page that led here first; empty for a start page."""

@@ -89,7 +89,7 @@ class ChangeMade(Struct, frozen=True):
 
 
 class ChangeReply(Struct, frozen=True):
-    """What became of a change; `error` is one line for a person when nothing did."""
+    """The answer to a change; `error` is one line for people if nothing changed."""
 
     changes: tuple[ChangeMade, ...] = ()
     error: str = ""

@@ -9,7 +9,7 @@ __all__ = ["Cookie", "digest_of"]
 
 
 class Cookie(Struct, frozen=True, array_like=True):
-    """One cookie; domain, name and path tell it from others (RFC 6265 §5.3). Texts are bytes read as Latin-1."""
+    """One cookie; domain, name and path identify it (RFC 6265 §5.3). Texts are bytes read as Latin-1."""
 
     domain: str
     """Host name in lower case and punycode, without a leading dot."""
@@ -30,5 +30,5 @@ class Cookie(Struct, frozen=True, array_like=True):
 
 
 def digest_of(header: str) -> bytes:
-    """By which two Cookie fields are told apart; empty for an empty one."""
+    """The key that distinguishes two Cookie fields; empty for an empty one."""
     return xxhash.xxh3_128_digest(header.encode()) if header else b""

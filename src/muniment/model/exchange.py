@@ -29,7 +29,7 @@ class Body(Protocol):
 
     @property
     def block_sha1(self) -> bytes:
-        """SHA-1 of its exchange's header block and its own wire bytes, if it was told of it; otherwise empty."""
+        """SHA-1 of its exchange's header block and its own wire bytes, if it got the block; otherwise empty."""
 
     @property
     def in_memory(self) -> bool:

@@ -50,7 +50,7 @@ FAILURE_CODES: tuple[str, ...] = get_args(FailureCode)
 
 
 class Failure(Struct, frozen=True):
-    """Why an attempt is not a complete capture."""
+    """The reason why an attempt is not a complete capture."""
 
     code: FailureCode
     text: str
@@ -62,13 +62,13 @@ class Failure(Struct, frozen=True):
 NO_NAME_SERVER = Failure("dns", "no name server answers")
 """Not even for names that were found before."""
 NO_ROUTE = "no route: "
-"""How the text of a failure begins when this machine has no route to anybody."""
+"""The prefix of a failure when this machine has no route to any host."""
 NO_ROOM = Failure("disk", "no room is left")
-"""Other failures of the disk say what it says."""
+"""Other failures of the disk have the text of the system."""
 
 
 def of_this_machine(error: str) -> bool:
-    """Whether an error (`code: text`) says that this machine cannot ask anybody now: no fault of a page or its host."""
+    """Whether an error (`code: text`) says that this machine cannot reach any host now."""
     return error == str(NO_NAME_SERVER) or error.startswith("limit: this machine: ")
 
 
@@ -88,5 +88,5 @@ class Trouble(Struct, frozen=True):
 
 
 def advice(number: int | None) -> str:
-    """What to do about an error of the operating system, by its number: the end of a line, or nothing."""
+    """The remedy for an error of the operating system, by its number: the end of a line, or nothing."""
     return _ADVICE.get(number or 0, "")

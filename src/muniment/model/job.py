@@ -10,7 +10,7 @@ __all__ = ["JobOrigin", "JobOutcome", "JobState", "JobTerms"]
 
 
 class JobState(StrEnum):
-    """Where a job stands (seed 002)."""
+    """The state of a job."""
 
     ACTIVE = "ACTIVE"
     """Pages are pending: they may be handed out."""
@@ -23,7 +23,7 @@ class JobState(StrEnum):
 
 
 class JobOutcome(StrEnum):
-    """How a job ended; none while it has not."""
+    """The end of a job; empty while it has not ended."""
 
     COMPLETED = "completed"
     """It is FINISHED, and something was captured."""
@@ -34,7 +34,7 @@ class JobOutcome(StrEnum):
 
 
 class JobOrigin(Struct, frozen=True):
-    """Where a job comes from."""
+    """The origin of a job."""
 
     who: str = ""
     where: str = ""
@@ -42,12 +42,12 @@ class JobOrigin(Struct, frozen=True):
 
 
 class JobTerms(Struct, frozen=True, kw_only=True):
-    """What an operator may change about a job beside its settings and rules; what is not given stays."""
+    """The values of a job that an operator may change, besides settings and rules; others stay."""
 
     nice: int | UnsetType = UNSET
     """Lower goes first."""
     concurrency: int | UnsetType | None = UNSET
-    """Most slots of pipelines at once; 0 pauses the job, None is no limit."""
+    """Maximum slots of pipelines at once; 0 pauses the job, None means no limit."""
     tags: frozenset[str] | UnsetType = UNSET
     """It runs only on pipelines with one of these; empty: on all that are not matchonly."""
     drip: int | UnsetType = UNSET

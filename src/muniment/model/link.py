@@ -11,14 +11,14 @@ __all__ = ["FoundAs", "Kind", "Link"]
 
 @unique
 class Kind(IntEnum):
-    """What a relation means for scope."""
+    """The meaning of a relation for scope."""
 
     LINK = 0
     """One hop away: followed where it leads to the site."""
     REQUISITE = 1
     """Needed to show the parent: taken from any host, up to five requisite hops."""
     FRAME = 2
-    """A requisite that is also followed as a page (one link hop) when it lies on the site."""
+    """A requisite that is also followed as a page (one link hop) when it is on the site."""
     REDIRECT = 3
     """Costs no hop and keeps its parent's kind."""
     LISTED = 4
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 @unique
 class FoundAs(IntEnum):
-    """How a URL was found; the lower-case name with hyphens is what users see in `found_as`."""
+    """The way in which a URL was found; the lower-case name with hyphens is what users see in `found_as`."""
 
     START = 0
     REDIRECT = 1
@@ -75,7 +75,7 @@ class FoundAs(IntEnum):
 
     @property
     def kind(self) -> Kind:
-        """What a relation found this way means for scope."""
+        """The meaning for scope of a relation found this way."""
         return _KINDS[self]
 
 

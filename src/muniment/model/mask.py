@@ -19,7 +19,7 @@ _URL = re.compile(r"(\s*(?:[a-z][a-z0-9+.-]*:[\\/]{2,}|https?:[\\/]*))[^/\\?#]*@
 _BROKEN_URL = re.compile(
     r"(\s*https?:[\\/]*)(?!\[)[^/\\?#@]*:(?!\d*(?:[/\\?#]|$))[^/\\?#]*[/\\?#].*@", re.DOTALL | re.IGNORECASE
 )
-"""A password with a slash in it: what stands before it is no port."""
+"""A password with a slash in it: the text before the slash is not a port."""
 _IN_TEXT = re.compile(r"(?<=://)[^/?#\s]*@")
 _NO_SCHEME = re.compile(r"((?!mailto:|https?:)[^\s:/?#=@]+:)(?!//|\d+/)\S*@")
 """NAME:PASSWORD@HOST alone."""
@@ -55,7 +55,7 @@ def masked_proxy(text: str) -> str:
 
 
 def mask_of(option: str) -> Callable[[str], str] | None:
-    """What masks the values of an option, also of one that was mistyped as its plural; None for most."""
+    """The function that masks the values of an option, also if its name has an extra s; None for most."""
     return _MASKS.get(option.removesuffix("s"))
 
 
@@ -63,5 +63,5 @@ _MASKS: dict[str, Callable[[str], str]] = {"--header": masked_header, "--proxy":
 
 
 def masked_url(text: str) -> str:
-    """What somebody gave for a URL and is none: nothing before its last @ is told but a scheme."""
+    """An invalid URL as given, masked: before its last @, only a scheme is shown."""
     return _BEFORE_AT.sub(rf"\1{MASK}@", text, count=1)

@@ -1,4 +1,4 @@
-"""Names of files as text: what of them is no UTF-8, and how it is told."""
+"""Names of files as text, and how bytes that are not UTF-8 are shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_text(name: str) -> bool:
 
 
 def told_name(text: str) -> str:
-    r"""Text with names of the system, for people: a byte that is no UTF-8 is told as `\xff`."""
+    r"""Text with names of the system, for people: a byte that is not UTF-8 is shown as `\xff`."""
     return text if is_text(text) else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -51,7 +51,7 @@ def session_of(claim_id: int) -> int:
 
 
 class PageState(StrEnum):
-    """Where a page stands (seed 002). A page is done when it is READY with no attempts remaining."""
+    """The state of a page. A page is done when it is READY with no attempts remaining."""
 
     READY = "READY"
     """It may be handed out, if it has attempts remaining and is in scope; then it is *pending*."""
@@ -109,7 +109,7 @@ class Claim(Struct, frozen=True, array_like=True):
 
 
 class PageResult(Struct, frozen=True, array_like=True):
-    """What became of one claimed page; its records are already synced."""
+    """The result of one claimed page; its records are already synced."""
 
     page_id: int
     claim_id: int
@@ -150,6 +150,6 @@ class FinishBatch(Struct, frozen=True, array_like=True):
 
     pages: list[PageResult]
     urls: list[tuple[bytes, str]]
-    """Key and text of each URL in `outlinks` that this worker has not told before."""
+    """Key and text of each URL in `outlinks` that this worker has not sent before."""
     cookies: list[Cookie] = []
     """What answers set since the last batch, those of these pages included."""

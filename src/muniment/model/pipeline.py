@@ -39,14 +39,14 @@ class SlotLock(StrEnum):
 
 
 class SessionEnding(StrEnum):
-    """How a session ended; all that it held was given back."""
+    """The end of a session; its pages were released."""
 
     GOODBYE = "GOODBYE"
     """The pipeline said that it stops."""
     EXITED = "EXITED"
     """A supervisor reported that its process has died."""
     LAPSED = "LAPSED"
-    """It was not heard of until its lease ran out."""
+    """It sent nothing until its lease ran out."""
     REPLACED = "REPLACED"
     """Another process of the same pipeline began."""
 
@@ -57,7 +57,7 @@ class SessionEnding(StrEnum):
 
 
 class HostReport(Struct, frozen=True, kw_only=True):
-    """What a pipeline says of its machine."""
+    """The facts that a pipeline sends about its machine."""
 
     fqdn: str
     python: str
@@ -80,7 +80,7 @@ class Pipeline(Struct, frozen=True):
 
 
 class Greeting(Struct, frozen=True):
-    """What a pipeline says when it connects."""
+    """The message of a pipeline that connects."""
 
     instance: str
     """Hexadecimal, made when its process began."""
@@ -110,7 +110,7 @@ class ClaimBatch(Struct, frozen=True):
 
 
 def tags_text(tags: Iterable[str]) -> str:
-    """Tags as a column holds them; raises UsageError for one that is none."""
+    """Tags as a column stores them; raises UsageError for an invalid tag."""
     for tag in tags:
         check_name(tag, "a tag")
     return "\n".join(sorted(tags))

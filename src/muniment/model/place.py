@@ -1,4 +1,4 @@
-"""Where the tracker of an output directory lies."""
+"""The place of the tracker of an output directory."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _SHA1 = re.compile(r"\s*(?:sha1:)?(?:([0-9a-f]{40})|([a-z2-7]{32}))\s*", re.IGNO
 
 
 class Prior(Struct, frozen=True):
-    """What a seed list knows of an earlier capture; empty where it knows nothing."""
+    """The facts of a seed list about an earlier capture; empty if unknown."""
 
     digest: str = ""
     """SHA-1 of the payload, lower-case hex."""
@@ -26,7 +26,7 @@ class Prior(Struct, frozen=True):
 
 
 def sha1_hex(text: str) -> str | None:
-    """A SHA-1 digest as `Prior` holds it, given in hex or in base32, with or without `sha1:`; None when it is none."""
+    """A SHA-1 digest as `Prior` holds it, from hex or base32, with or without `sha1:`; None for an invalid one."""
     match = _SHA1.fullmatch(text)
     if match is None:
         return None

@@ -37,7 +37,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
 
 class ProcessPlace(Struct, frozen=True):
-    """Where a process number means one process: a machine, since it was started, within a namespace."""
+    """The place in which a process number is unique: a namespace of a machine since its start."""
 
     machine_id: str
     boot_id: str
@@ -73,7 +73,7 @@ class LiveProcess(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """What a process wrote to one of its streams; the whole is in a file."""
+    """The output of a process on one stream, shortened; the whole is in a file."""
 
     head: str = ""
     tail: str = ""
@@ -83,7 +83,7 @@ class Output(Struct, frozen=True):
 
 
 class ProcessEnding(Struct, frozen=True):
-    """How a process ended."""
+    """The end of a process."""
 
     exit_code: int | None
     """None: unknown. Minus the signal's number: killed."""
@@ -112,14 +112,14 @@ class Process(Struct, frozen=True, kw_only=True):
     """The user it runs as; None in rows of an older Muniment."""
     pid: int | None = None
     start_ticks: int | None = None
-    """Of the kernel; None where it does not tell."""
+    """From the kernel; None where the kernel does not have it."""
     cmd: tuple[str, ...]
     """Secrets masked."""
     pwd: str
     env: tuple[tuple[str, str], ...] = ()
     """Variables that say how it ran, secrets masked."""
     directory: str = ""
-    """Where its own files lie, on its machine; empty when it has none."""
+    """The directory of its own files on its machine; empty without files."""
     timeout: float | None = None
     """Seconds after which it is ended."""
     queued_at: int
@@ -137,5 +137,5 @@ class Process(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> ProcessPlace:
-        """Where its number means it."""
+        """The place in which its number is unique."""
         return ProcessPlace(self.machine_id, self.boot_id, self.pid_namespace)

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class HostWaits(Struct, frozen=True, array_like=True):
-    """What a host wants of us, over a resume."""
+    """The waits of a host that are kept over a resume."""
 
     crawl_delay_ms: int = 0
     until: int = 0

@@ -1,4 +1,4 @@
-"""What an attempt saved beyond its records, by kind (seed 002)."""
+"""What an attempt saved beyond its records, by kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Result", "ResultKind", "ResultStatus", "check_result"]
 
 
 class ResultKind(StrEnum):
-    """What a result is; its value is JSON, or the bytes of a file where that is said."""
+    """The kind of a result; its value is JSON, or the bytes of a file where noted."""
 
     STATUS_CODE = "status_code"
     """The HTTP status that a browser shows the page with: a number."""
@@ -32,7 +32,7 @@ class ResultKind(StrEnum):
 
 
 class ResultStatus(StrEnum):
-    """What became of what a result tells about."""
+    """The outcome that a result reports."""
 
     DONE = "done"
     """It was done, and the value is what came of it."""
@@ -63,7 +63,7 @@ _JSON = "application/json"
 
 
 def check_result(result: Result) -> None:
-    """Raise ProtocolError with one line for a result that is none of its kind."""
+    """Raise ProtocolError with one line for an invalid result."""
     if result.kind not in set(ResultKind):
         raise ProtocolError(f"unknown result {result.kind!r}")
     if result.status not in set(ResultStatus):

@@ -1,4 +1,4 @@
-"""A rule of a job: which pages it is about, and what it says of them (seed 002)."""
+"""A rule of a job: which pages it is about, and what it sets for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rule(Struct, frozen=True, omit_defaults=True):
 
 
 class EngineOrders(Struct, frozen=True, array_like=True):
-    """What the rules want of the engine that fetches a page; empty texts are no orders."""
+    """The settings of rules for the engine that fetches a page; empty texts set nothing."""
 
     custom_js: str = ""
     ua: str = ""

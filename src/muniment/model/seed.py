@@ -34,14 +34,14 @@ class SeedLine(Struct, frozen=True):
 
 
 class BadLine(Struct, frozen=True):
-    """A line that is no URL, or a field of a line that is not what it should be."""
+    """A line that is not a URL, or a line with an invalid field."""
 
     number: int
     reason: str
 
 
 class SeedPlace(Struct, frozen=True):
-    """Where in a list to read on."""
+    """The place in a list from which to read on."""
 
     offset: int = 0
     """Bytes of a text file, else rows or entries."""

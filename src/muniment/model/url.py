@@ -53,7 +53,7 @@ _PORT = re.compile(r"[^/?#]*:(?!443\b)\d+(?:[/?#]|$)")
 
 
 def normalise(text: str) -> str | None:
-    """The normal form of an absolute http or https URL without fragment, or None when it is none."""
+    """The normal form of an absolute http or https URL without fragment, or None for anything else."""
     if _NORMAL(text):
         return text
     try:
@@ -64,7 +64,7 @@ def normalise(text: str) -> str | None:
 
 
 def normalise_any(text: str) -> str | None:
-    """The normal form of an absolute URL of any scheme without fragment, or None when it is no URL."""
+    """The normal form of an absolute URL of any scheme without fragment, or None for anything else."""
     if _NORMAL(text):
         return text
     try:
@@ -75,7 +75,7 @@ def normalise_any(text: str) -> str | None:
 
 
 def did_you_mean(text: str) -> str:
-    """What somebody may have meant who left out the scheme, to be added to a complaint; else nothing."""
+    """A suggestion for a URL without a scheme, to be added to an error; empty for others."""
     scheme = "http" if _PORT.match(text) else "https"
     meant = f"{scheme}://{text.removeprefix('//')}"
     return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""
@@ -87,7 +87,7 @@ def is_web(url: str) -> bool:
 
 
 def resolve(base: str, href: str) -> str | None:
-    """`href` as seen from the absolute URL `base`, in normal form; None when it is no http or https URL."""
+    """`href` as seen from the absolute URL `base`, in normal form; None if it is not an http or https URL."""
     try:
         url = ada_url.join_url(base, href)
     except (ValueError, UnicodeError):

@@ -28,11 +28,11 @@ _CHUNK = 1 << 20
 
 
 class ShimReport(Struct, frozen=True):
-    """What a keeper says of the command that it keeps: `process.pid` once that runs."""
+    """The report of a shim about its command: `process.pid` once that runs."""
 
     pid: int
     start_ticks: int
-    keepers: tuple[tuple[int, int], ...]
+    shims: tuple[tuple[int, int], ...]
     """Number and start ticks of the one that keeps it, and of the one that stands by."""
 
 
@@ -54,20 +54,20 @@ class ProcessFiles:
         return os.open(self.directory / f"{stream}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def note_pid(self, pid: int) -> None:
-        """Write the number of a process that has no keeper."""
+        """Write the number of a process that has no shim."""
         with suppress(OSError):
             (self.directory / "process.pid").write_text(f"{pid}\n")
 
     def kept(self) -> ShimReport | None:
-        """What a keeper wrote when its command ran; None without one."""
+        """The report of a shim when its command started; None without one."""
         words = self._read("process.pid").split()
         if len(words) != 6 or not all(map(bytes.isdigit, words)):
             return None
-        pid, ticks, *keepers = map(int, words)
-        return ShimReport(pid, ticks, tuple(zip(keepers[::2], keepers[1::2], strict=True)))
+        pid, ticks, *shims = map(int, words)
+        return ShimReport(pid, ticks, tuple(zip(shims[::2], shims[1::2], strict=True)))
 
     def ending(self) -> ProcessEnding | None:
-        """What a keeper wrote when its command had ended."""
+        """The report of a shim when its command had ended."""
         try:
             return msgspec.json.decode(self._read("exit.json"), type=ProcessEnding)
         except msgspec.DecodeError:
@@ -117,7 +117,7 @@ class ProcessFiles:
 
 
 def summary(data: bytes) -> Output:
-    """What a row keeps of an output that is at hand."""
+    """The summary of an output for a row."""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     return Output(_words(data[:KEPT]), _words(data[KEPT:][-KEPT:]), len(data), digest)
 

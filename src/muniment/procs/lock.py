@@ -92,7 +92,7 @@ def _see(path: Path, refusal: str) -> None:
 def _add(locks: list[FileLock], path: Path, name: str, give_up: float) -> str:
     """Add the lock on the directory or on a file of it, when it is free; what the filesystem says against a lock.
 
-    A file is added without a lock where there are none. Raises UsageError.
+    A file is added without a lock on filesystems without locks. Raises UsageError.
     """
     lock = _opened_directory(path) if name == _ITSELF else _opened(path, name)
     if lock is None:

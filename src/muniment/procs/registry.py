@@ -1,4 +1,4 @@
-"""The book of this process: its own row, and those of the processes that it launches, each there before its process.
+"""The registry of this process: its own row and those that it launches, each written before its process starts.
 
 Nothing that befalls the store ends what Muniment was asked to do: it is said once, and from then on nothing is kept.
 """
@@ -58,16 +58,16 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
 
 
 class ProcessEntry:
-    """A process in the book, from before it is spawned until its end is noted."""
+    """A process in the registry, from before it is spawned until its end is noted."""
 
-    def __init__(self, book: ProcessRegistry, row: Process | None, files: ProcessFiles | None) -> None:
-        self._book, self.row, self.files = book, row, files
+    def __init__(self, registry: ProcessRegistry, row: Process | None, files: ProcessFiles | None) -> None:
+        self._registry, self.row, self.files = registry, row, files
         self._memory: dict[str, int] = {}
         self.stdout = self.stderr = Output()
         """What it wrote, once it has ended."""
 
     def environment(self, plan: ProcessPlan) -> dict[str, str]:
-        """What the process is to be given."""
+        """The environment of the process."""
         given = {**os.environ, **dict(plan.environment), PARENT: str(os.getpid())}
         if self.row is not None:
             given[MARK] = self.row.id
@@ -79,7 +79,7 @@ class ProcessEntry:
             try:
                 return self.files.open_output(stream)
             except OSError as error:
-                self._book.lose(error)
+                self._registry.lose(error)
         self._memory[stream] = unnamed_file(stream)
         return os.dup(self._memory[stream])
 
@@ -99,13 +99,13 @@ class ProcessEntry:
             if self.files:
                 self.files.note_pid(pid)
         if self.row is not None:
-            self._book.started(self.row.id, pid, start_ticks)
+            self._registry.started(self.row.id, pid, start_ticks)
 
     def ended(self, ending: ProcessEnding) -> None:
         """Note how it ended, which was confirmed."""
         self.stdout, self.stderr = self._conclude()
         if self.row is not None:
-            self._book.ended(self.row.id, ending, self.stdout, self.stderr)
+            self._registry.ended(self.row.id, ending, self.stdout, self.stderr)
 
 
 class ProcessRegistry:
@@ -129,7 +129,7 @@ class ProcessRegistry:
         self.store, self._home, self._database = store, home, database
         self._type, self._label = process_type, label
         self._current: Process | None = None
-        self._last_will: Watchdog | None = None
+        self._watchdog: Watchdog | None = None
         self.prune_at = 0.0
         """By `clock.monotonic`: when what is old goes by itself."""
 
@@ -183,12 +183,12 @@ class ProcessRegistry:
     def leave(self, exit_code: int | None) -> None:
         """Note how this process ends, as the last thing it does."""
         self.leave_others(exit_code)
-        if self._last_will is not None and self._is_this():
-            self._last_will.revoke()
-            self._last_will = None
+        if self._watchdog is not None and self._is_this():
+            self._watchdog.revoke()
+            self._watchdog = None
 
     def leave_others(self, exit_code: int | None) -> None:
-        """Note how this process ends; what it launched is left to its will, for it has no time to wait for that."""
+        """Note how this process ends; what it launched is left to its watchdog, because it has no time to wait."""
         mine = self._current
         if mine is not None and self._is_this() and not mine.directory:  # else its launcher notes it, with what it said
             used = os.times()
@@ -200,13 +200,13 @@ class ProcessRegistry:
 
     # -- others
 
-    def _make_will(self, mine: Process) -> None:
+    def _start_watchdog(self, mine: Process) -> None:
         """If this process is killed, a sweep is to make its rows true at once, for nobody else may be left to."""
         where = ("--database", self._database) if self._database else ("--state", str(self._home.absolute()))
         command = (sys.executable, "-P", "-m", "muniment", "sweep", "--below", mine.id, *where)
         # it belongs to none of those that it looks for
         environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
-        self._last_will = Watchdog(command, environ)
+        self._watchdog = Watchdog(command, environ)
 
     def enter(self, plan: ProcessPlan, *, own_files: bool = True) -> ProcessEntry:
         """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant.
@@ -239,8 +239,8 @@ class ProcessRegistry:
         """Note that a process runs."""
         self._guarded(lambda store: store.started(process_id, pid, start_ticks, now_ms()))
         mine = self.current()
-        if mine is not None and self._last_will is None:
-            self._make_will(mine)  # beside the first that is launched: it costs no time
+        if mine is not None and self._watchdog is None:
+            self._start_watchdog(mine)  # beside the first that is launched: it costs no time
 
     def ended(self, process_id: str, ending: ProcessEnding, stdout: Output, stderr: Output) -> None:
         """Note that a process has ended."""

@@ -20,20 +20,20 @@ import sys
 import time
 
 HOW = ("-I", "-S", __file__)
-"""What to tell Python to run this: by itself it starts in a few milliseconds."""
+"""Python's arguments to run this: alone it starts in a few milliseconds."""
 KEEPS = "MUNIMENT_KEEPS"
-"""The variable that tells a keeper from what it keeps, as long as nobody else has it."""
+"""The variable that only a shim's command and its descendants have."""
 AT_ONCE = signal.SIGUSR1
-"""Tells a keeper to end by force what it keeps; who kills the keeper itself never learns how that ended."""
+"""Makes a shim kill its command; with the shim itself killed, the exit code would be lost."""
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
-"""What a keeper heeds. It is begun with these blocked, so that none is lost before it can."""
+"""The signals that a shim handles. It starts with them blocked, so that none is lost."""
 _PR_SET_CHILD_SUBREAPER = 36
 _RSS_UNIT = 1024
 """Bytes that the kernel counts memory in."""
 _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
-"""How long what is told to end may take when nobody waits for it any more."""
+"""Seconds that a command may take to end after a signal when its launcher is gone."""
 
 
 class _Keeper:
@@ -126,7 +126,7 @@ class _Keeper:
         return str(_parent(os.getppid())) != self._launcher
 
     def take_over(self, how: int) -> int:
-        """End at once what a keeper left that was killed, `how`, and write down how its command ended."""
+        """End at once what a shim left that was killed, `how`, and write down how its command ended."""
         if self._read("exit.json"):
             return 128 - how  # it had done all, and was ending
         self._command = int((self._read("process.pid").split() or ["0"])[0]) or self._eldest()
@@ -138,7 +138,7 @@ class _Keeper:
         return self._conclude(os.waitstatus_to_exitcode(self._status))
 
     def _eldest(self) -> int:
-        """What the keeper had begun, and not come to tell."""
+        """The first process that the shim started and did not report."""
         left = _left()
         return left[0][0] if left else 0
 
@@ -247,7 +247,7 @@ def _adopt() -> None:
 
 
 def _stand_by(directory: str, second: int) -> int:
-    """Wait for the keeper, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
+    """Wait for the shim, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
 
     def pass_on(number: int, _: object) -> None:
         try:

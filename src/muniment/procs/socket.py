@@ -1,4 +1,4 @@
-"""The socket in an output directory by which a run is told of changes: one line of JSON in, one line out.
+"""The socket in an output directory by which a run receives changes: one line of JSON in, one line out.
 
 It is bound and reached by a short way to its directory: a socket's own path holds 107 bytes at most (unix(7)).
 """

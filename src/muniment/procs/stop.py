@@ -24,7 +24,7 @@ GRACE_S = 30.0
 """How long a subtree is given to end by itself: a crawl lets what is in flight land for ten seconds, then seals."""
 _FORCE_S = 5.0
 _KEEPERS_S = 3.0
-"""How long keepers may take to end by force what they keep."""
+"""How long shims may take to end by force what they keep."""
 _LAUNCH_S = 5.0
 """How long a launch that is under way may take to come to something that can be ended."""
 _RECORD_S = 2.0
@@ -117,15 +117,15 @@ def _wait(rows: Collection[Process], seconds: float) -> dict[int, LiveProcess]:
 def _force(rows: Collection[Process]) -> set[int]:
     """Kill what is left, and what it makes meanwhile; the numbers of those killed.
 
-    Keepers are told to do so, and are killed themselves when that takes too long: they alone learn how things end.
+    Shims are asked first, and are killed when they take too long: only they learn how a command ends.
     """
     killed: set[int] = set()
     told: set[int] = set()
     patient_until = monotonic() + _KEEPERS_S
     while left := members(rows):
-        keepers = _keepers(left, rows) if monotonic() < patient_until else set()
+        shims = _shims(left, rows) if monotonic() < patient_until else set()
         for pid, seen in _eldest_first(left):
-            if pid not in keepers:
+            if pid not in shims:
                 killed |= {pid} if send(pid, seen.start_ticks, signal.SIGKILL) else set()
             elif pid not in told:
                 told.add(pid)
@@ -138,11 +138,11 @@ def _force(rows: Collection[Process]) -> set[int]:
 
 
 def _eldest_first(found: Mapping[int, LiveProcess]) -> list[tuple[int, LiveProcess]]:
-    """A shell whose child is ended first would tell of an exit code of its own."""
+    """A shell whose child is ended first would report an exit code of its own."""
     return sorted(found.items(), key=lambda one: one[1].start_ticks)
 
 
-def _keepers(left: Iterable[int], rows: Iterable[Process]) -> set[int]:
+def _shims(left: Iterable[int], rows: Iterable[Process]) -> set[int]:
     ids = {row.id for row in rows}
     return {pid for pid in left if mark_of(pid, KEEPS) in ids}
 
@@ -163,7 +163,7 @@ def _record(store: Store, row: Process, *, killed: set[int]) -> Process:
 
 
 def conclude(store: Store, row: Process, otherwise: ProcessEnding) -> None:
-    """Note the end of a process whose launcher did not: what its keeper wrote, or else what is known."""
+    """Note the end of a process whose launcher did not: what its shim wrote, or else what is known."""
     files = ProcessFiles(Path(row.directory)) if row.directory else None
     ending = (files.ending() if files else None) or otherwise
     stdout, stderr = files.conclude() if files else (Output(), Output())

@@ -38,7 +38,7 @@ class Store(Protocol):
         """Rows of a machine that are not exited; of one tree, or all."""
 
     def living(self, root_id: str) -> int:
-        """How many rows of a tree are not exited."""
+        """The number of rows of a tree that are not exited."""
 
     def below(self, process_id: str) -> list[Process]:
         """The row of an id and all its descendants, in no order."""
@@ -57,5 +57,5 @@ class Store(Protocol):
     ) -> list[Process]:
         """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
+        A row that is not exited counts as ended when its heartbeat is before `silent_before`.
         """

@@ -33,7 +33,7 @@ _LAUNCH_MS = 60_000
 
 
 class SweepReport(Struct, frozen=True):
-    """What a sweep did."""
+    """The result of a sweep."""
 
     retired: int
     """Rows whose processes were found dead."""
@@ -59,7 +59,7 @@ def cleanup_stale_running(store: Store) -> SweepReport:
 
 
 def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
-    """What dead processes launched is to end with them; what a keeper is ending is left to it."""
+    """What dead processes launched is to end with them; what a shim is ending is left to it."""
     below = {one.id: one for row in dead if row.place == here() for one in store.below(row.id)}
     kept = [row for row in below.values() if _is_keeping(store, row, _kept(row))]
     left = {one.id for row in kept for one in store.below(row.id)}
@@ -69,7 +69,7 @@ def _strays(store: Store, dead: Iterable[Process]) -> list[Process]:
 def _is_living(store: Store, row: Process) -> bool:
     """Whether a row is alive, or not ours to judge."""
     if kept := _kept(row):
-        # a keeper ends what is left and writes down how; without it, nobody would
+        # a shim ends what is left and writes down how; without it, nobody would
         _note_start(store, row, kept)
         return _is_keeping(store, row, kept)
     if row.pid is None and row.place == here():
@@ -85,7 +85,7 @@ def _kept(row: Process) -> ShimReport | None:
 
 
 def _is_keeping(store: Store, row: Process, kept: ShimReport | None) -> bool:
-    seen = [(look(pid), ticks) for pid, ticks in (kept.keepers if kept else ())]
+    seen = [(look(pid), ticks) for pid, ticks in (kept.shims if kept else ())]
     living = [one for one, ticks in seen if one is not None and one.start_ticks == ticks and not one.ended]
     # one that is stopped keeps nothing
     if not living or any(one.state in "Tt" for one in living):
@@ -116,19 +116,19 @@ def _is_unreaped(store: Store, row: Process, seen: LiveProcess | None) -> bool:
     return _has_launcher(store, row)
 
 
-def tend(book: ProcessRegistry) -> None:
+def tend(registry: ProcessRegistry) -> None:
     """A sweep for a process that launches others, every `SWEEP_S`; at first and once a day, what is old goes."""
-    store = book.store
+    store = registry.store
     if store is None:
         return
     try:
         cleanup_stale_running(store)
-        if book.prune_at <= monotonic():
-            book.prune_at = monotonic() + _DAY_S
+        if registry.prune_at <= monotonic():
+            registry.prune_at = monotonic() + _DAY_S
             before = now_ms() - KEEP_MS
             _remove_files(store.prune(before, ProcessOwners(here().machine_id, os.geteuid()), silent_before=before))
     except (MunimentError, OSError) as error:
-        book.lose(error)
+        registry.lose(error)
 
 
 def prune(store: Store, before: int, *, keep_failed: bool = False, dry_run: bool = False) -> list[Process]:

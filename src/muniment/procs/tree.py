@@ -23,7 +23,7 @@ __all__ = [
 PID_REUSE_WINDOW_MS = 24 * 3600 * 1000
 """How long a number is believed where nothing else proves which process it is."""
 START_TIME_TOLERANCE_MS = 5_000
-"""How far two readings of a start time may be apart where the kernel tells no ticks."""
+"""How far two readings of a start time may be apart where the kernel has no ticks."""
 LEASE_MS = 180_000
 """How old the heartbeat of a process elsewhere may be until it counts as silent."""
 
@@ -49,7 +49,7 @@ def judge(
 ) -> Verdict:
     """Whether a row that is not exited is of a living process; `elsewhere` when that cannot be seen from here.
 
-    A row of an earlier start of this machine is dead once its heartbeat lies before this start: a machine that was
+    A row of an earlier start of this machine is dead once its heartbeat is before this start: a machine that was
     cloned with its id goes on beating.
     """
     if row.machine_id != here.machine_id:

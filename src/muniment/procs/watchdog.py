@@ -1,7 +1,7 @@
-"""The last will of a process that launches others: what is run when it ends without having revoked it, by SIGKILL too.
+"""The watchdog of a process that launches others: it runs a command if the process ends without disarming it.
 
 A shell waits at the end of a pipe that only this process writes to: the smallest program that every machine has. It is
-no child of this process, so that nobody who ends that with its children ends it as well.
+not a child of this process, so that ending this process with its children does not end it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Watchdog:
             os.close(end)
 
     def revoke(self) -> None:
-        """Have nothing run: the process ends well."""
+        """Disarm it: the process ends in good order."""
         with suppress(OSError):
             os.write(self._writer, b"over\n")
         os.close(self._writer)

@@ -1,4 +1,4 @@
-"""Assignment: which job each slot of a pipeline works at (seed 002). Pure.
+"""Assignment: which job each slot of a pipeline works at. Pure.
 
 Slots stick: a slot leaves its job only for a better one, or when it may not have it any more. So while no job changes,
 nothing moves.

@@ -1,4 +1,4 @@
-"""Causes: why pages are left out, by how their reason begins; what is told of them, and what to do. All pure."""
+"""Causes: why pages are left out, by how their reason begins, and what to do. All pure."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class SkipCause(Struct, frozen=True):
 
 
 def advised(left: SkipCause, place: str) -> str:
-    """What a summary says of them: why they are left out, and what to do; `place` is the directory for a shell."""
+    """A line of the summary: why pages are left out, and what to do; `place` is the directory for a shell."""
     told = {
-        _IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` shows them, `remove` lifts one",
-        _ROBOTS: "robots.txt; the same command with --no-robots takes them",
-        _DEAD: "hosts that were given up; the same command asks them again",
+        _IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` lists them, `remove` removes one",
+        _ROBOTS: "robots.txt; the same command with --no-robots captures them",
+        _DEAD: "hosts that were given up; the same command tries them again",
         _LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
-        _NOT_KEPT: "--noarchive: they ask not to be kept; a crawl of its own without that option takes them",
+        _NOT_KEPT: "--noarchive; a new crawl without that option captures them",
     }
     return f"{left.pages:,} {'failed' if left.failed else 'skipped'} by {told.get(left.cause, _REST)}"
 

@@ -47,7 +47,7 @@ def parse_nice(text: str) -> int | None:
 
 
 def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[ChangeMade, ...]]:
-    """The settings with new values, and what changed; raises UsageError for a name or value that is none."""
+    """The settings with new values, and what changed; raises UsageError for an invalid name or value."""
     given: dict[str, Any] = {}
     for name, text in values:
         field, kind, default, option = _find(name)
@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 
 
 def kept_settings(in_force: Settings, given_before: Settings, given_now: Settings) -> Settings:
-    """What a resumed run goes by: a changed value stays while the command line says of it what it said before."""
+    """The settings of a resumed run: a changed value stays while the command line says of it what it said before."""
     kept = {
         name: getattr(in_force, name)
         for name, _, _, option in options()

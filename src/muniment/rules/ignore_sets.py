@@ -88,7 +88,7 @@ def parse_import(text: str, file: str) -> IgnoreSet:
     """A set `import:FILE` with the patterns of ArchiveBot's JSON or of grab-site's text.
 
     In the text there is one a line, and `#` begins a comment line. Raises UsageError for JSON of another form, for a
-    file without patterns, and with its place for a pattern that is none.
+    file without patterns, and with its place for an invalid pattern.
     """
     if re.match(r'\s*\{\s*["}]', text):
         try:

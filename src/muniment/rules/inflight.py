@@ -15,7 +15,7 @@ _STEP = 32
 _STEP_MS = 250
 """It grows at most four times a second: from 64 to 2000 in 2 s by half, in 15 s by steps."""
 _CALM_MS = 10_000
-"""After a cut: how long what was asked before it may still come back late and is no news, nor a reason to grow."""
+"""After a cut: for how long a late answer to an earlier request is ignored, and the limit does not grow."""
 _MANY = 8
 """Silent domains that make a burst, at least."""
 _BROAD = 0.25

@@ -17,7 +17,7 @@ def parse_place(text: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """What is one name within a directory, or the beginning of one."""
+    """A name within a directory, or the start of one."""
     if not text or text[0] == "." or "/" in text or not text.isprintable() or len(text.encode()) > _MOST_NAME:
         raise UsageError(
             f"{text!r} is not a file name: give 1 to {_MOST_NAME} bytes without /, not beginning with a dot"

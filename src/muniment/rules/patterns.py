@@ -1,6 +1,6 @@
 """Include and ignore patterns: Python syntax, run as one RE2 set where RE2 means the same, else one by one.
 
-RE2 decides 200 patterns in the time that one takes (design 4.7). A pattern with look-around or a back-reference runs
+RE2 decides 200 patterns in the time that one takes. A pattern with look-around or a back-reference runs
 in the `regex` module under a time limit. One that is neither is refused when it is given.
 """
 
@@ -41,7 +41,7 @@ class Patterns:
     """Patterns that are searched in normalised URLs."""
 
     def __init__(self, patterns: Iterable[str], told: Mapping[str, str] | None = None) -> None:
-        """Compile; raises UsageError with one line for the first pattern that is no regular expression.
+        """Compile; raises UsageError with one line for the first pattern that is not a regular expression.
 
         `told` says how a pattern that matched is named, when not by itself.
         """
@@ -89,7 +89,7 @@ class Patterns:
 
     @property
     def slow(self) -> list[str]:
-        """The patterns that RE2 cannot run, as they are told."""
+        """The patterns that RE2 cannot run, as they were given."""
         return [name for name, _ in self._slow]
 
     def match(self, url: str) -> str | None:

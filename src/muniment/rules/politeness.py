@@ -47,7 +47,7 @@ SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slo
 THROTTLED = frozenset({429, 503})
 """The statuses by which a host says that it is asked too much."""
 _FIRST_MS, _LAST_MS = 1_000, 4_000
-"""Back-off without a Retry-After: with it, the waits of three tries stay under the contract's 15 s."""
+"""Back-off without a Retry-After: with it, the waits of three tries stay under 15 s."""
 _LONGEST_BACK_OFF_MS = 300_000
 """The longest back-off of what is waited for: an origin that had answered, a robots.txt, our own way out."""
 _FIRST_GAP_MS, _LONGEST_GAP_MS = 500, 10_000
@@ -74,7 +74,7 @@ _MOST_SLOWED = 4
 _GOOD = 10
 """Answers after which a slowed host gets twice the connections again."""
 _PROOF, _PROOF_HEARD = 3, 10
-"""Failures, each begun after the one before, that prove an origin dead: on a host never heard of, and on another."""
+"""Failures, one after the other, that prove an origin dead: on a host that never answered, and on another."""
 
 _UNREACHABLE: frozenset[FailureCode] = frozenset({"dns", "refused", "unreachable", "timeout-connect"})
 _LOST: frozenset[str] = frozenset({"dns", "unreachable", "timeout-connect"})
@@ -94,7 +94,7 @@ CHALLENGES: tuple[bytes, ...] = (
 
 
 class HostSignal(Struct, frozen=True, array_like=True):
-    """What one exchange says about its host, unless all was well."""
+    """The trouble of one exchange that concerns its host."""
 
     kind: SignKind
     text: str
@@ -108,7 +108,7 @@ class HostSignal(Struct, frozen=True, array_like=True):
 
 
 class HostState(Struct, frozen=True):
-    """How a host is to be treated. The neutral value is `CALM`; a host nobody has heard of is not `heard`."""
+    """The state of a host. The neutral value is `CALM`; a host that has not answered yet is not `heard`."""
 
     heard: bool = True
     """It has answered."""
@@ -142,14 +142,14 @@ CALM = HostState()
 
 
 def sign_of(status: int, code: FailureCode | None) -> SignKind:
-    """The kind of sign that a status, or the code of a failure, is."""
+    """The kind of signal that a status, or the code of a failure, is."""
     if code is not None:
         return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
     return "refused" if status == 403 else "throttled" if status in THROTTLED else "answer"
 
 
 def kind_of(status: int, failure: Failure | None) -> SignKind:
-    """The kind of sign that an exchange is by its status and its failure."""
+    """The kind of signal that an exchange is by its status and its failure."""
     if failure is not None and is_offline(str(failure)):
         return "offline"
     return sign_of(status, failure.code if failure else None)
@@ -186,9 +186,9 @@ def blameless(error: str) -> bool:
     return error.partition(":")[0] in _LOST | _SLOW
 
 
-def is_timeout(sign: HostSignal) -> bool:
+def is_timeout(signal: HostSignal) -> bool:
     """Whether the host let the time pass, in connecting or in answering."""
-    return sign.text.startswith("timeout-")
+    return signal.text.startswith("timeout-")
 
 
 def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
@@ -222,116 +222,116 @@ def _unix_ms(date: str) -> int | None:
         return None
 
 
-def connections(manners: HostState, per_host: int) -> int:
+def connections(state: HostState, per_host: int) -> int:
     """Connections that the host may have now: one until it has answered, fewer while it is slow."""
-    return max(1, per_host >> manners.slowed) if manners.heard else 1
+    return max(1, per_host >> state.slowed) if state.heard else 1
 
 
 def judge(
-    manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool = False, left: int = 0
+    state: HostState, signal: HostSignal, now: int, chance: float, *, answered: bool = False, left: int = 0
 ) -> HostState:
-    """How the host is to be treated after a sign; `chance` in [0, 1) is the jitter.
+    """The state of the host after a signal; `chance` in [0, 1) is the jitter.
 
     `answered`: the origin has answered in this job, so that it is waited for. `left`: pages of the host that wait.
     """
-    fresh = sign.asked_at >= manners.since
-    if sign.kind == "answer":
-        return _answered(manners, now) if fresh else _interrupted(manners)
-    if sign.kind in ("refused", "throttled", "challenge"):
-        manners = _refused(structs.replace(manners, heard=True), sign, now, fresh=fresh)
+    fresh = signal.asked_at >= state.since
+    if signal.kind == "answer":
+        return _answered(state, now) if fresh else _interrupted(state)
+    if signal.kind in ("refused", "throttled", "challenge"):
+        state = _refused(structs.replace(state, heard=True), signal, now, fresh=fresh)
     if fresh:
-        manners = _backed_off(manners, sign, now, chance, answered=answered, left=left)
-    return _held(manners, now + sign.wait_ms, f"{sign.text} with Retry-After", now) if sign.wait_ms else manners
+        state = _backed_off(state, signal, now, chance, answered=answered, left=left)
+    return _held(state, now + signal.wait_ms, f"{signal.text} with Retry-After", now) if signal.wait_ms else state
 
 
-def _answered(manners: HostState, now: int) -> HostState:
-    slowed, good = manners.slowed, manners.good + 1
-    gap_ms, steady = manners.gap_ms, manners.steady + (manners.steady >= 0)
+def _answered(state: HostState, now: int) -> HostState:
+    slowed, good = state.slowed, state.good + 1
+    gap_ms, steady = state.gap_ms, state.steady + (state.steady >= 0)
     if slowed and good >= _GOOD:
         slowed, good = slowed - 1, 0
     if gap_ms and steady >= _STEADY:
         gap_ms, steady = _halved(gap_ms), 0
-    if manners.until > now:
-        manners = structs.replace(manners, heard=True, strikes=0, refusals=0, pauses=0, bare=0)
-        return structs.replace(manners, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
+    if state.until > now:
+        state = structs.replace(state, heard=True, strikes=0, refusals=0, pauses=0, bare=0)
+        return structs.replace(state, slowed=slowed, good=good, gap_ms=gap_ms, steady=steady)
     return HostState(slowed=slowed, good=good, gap_ms=gap_ms, steady=steady) if slowed or gap_ms else CALM
 
 
-def _interrupted(manners: HostState) -> HostState:
-    """An answer from among what was throttled, of which it is heard late: the second time, it came after a wait."""
-    if manners.steady < 0:
-        return manners
-    steady = max(manners.steady, int(manners.strikes > 1))
-    return structs.replace(manners, refusals=0, strikes=min(manners.strikes, 1), steady=steady)
+def _interrupted(state: HostState) -> HostState:
+    """A late answer among throttled requests: the second time, it came after a wait."""
+    if state.steady < 0:
+        return state
+    steady = max(state.steady, int(state.strikes > 1))
+    return structs.replace(state, refusals=0, strikes=min(state.strikes, 1), steady=steady)
 
 
 def _halved(gap_ms: int) -> int:
     return gap_ms // 2 if gap_ms >= _FIRST_GAP_MS else 0
 
 
-def _held(manners: HostState, until: int, reason: str, now: int) -> HostState:
+def _held(state: HostState, until: int, reason: str, now: int) -> HostState:
     """The wait made longer, never shorter."""
-    if until <= manners.until:
-        return manners
-    return structs.replace(manners, until=until, reason=reason, since=now)
+    if until <= state.until:
+        return state
+    return structs.replace(state, until=until, reason=reason, since=now)
 
 
-def _refused(manners: HostState, sign: HostSignal, now: int, *, fresh: bool) -> HostState:
+def _refused(state: HostState, signal: HostSignal, now: int, *, fresh: bool) -> HostState:
     """Count towards a storm, and pause when it is there."""
-    challenge = sign.kind == "challenge"
+    challenge = signal.kind == "challenge"
     # six connections that are throttled at once are one refusal: fewer and slower requests follow it
-    refusals = manners.refusals + (sign.kind == "refused" or (fresh and sign.text == "429"))
+    refusals = state.refusals + (signal.kind == "refused" or (fresh and signal.text == "429"))
     # the header block of a challenge may have set a wait: only those asked for before the pause say nothing new
-    storm = sign.asked_at >= manners.paused_at if challenge else refusals >= _STORM and now >= manners.until
-    used_to = sign.kind == "refused" and manners.pauses >= _MOST_FORBIDDEN
-    bare = sign.kind == "throttled" and not sign.wait_ms and manners.pauses >= _MOST_BARE_PAUSES
+    storm = signal.asked_at >= state.paused_at if challenge else refusals >= _STORM and now >= state.until
+    used_to = signal.kind == "refused" and state.pauses >= _MOST_FORBIDDEN
+    bare = signal.kind == "throttled" and not signal.wait_ms and state.pauses >= _MOST_BARE_PAUSES
     if not storm or used_to or bare:
-        return structs.replace(manners, refusals=refusals)
-    reason = "a challenge page" if sign.kind == "challenge" else f"{refusals} refusals in a row, {sign.text} last"
-    until = now + min(_PAUSE_MS << min(manners.pauses, 8), _LONGEST_PAUSE_MS)
-    pauses = manners.pauses + 1
-    paused = structs.replace(manners, refusals=0, pauses=pauses, paused_at=now, slowed=_MOST_SLOWED, good=0)
+        return structs.replace(state, refusals=refusals)
+    reason = "a challenge page" if signal.kind == "challenge" else f"{refusals} refusals in a row, {signal.text} last"
+    until = now + min(_PAUSE_MS << min(state.pauses, 8), _LONGEST_PAUSE_MS)
+    pauses = state.pauses + 1
+    paused = structs.replace(state, refusals=0, pauses=pauses, paused_at=now, slowed=_MOST_SLOWED, good=0)
     return _held(paused, until, reason, now)
 
 
 def _backed_off(
-    manners: HostState, sign: HostSignal, now: int, chance: float, *, answered: bool, left: int
+    state: HostState, signal: HostSignal, now: int, chance: float, *, answered: bool, left: int
 ) -> HostState:
     """Fewer connections after a time-out, a growing wait after most else."""
-    if sign.kind == "refused":
-        return manners
-    slowed = min(manners.slowed + 1, _MOST_SLOWED) if sign.kind in ("slow", "throttled") else _MOST_SLOWED
-    strikes = manners.strikes + 1
-    if sign.kind == "throttled":
-        bare = 0 if sign.wait_ms else manners.bare + 1
-        manners = structs.replace(manners, gap_ms=_grown_gap(manners), steady=0, bare=bare)
-    manners = structs.replace(manners, since=now, strikes=strikes, slowed=slowed, good=0)
+    if signal.kind == "refused":
+        return state
+    slowed = min(state.slowed + 1, _MOST_SLOWED) if signal.kind in ("slow", "throttled") else _MOST_SLOWED
+    strikes = state.strikes + 1
+    if signal.kind == "throttled":
+        bare = 0 if signal.wait_ms else state.bare + 1
+        state = structs.replace(state, gap_ms=_grown_gap(state), steady=0, bare=bare)
+    state = structs.replace(state, since=now, strikes=strikes, slowed=slowed, good=0)
     # a host that answers on another port, or did a moment ago, is not held up for one failure
-    if sign.kind == "slow" or (sign.kind == "unreachable" and manners.heard and strikes == 1):
-        return manners
-    if sign.kind == "throttled" and has_bad_pages(manners, left):
-        return manners
-    patient = sign.kind in ("closed", "offline") or (sign.kind == "unreachable" and answered)
+    if signal.kind == "slow" or (signal.kind == "unreachable" and state.heard and strikes == 1):
+        return state
+    if signal.kind == "throttled" and has_bad_pages(state, left):
+        return state
+    patient = signal.kind in ("closed", "offline") or (signal.kind == "unreachable" and answered)
     longest = _LONGEST_BACK_OFF_MS if patient else _LAST_MS
     wait = int(min(_FIRST_MS << min(strikes - 1, 16), longest) * (0.5 + chance / 2))
-    return _held(manners, now + wait, sign.text, now)
+    return _held(state, now + wait, signal.text, now)
 
 
-def has_bad_pages(manners: HostState, left: int) -> bool:
+def has_bad_pages(state: HostState, left: int) -> bool:
     """Whether a host throttles so much without a word of waiting that the pages left of it must be to blame."""
-    return manners.bare >= min(max(_MOST_BARE, _BARE_EACH * left), _BARE_EVER)
+    return state.bare >= min(max(_MOST_BARE, _BARE_EACH * left), _BARE_EVER)
 
 
-def _grown_gap(manners: HostState) -> int:
+def _grown_gap(state: HostState) -> int:
     """The gap of a host that throttles: half as long again when it had begun to answer after its wait.
 
     After many answers the gap is not what it wants: some of its pages are always refused.
     """
-    if manners.steady >= _LATE:
-        return _halved(manners.gap_ms)
-    if not 1 <= manners.steady < _SOON:
-        return manners.gap_ms
-    return min(max(_FIRST_GAP_MS, manners.gap_ms * 3 // 2), _LONGEST_GAP_MS)
+    if state.steady >= _LATE:
+        return _halved(state.gap_ms)
+    if not 1 <= state.steady < _SOON:
+        return state.gap_ms
+    return min(max(_FIRST_GAP_MS, state.gap_ms * 3 // 2), _LONGEST_GAP_MS)
 
 
 def is_back_off(reason: str) -> bool:
@@ -342,7 +342,7 @@ def is_back_off(reason: str) -> bool:
 def believable(until: int, reason: str, now: int) -> int:
     """The end of a wait that an earlier run set, no later than any wait lasts: the clock may have been set back since.
 
-    A wait of more than a day is none of ours, whatever the clock; one that no host asked for is over much sooner.
+    A stored wait of more than a day is ignored: the clock was set; a wait of our own is much shorter.
     """
     longest = _LONGEST_MS if reason.endswith("Retry-After") else _LONGEST_PAUSE_MS
     return min(until, now + longest)

@@ -15,7 +15,7 @@ _ALL = "*"
 
 
 class ProxyRule(Struct, frozen=True):
-    """Hosts that match the pattern go through `url`; an empty one is no proxy."""
+    """Hosts that match the pattern go through `url`; an empty one means no proxy."""
 
     pattern: str
     url: str

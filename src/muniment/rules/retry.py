@@ -73,7 +73,7 @@ def wait_ms(attempt: int, tries: int, chance: float) -> int:
 
     `attempt` counts from 1 over the page's life; pages that were given their `tries` again begin with short waits.
 
-    The waits of three tries add up to at most 2 + 4 s, well under the contract's 15 s.
+    The waits of three tries add up to at most 2 + 4 s, well under 15 s.
     """
     step = (attempt - 1) % max(tries, 1)
     full = min(_FIRST_MS << min(step, 16), LONGEST_WAIT_MS)

@@ -1,6 +1,6 @@
 """Verdicts: what a version of a job's rules says of a page. All functions are pure.
 
-Rules are applied in order, and the last one that says something has its way (seed 002). The ignore patterns come before
+Rules are applied in order, and the last one that says something has its way. The ignore patterns come before
 all of them: each is a rule that says `accept: false` and `skip: true`, decided in one go for all patterns.
 """
 
@@ -29,7 +29,7 @@ _KINDS = tuple(kind.name.lower() for kind in Kind)
 
 
 class Verdict(Struct, frozen=True):
-    """What the rules make of a page."""
+    """The result of the rules for a page."""
 
     refused: str
     """Why a URL that is found does not come into the queue; empty when it does."""
@@ -68,7 +68,7 @@ class OrderedRules:
         """Whether some page may have another nice value than by its relations."""
 
     def verdict(self, url: str, depth: int, found_as: int, ignored: str) -> Verdict:
-        """What they say of a page; `ignored` is why the patterns keep it out, or empty."""
+        """The verdict on a page; `ignored` is the reason of the patterns, or empty."""
         found = frozenset(self._patterns.matches(url)) if self._patterns else frozenset()
         host = host_of(url) if is_web(url) else ""
         refused = skipped = ignored
@@ -137,7 +137,7 @@ class Ruleset(Struct, frozen=True):
         return self.in_order is not None and self.in_order.gives_nice
 
     def verdict(self, url: str, depth: int, found_as: int) -> Verdict:
-        """What is to become of a page with so many link hops, found in this way first."""
+        """The verdict on a page with so many link hops, found in this way first."""
         matched = self.ignore.match(url) if self.ignore else None
         ignored = "" if matched is None else IGNORED + matched
         if self.in_order is None:

@@ -64,7 +64,7 @@ def compile_include(rules: Rules, start_urls: Sequence[str]) -> Patterns:
 
 
 def compile_ignores(rules: Rules, start_urls: Sequence[str]) -> Patterns:
-    """The ignore patterns, ready to be searched; a match is told as `PATTERN` or `PATTERN (set NAME)`."""
+    """The ignore patterns, ready to be searched; a match is named `PATTERN` or `PATTERN (set NAME)`."""
     told: dict[str, str] = {}
     for name, pattern in rules.all_ignores():
         for made in expand(pattern, start_urls):
@@ -73,7 +73,7 @@ def compile_ignores(rules: Rules, start_urls: Sequence[str]) -> Patterns:
 
 
 def compile_ruleset(version: int, rules: Rules, start_urls: Sequence[str]) -> Ruleset:
-    """A version, ready to judge; raises UsageError for a pattern or rule that is none."""
+    """A version, ready to judge; raises UsageError for an invalid pattern or rule."""
     in_order = OrderedRules(rules.in_order, start_urls) if rules.in_order else None
     return Ruleset(version, compile_include(rules, start_urls), compile_ignores(rules, start_urls), in_order)
 
@@ -87,7 +87,7 @@ def rule_named(rules: Rules, reason: str) -> Rule | None:
 
 
 def add_ignore(rules: Rules, pattern: str) -> Rules:
-    """The rules with one more pattern given by hand; raises UsageError when it is there or is none."""
+    """The rules with one more pattern given by hand; raises UsageError when it exists or is invalid."""
     if any(pattern == known for _, known in rules.all_ignores()):
         raise UsageError(f"the pattern {pattern!r} is in force already")
     Patterns([pattern])
@@ -154,7 +154,7 @@ def set_nice(rules: Rules, host: str, prefix: str, nice: int | None) -> tuple[Ru
 
 
 def keep_changes(in_force: Rules, given_before: Rules, given_now: Rules) -> Rules:
-    """What a resumed run goes by: what was added or removed while the crawl ran stays so.
+    """The rules of a resumed run: changes while the crawl ran stay.
 
     What the new command line gives and the one before did not, or the other way round, is as the new one says.
     """

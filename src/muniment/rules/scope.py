@@ -2,7 +2,7 @@
 
 A page stands somewhere by the fewest link hops and the fewest requisite hops over all its relations. A relation
 *offers* its child hops; a child keeps the fewest. Standing only ever improves, so the order in which pages are
-completed does not matter (seed 002).
+completed does not matter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 
 
 class Standing(Struct, frozen=True):
-    """Where a page stands in its job."""
+    """The distance of a page in its job."""
 
     link_hops: int
     """Fewest link hops, or FAR."""
@@ -50,7 +50,7 @@ class Standing(Struct, frozen=True):
 
 
 class Offers(Struct, frozen=True):
-    """What a page offers its children: hops by `FoundAs`, FAR where it offers none."""
+    """The hops that a page offers its children by `FoundAs`; FAR where it offers none."""
 
     link: tuple[int, ...]
     requisite: tuple[int, ...]
@@ -89,7 +89,7 @@ class Scope(Struct, frozen=True):
         return on_site and not self.page_only and not self.listed
 
     def offers(self, standing: Standing) -> Offers:
-        """What the page offers the pages it leads to."""
+        """The hops that the page offers the pages it leads to."""
         page = self.as_page(standing)
         link = min(standing.link_hops + 1, FAR - 1) if page and self.follows(standing.on_site) else FAR
         requisite = 1 if page else min(standing.requisite_hops + 1, FAR)
@@ -130,7 +130,7 @@ def site_paths(prefixes: Iterable[str]) -> str:
 
 
 def on_site(url: str, site_paths: str) -> bool:
-    """Whether a URL of a host lies on the site, given the host's prefixes (one a line, `/` is all, empty is none)."""
+    """Whether a URL of a host is on the site, given the host's prefixes: one a line, `/` for all, empty for none."""
     if site_paths in {"", "/"}:
         return bool(site_paths)
     path = path_of(url)

@@ -21,7 +21,7 @@ PROOF = 3
 def is_suspect(deaths: int) -> bool:
     """Whether a page is handed out to a pipeline that holds nothing else, and gets nothing beside it.
 
-    One that is given up is not fetched, so that it harms nobody.
+    One that is given up is not fetched, so that it ends no other worker.
     """
     return SUSPECT <= deaths < PROOF
 

@@ -1,4 +1,4 @@
-"""Seed lists as they lie on the disk: which format, which bytes, and their lines in batches.
+"""Seed lists on disk: their format, their bytes, and their lines in batches.
 
 Others import: formats, plain, read, source, survey.
 """

@@ -13,7 +13,7 @@ from muniment.errors import UsageError
 __all__ = ["HEAD", "is_plain", "plain_bytes", "plain_pieces", "plain_text"]
 
 HEAD = 512
-"""Bytes by which the form of a file is told."""
+"""Bytes at the start of a file that are enough to find its form."""
 _AT_ONCE = 1 << 20
 _GZIP = b"\x1f\x8b"
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
@@ -30,7 +30,7 @@ _PACKED = (
 
 
 def is_plain(head: bytes) -> bool:
-    """Whether a file that begins so is text that can be read as it lies there."""
+    """Whether a file that begins so is text that can be read without unpacking."""
     packed = head.startswith((_GZIP, *(mark for mark, _, _ in _PACKED)))
     return not packed and not _two_byte(head)
 

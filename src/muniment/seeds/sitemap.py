@@ -29,7 +29,7 @@ _LISTED = (FoundAs.SITEMAP, FoundAs.SITEMAP_URL)
 
 
 def _read(path: Path, start: SeedPlace) -> Iterator[Numbered]:
-    """What a sitemap lists, after a place; entries of an index are sitemaps, which are fetched."""
+    """The entries of a sitemap after a place; entries of an index are sitemaps, which are fetched."""
     try:
         with _opened(path) as file:
             yield from islice(_entries(path, file), start.number, None)

@@ -24,7 +24,7 @@ _ACCOUNT = r"https?:[\\/]*[^\\/?#]*@"
 
 
 def rows(path: Path, start: SeedPlace) -> Iterator[tuple[SeedPlace, Parsed]]:
-    """The rows after a place; raises UsageError when the file is no Parquet or has no text column `url`."""
+    """The rows after a place; raises UsageError when the file is not Parquet or has no text column `url`."""
     # Arrow's own allocator keeps what it was given; a list is read beside a fetch that needs the memory
     pa.set_memory_pool(pa.system_memory_pool())
     try:

@@ -17,7 +17,7 @@ def contact_given() -> str:
 
 
 def operator_name() -> str:
-    """Who runs this, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
+    """The operator, for the warcinfo record: MUNIMENT_OPERATOR, else the login name."""
     try:
         name = os.environ.get("MUNIMENT_OPERATOR") or getpass.getuser()
     except (KeyError, OSError):
@@ -26,9 +26,9 @@ def operator_name() -> str:
 
 
 def processes_directory() -> Path:
-    """Where the processes of this user are kept: MUNIMENT_PROCESSES, else `muniment` where programs keep their state.
+    """The directory of this user's processes: MUNIMENT_PROCESSES, else `muniment` in the directory of program state.
 
-    Raises UsageError when there is no home directory, and when its name is no text.
+    Raises UsageError when there is no home directory, and when its name is not text.
     """
     try:
         place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()

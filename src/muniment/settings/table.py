@@ -22,7 +22,7 @@ Command = Literal["crawl", "fetch"]
 
 
 class Option(Struct, frozen=True):
-    """How a setting is spelled and explained on the command line."""
+    """The spelling and the help of a setting on the command line."""
 
     flags: tuple[str, ...]
     """All spellings, the documented one first; a switch that can be turned off has `--no-…` in `off`."""

@@ -68,7 +68,7 @@ def is_number(option: Option) -> bool:
 
 
 def parse_number(kind: Any, option: Option, text: str) -> Any:
-    """The value of an option with a number; raises UsageError for what is none, and for one that makes no sense."""
+    """The value of an option with a number; raises UsageError for text that is not a number or is out of range."""
     value = _parsed(next((k for k in get_args(kind) if k is not NoneType), kind), option, text)
     least, most = _BOUNDS[option.flags[0]]
     low, high = (value.low, value.high) if isinstance(value, DelayRange) else (value, value)
@@ -139,5 +139,5 @@ def parse_proxy(text: str) -> str:
         good = False
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
-        raise UsageError(f"invalid proxy: write HOST={DIRECT}, or one of {known} with a host and a port")
+        raise UsageError(f"not a proxy; write HOST={DIRECT}, or one of {known} with a host and a port")
     return text

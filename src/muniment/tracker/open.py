@@ -41,7 +41,7 @@ class OpenJob(Struct, frozen=True):
 
 
 class StartPages(Struct, frozen=True):
-    """What a job begins with: start URLs, or a list that is read while it runs."""
+    """The start of a job: start URLs, or a list that is read while it runs."""
 
     urls: Sequence[str] = ()
     """Normalised."""
@@ -49,7 +49,7 @@ class StartPages(Struct, frozen=True):
 
     @property
     def digest(self) -> bytes:
-        """What a resumed run compares."""
+        """The digest that a resumed run compares."""
         return self.list_digest or jobs.start_digest(self.urls)
 
 

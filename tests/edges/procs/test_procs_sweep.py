@@ -142,7 +142,7 @@ def test_two_namespaces_never_judge_each_others_rows(book, tmp_path):
         assert cleanup_stale_running(book.store) == SweepReport(0, 0)
         assert book.store.get(theirs.id).status == "running"
         assert get_by_pid(book.store, theirs.pid) is None
-        with pytest.raises(ProcessError, match="of another machine or container"):
+        with pytest.raises(ProcessError, match="on another machine or in another container"):
             stop_tree(book.store, theirs)
         same_number = structs.replace(ours.process, pid_namespace=theirs.pid_namespace)
         assert not is_alive(same_number)

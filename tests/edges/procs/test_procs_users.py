@@ -73,7 +73,7 @@ def run(tmp_path: Path, postgres: Any, request: pytest.FixtureRequest) -> Iterat
 
 
 def store_of(run: ChildRun) -> Any:
-    return run._book.store
+    return run._registry.store
 
 
 def own(run: ChildRun, *more: Process) -> dict[str, Process]:
@@ -144,7 +144,7 @@ def test_by_itself_each_user_prunes_its_own(run: tuple[ChildRun, str]) -> None:
     mine, others = dead(made, "a", **old), dead(made, "b", uid=OWNER + 1, **old)
     elsewhere = dead(made, "c", machine_id="elsewhere", **old)
     store_of(made).queue([mine, others, elsewhere])
-    tend(made._book)
+    tend(made._registry)
     assert set(rows_of(made)) & {"a" * 32, "b" * 32, "c" * 32} == {"b" * 32, "c" * 32}
     assert len(prune(store_of(made), now_ms() - KEEP_MS)) == (2 if IS_ROOT else 1), (
         "by hand those of other machines, too"

@@ -146,7 +146,7 @@ def test_a_sitemap_that_named_nothing_is_told(capsys):
     for pages, told in ((1, True), (2, False)):
         one = structs.replace(summary(0, "finished"), pages=pages, requisites=0, failed=0, skipped=0, queued=0)
         tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml")
-        said = "no URL came of it: muniment why https://a.example/sitemap.xml -o out"
+        said = "it gave no URL: muniment why https://a.example/sitemap.xml -o out"
         assert (said in capsys.readouterr().err) is told
 
 
@@ -221,8 +221,8 @@ def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
     tell_summary(structs.replace(summary(3, "interrupted"), **how), Path("my out"), "")
     lines = capsys.readouterr().err.splitlines()
     assert lines[2:5] == [
-        "  2 skipped by robots.txt; the same command with --no-robots takes them",
-        "  1 skipped by hosts that were given up; the same command asks them again",
+        "  2 skipped by robots.txt; the same command with --no-robots captures them",
+        "  1 skipped by hosts that were given up; the same command tries them again",
         "  4 failed by limits (length of a URL, redirects); `muniment why URL` says which",
     ]
 

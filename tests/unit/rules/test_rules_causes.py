@@ -23,11 +23,11 @@ def test_what_to_do_is_a_command():
     assert "`muniment ignores list -o 'my out'`" in advised(SkipCause("ignore", 1, False), "'my out'")
     robots = SkipCause("robots", 1, False), SkipCause("robots", 1, True)
     assert [advised(one, "out").partition("; ")[2] for one in robots] == [
-        "the same command with --no-robots takes them",
-        "the same command with --no-robots takes them",
+        "the same command with --no-robots captures them",
+        "the same command with --no-robots captures them",
     ]
 
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_dead_hosts_are_asked_again_by_the_same_command(failed):
-    assert advised(SkipCause("dead-host", 3, failed), "out").endswith("; the same command asks them again")
+    assert advised(SkipCause("dead-host", 3, failed), "out").endswith("; the same command tries them again")

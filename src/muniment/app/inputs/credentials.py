@@ -65,7 +65,7 @@ def _surveyed(given: Credentials, source: SeedSource) -> Credentials:
 
 
 def _wanted(given: Credentials) -> Callable[[str], bool]:
-    """Tells the hosts that something was given for."""
+    """The hosts that headers or accounts were given for."""
     bare = next((header.name for header in given.headers if header.for_starts), "")
     named = {*given.accounts, *(header.host for header in given.headers)}
     first = ""

@@ -19,7 +19,7 @@ _MOST_RESOLVED = 1000
 
 
 class NetworkReach(Struct, frozen=True):
-    """What a crawl may reach besides public addresses."""
+    """The addresses that a crawl may reach besides public ones."""
 
     classes: tuple[str, ...]
     """The address classes that its start URLs resolve to."""
@@ -28,7 +28,7 @@ class NetworkReach(Struct, frozen=True):
 
 
 async def reach_of(urls: Sequence[str], proxies: Sequence[ProxyRule], *, everything: bool) -> NetworkReach:
-    """What the start URLs of a crawl let it reach, as far as their hosts resolve now."""
+    """The reach that the start URLs of a crawl give it, as far as their hosts resolve now."""
     if everything:
         return NetworkReach((*_CLASSES, "reserved"))
     resolver = Resolver(frozenset((*_CLASSES, "reserved")))

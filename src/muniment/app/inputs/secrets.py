@@ -31,7 +31,7 @@ _MOST_HEADERS = 1 << 16
 
 
 class Secrets(Struct, frozen=True):
-    """What the user gave in files."""
+    """The cookies, accounts and headers that the user gave in files."""
 
     cookies: list[Cookie]
     accounts: dict[str, Account]
@@ -103,7 +103,7 @@ def _host(entry: NetrcEntry, file: str) -> str:
 
 
 def save_cookies(path: Path, cookies: Iterable[list[Cookie]]) -> None:
-    """Write a cookie file that nobody but its owner can read, part after part; without cookies there is none."""
+    """Write a cookie file that only its owner can read, part after part; no file without cookies."""
     parts = iter(cookies)
     first = next((part for part in parts if part), None)
     if first is None:

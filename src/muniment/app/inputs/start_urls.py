@@ -18,7 +18,7 @@ __all__ = ["StartUrls", "keep_account", "start_urls"]
 
 
 class StartUrls(Struct, frozen=True):
-    """What a job is to begin with."""
+    """The start URLs of a job."""
 
     urls: tuple[str, ...]
     """Normalised, each once, in order."""

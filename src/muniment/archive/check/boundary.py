@@ -19,7 +19,7 @@ Near = tuple[str, str]
 
 
 class EarlyReference(Struct, frozen=True, array_like=True):
-    """A name that a record near the beginning of its stretch uses; the record that has it may lie before the seam."""
+    """A name that a record near the beginning of its stretch uses; the record with that name may be before the seam."""
 
     field: int
     name: str
@@ -27,7 +27,7 @@ class EarlyReference(Struct, frozen=True, array_like=True):
     date: str
     """Of the record that uses the name."""
     before: int
-    """So many records of the stretch lie before it."""
+    """The number of records of the stretch before it."""
 
 
 def date_near(name: str, near: Sequence[Near]) -> str | None:

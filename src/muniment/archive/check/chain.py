@@ -38,7 +38,7 @@ class Chain:
 
     @property
     def waiting(self) -> int:
-        """How many stretches are read and wait for one before them."""
+        """The number of stretches that are read and wait for one before them."""
         return len(self._waiting)
 
     def stretches(self) -> Iterator[Stretch]:

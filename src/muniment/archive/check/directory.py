@@ -35,7 +35,7 @@ _MOST_WAITING = 32
 """Stretches that are read and wait for one before them: what they hold is in memory."""
 _BEYOND = 1 << 62
 _OF_RUN = ("captures.parquet", "crawl.jsonl", "tracker.sqlite", PARTS)
-"""What tells a directory of Muniment from other WARC files."""
+"""The files that a directory of Muniment has and other WARC files lack."""
 _FIELDS = {CONCURRENT_TO: "warc-concurrent-to", REFERS_TO: "warc-refers-to", WARCINFO_ID: "warc-warcinfo-id"}
 _NO_JOURNAL = "still open, and its row journal is missing or damaged: muniment check --repair keeps its whole records"
 _TWICE = "open, though it is there sealed, too: muniment check --repair moves this one aside"
@@ -61,7 +61,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
 def check(out: Path, processes: int | None = None, enrol: Enrol = lambda: None) -> CheckReport:
     """Read every WARC and the index of a directory, which may be finished, crashed or still running.
 
-    An open WARC is read up to its journalled length. Blocks; unless told otherwise, uses one process per core for more
+    An open WARC is read up to its journalled length. Blocks; by default uses one process per core for more
     than a little, each with a row if there is who can `enrol` it. Raises `ArchiveError` when one of them is killed.
     """
     own = is_own(out)
@@ -250,7 +250,7 @@ class _Checking:
         return f"{self._files[place.file].name}:{place.offset}"
 
     def judge_index(self) -> None:
-        """What of the index or of the directory is wrong as a whole."""
+        """Return the faults of the index or the directory as a whole."""
         self.faults.add(self.index.faults)
         for file in self._files:
             if file.limit < 0:

@@ -35,7 +35,7 @@ class FaultList:
             self._cut()
 
     def add_more(self, count: int) -> None:
-        """So many lie behind all that a list has which was cut."""
+        """The number of faults after the end of a list that was cut."""
         self._more += count
 
     def listed(self) -> list[Fault]:
@@ -44,7 +44,7 @@ class FaultList:
         return self._held
 
     def more(self) -> int:
-        """How many are not listed."""
+        """The number of faults that are not listed."""
         self._cut()
         return self._more
 

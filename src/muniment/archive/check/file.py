@@ -44,7 +44,7 @@ class Stretch(Struct, frozen=True):
 
 
 class IndexedRecord(Struct, frozen=True, array_like=True):
-    """What a file holds for one capture: a response or revisit record of an HTTP exchange."""
+    """The record of one capture in a file: a response or revisit record of an HTTP exchange."""
 
     offset: int
     length: int
@@ -66,7 +66,7 @@ class IndexedRecord(Struct, frozen=True, array_like=True):
 
 
 class StretchReport(Struct, frozen=True):
-    """What a stretch was found to hold."""
+    """The records and faults of a stretch."""
 
     end: int
     """Where its last member ended; the end of what counts when the rest cannot be read."""
@@ -79,7 +79,7 @@ class StretchReport(Struct, frozen=True):
     found: list[IndexedRecord]
     ids: list[bytes]
     early: list[EarlyReference]
-    """Names whose records may lie before the stretch."""
+    """Names whose records may be before the stretch."""
     near: list[Near]
     """The last records, for the stretch behind it."""
     warcinfo: str
@@ -354,5 +354,5 @@ class _SpoiltError(Exception):
 
 
 def _says_where(header: RecordHeader) -> bool:
-    """The revisit names its original as one that may lie in another archive (WARC 1.1 §6.7.2)."""
+    """The revisit names its original as one that may be in another archive (WARC 1.1 §6.7.2)."""
     return bool(header.get("warc-refers-to-target-uri") and header.get("warc-refers-to-date"))

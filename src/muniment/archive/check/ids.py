@@ -29,7 +29,7 @@ _INFO = "warcinfo "
 
 
 class IdPlace(Struct, frozen=True):
-    """Where a name stands."""
+    """The place of a name."""
 
     file: int
     offset: int

@@ -1,4 +1,4 @@
-"""Rows from records: what the records of a file tell of rows that were lost or are wrong."""
+"""Rows from records: rebuilt values of rows that are lost or wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_METADATA = 4096
 def rows_of_records(path: Path, name: str) -> list[Capture]:
     """A row for each response and revisit record of a sealed WARC, in their order.
 
-    No record tells `meta_json`, `seed_url`, `attempt`, `found_as` and `ttfb_ms`; only a metadata record tells `depth`
+    No record has `meta_json`, `seed_url`, `attempt`, `found_as` and `ttfb_ms`; only a metadata record has `depth`
     and `duration_ms`.
     """
     size = path.stat().st_size

@@ -1,4 +1,4 @@
-"""Mending a directory that nobody writes to: unfinished ends are cut off and kept, rows are rebuilt.
+"""Repair of a directory that no process writes to: unfinished ends are cut off and kept, rows are rebuilt.
 
 Nothing is destroyed: what no journal vouches for goes into a file beside before it is cut off, and an index that is
 replaced is kept. Each step may be the last before a kill, and be repeated.

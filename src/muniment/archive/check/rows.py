@@ -74,7 +74,7 @@ class StretchRows:
                 self.faults.append(Fault("", -1, "index", f"a row has neither a record nor an error: {url[:200]}"))
 
     def compare(self, name: str, start: int, end: int, found: Sequence[IndexedRecord]) -> Iterator[Fault]:
-        """What differs between the records of a stretch of the file `name` and its rows."""
+        """Return the differences between the records of a stretch of the file `name` and its rows."""
         rows = iter(self._rows(name, start, end))
         row = next(rows, None)
         for record in found:
@@ -150,7 +150,7 @@ def _may_hold(bounds: tuple[Any, Any] | None, least: Any, most: Any) -> bool:
 
 
 def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -> Iterator[Row]:
-    """The rows of a stretch, of which most tables hold few: what lies before and behind them is left in Arrow.
+    """The rows of a stretch, of which most tables hold few: the rows before and after them stay in Arrow.
 
     Nothing is asked of Arrow that needs a scalar, for that loads pandas where it is installed.
     """
@@ -173,7 +173,7 @@ def _lonely(name: str, row: Row) -> Fault:
 
 
 def differences(row: Row, found: IndexedRecord) -> list[str]:
-    """What a row says and its record does not, as texts."""
+    """Return the differences between a row and its record, as texts."""
     status, body_length, unchanged, error = (row[place] for place in _JUDGED_BY)
     unchanged = bool(unchanged)
     is_revisit = found.record_type == "revisit"

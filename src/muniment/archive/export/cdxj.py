@@ -68,7 +68,7 @@ def _timestamp(at_us: int) -> str:
 
 
 def sorted_lines(lines: Iterable[str]) -> Iterator[str]:
-    """All lines in order; what memory should not hold lies in a temporary directory until the last one was taken."""
+    """All lines in order; what is too large for memory is in a temporary directory until the last line was taken."""
     lines = iter(lines)
     first = sorted(islice(lines, _AT_ONCE))
     if len(first) < _AT_ONCE:

@@ -25,7 +25,7 @@ _BLOCK = 3000
 
 
 class FileSums(Struct, frozen=True):
-    """What a written file is: its size, and its SHA-256 in lower-case hex."""
+    """The sums of a written file: its size, and its SHA-256 in lower-case hex."""
 
     bytes: int
     sha256: str

@@ -43,7 +43,7 @@ FORMAT_VERSION = 1
 CAPTURES = "captures.parquet"
 """The whole index, within the output directory."""
 PARTS = "parts"
-"""Where journals and parts of the index lie, within the output directory."""
+"""The subdirectory of journals and parts of the index in the output directory."""
 SUFFIX = ".journal"
 PART_SUFFIX = ".parquet"
 
@@ -72,12 +72,12 @@ _decode_entry = msgspec.msgpack.Decoder(JournalEntry).decode
 
 
 def journal_path(parts: Path, name: str) -> Path:
-    """Where the journal of the WARC `name` (its final name) lies."""
+    """The path of the journal of the WARC `name` (its final name)."""
     return parts / (name + SUFFIX)
 
 
 def names_in_parts(parts: Path) -> frozenset[str]:
-    """The WARCs whose rows lie there, as a part or still as a journal."""
+    """The WARCs whose rows are there, as a part or still as a journal."""
     return frozenset(
         path.name.removesuffix(suffix) for suffix in (PART_SUFFIX, SUFFIX) for path in parts.glob("*" + suffix)
     )
@@ -164,7 +164,7 @@ def _header(file: BinaryIO, path: Path) -> str:
 
 
 def frames(file: BinaryIO) -> Iterator[bytes]:
-    """What the frames from here on hold; a torn tail or garbage ends them."""
+    """The contents of the frames from here on; a torn tail or garbage ends them."""
     while (payload := _next_payload(file)) is not None:
         yield payload
 

@@ -64,11 +64,11 @@ def _schema() -> pa.Schema:
 
 
 SCHEMA: pa.Schema = _schema()
-"""The columns of the index, in the contract's order."""
+"""The columns of the index, in order."""
 
 
 def part_path(parts: Path, name: str) -> Path:
-    """Where the part of the WARC `name` lies."""
+    """The path of the part of the WARC `name`."""
     return parts / (name + PART_SUFFIX)
 
 
@@ -103,7 +103,7 @@ def rows_of_part(parts: Path, name: str) -> list[Capture]:
 
 
 def indexed_names(captures: Path) -> dict[str, int]:
-    """The WARCs that `captures.parquet` took in, and how many rows; mostly told by its statistics alone."""
+    """The WARCs that `captures.parquet` took in, and how many rows; mostly read from its statistics alone."""
     counted: Counter[str] = Counter(dict.fromkeys(merged_names(captures), 0))
     with open_parquet(captures) as file:
         try:
@@ -133,7 +133,7 @@ def _names_of(file: pq.ParquetFile, number: int) -> list[str]:
 def join(out: Path, parts: Path) -> None:
     """Join the parts, and the journals that have none, into `captures.parquet`; remove them and the empty `parts`.
 
-    Where lines of a list were told whose URLs earlier ones have (`again`), their rows are made anew. May be killed at
+    If the list has lines with URLs of earlier lines (`again`), their rows are written again. May be killed at
     any instant and repeated: no row is lost or doubled. All WARCs must be sealed. A directory without any row gets an
     index without rows.
     """
@@ -229,7 +229,7 @@ def _joined(out: Path, parts: Path, names: list[str]) -> Iterator[pa.RecordBatch
 
 
 def _with_repeats(parts: Path, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows, those of lines that are listed again last; without such lines being told, as they are."""
+    """The rows, those of lines that are listed again last; unchanged if no such lines are given."""
     if not again_path(parts).exists():
         yield from rows
         return

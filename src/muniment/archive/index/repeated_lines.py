@@ -28,7 +28,7 @@ _A_STRETCH = 20_000
 """Lines whose URLs' rows are in memory at once."""
 _MOST_STRETCHES = 64
 _PREFIX = 3
-"""Bytes of a key that tell whether one like it is there."""
+"""Bytes of a key that are enough to find it."""
 _ROBOTS = FoundAs.ROBOTS.label
 
 Said = tuple[bytes, str]
@@ -46,7 +46,7 @@ _put = msgspec.msgpack.Decoder(_Put)
 
 
 def again_path(parts: Path) -> Path:
-    """Where these lines are told."""
+    """The file with these lines."""
     return parts / LISTED_AGAIN
 
 

@@ -1,4 +1,4 @@
-"""Index rows from exchanges and failures (contract, "Rows of the index"): pure."""
+"""Index rows from exchanges and failures: pure."""
 
 from __future__ import annotations
 

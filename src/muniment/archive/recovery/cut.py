@@ -23,7 +23,7 @@ _OPEN_PATTERN = "*.warc.gz" + OPEN_SUFFIX
 
 
 class RepairReport(Struct, frozen=True, kw_only=True):
-    """What was done to one WARC."""
+    """The repair of one WARC."""
 
     name: str
     """The final file name."""
@@ -36,11 +36,11 @@ class RepairReport(Struct, frozen=True, kw_only=True):
     dropped_rows: int = 0
     """Journalled captures whose bytes the file does not hold: damage by the disk, to be reported."""
     torn: bool = False
-    """The journal ends with what is no entry: after a kill nothing was safe there, after damage that is unknown."""
+    """The journal ends with an invalid entry: after a kill nothing was safe there, after damage that is unknown."""
 
 
 def repair(out: Path, parts: Path) -> list[RepairReport]:
-    """Repair every open WARC of a directory that nobody is writing to.
+    """Repair every open WARC of a directory that no process is writing to.
 
     Idempotent, and may be killed at any instant. Raises `ArchiveError` when a WARC has no readable journal or its final
     name is taken. A journal with captures whose WARC is gone stays: its rows are all that is known of them.

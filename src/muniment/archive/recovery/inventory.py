@@ -24,7 +24,7 @@ _GZIP = 31
 
 
 class Inventory(Struct, frozen=True):
-    """What there is, and what of it is known."""
+    """The files of a directory, and which of them the index knows."""
 
     known: dict[str, int]
     """The files that the index took in or will, and how many rows; 0 where nobody counted them."""
@@ -57,7 +57,7 @@ def take_stock(out: Path, indexed: dict[str, int]) -> Inventory:
 
 
 def _has_records(path: Path) -> bool:
-    """Whether a file has records and the name that its run gave it: copies and others' files are none of ours."""
+    """Whether a file has records and the name that its run gave it: copies and files of other programs do not count."""
     first = isal_zlib.decompressobj(wbits=_GZIP)
     try:
         with path.open("rb") as file:

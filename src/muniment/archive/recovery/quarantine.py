@@ -16,7 +16,7 @@ _SUFFIX = ".warc.gz"
 
 
 def place_aside(out: Path, name: str) -> Path:
-    """Where the open file `name` goes; a second one of this name may come, as its number is given out again."""
+    """The path that the open file `name` moves to; a second one may come, as its number is used again."""
     folder = out / FOLDER
     place, count = folder / name, 1
     while place.exists():

@@ -35,7 +35,7 @@ class Damage(Struct, frozen=True):
     name: str
     """The final file name."""
     offset: int
-    """Where the exchange begins in which it lies, in bytes."""
+    """The offset of its exchange, in bytes."""
     text: str
 
 
@@ -113,7 +113,7 @@ def _checksum(file: BinaryIO, length: int) -> int:
 
 
 def _read_exchange(reader: MemberReader, begin: int, entry: JournalEntry) -> None:
-    """Inflate the members of one entry: they fill it, and the first lies where its capture says."""
+    """Inflate the members of one entry: they fill it, and the first is at the offset of its capture."""
     place = _place(entry)
     reader.position = begin
     while reader.position < entry.warc_length:

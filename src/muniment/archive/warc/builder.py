@@ -39,7 +39,7 @@ class ExchangeRecords(Struct):
     parts: Sequence[Part]
     """The first record, a response or revisit; of a large response the header alone."""
     beside: Sequence[bytes]
-    """The members of the records that tell of it: request and metadata."""
+    """The members of its request and metadata records."""
     member: bytes = b""
     """The first record's member, once it is compressed; never that of a large response."""
 

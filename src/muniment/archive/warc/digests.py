@@ -19,7 +19,7 @@ _DIGITS = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV
 def _halving(bits: int) -> tuple[int, int]:
     """What takes every second group of so many bits out of a row of such pairs, and the factor that sets them apart.
 
-    Pairs of groups of 5 · 2ⁿ bits lie 16 · 2ⁿ bits apart: each of their halves gets 8 · 2ⁿ bits to itself.
+    Pairs of groups of 5 · 2ⁿ bits are 16 · 2ⁿ bits apart: each of their halves gets 8 · 2ⁿ bits to itself.
     """
     apart = bits // 5 * 16
     upper = sum(((1 << bits) - 1) << bits + at for at in range(0, 256, apart))

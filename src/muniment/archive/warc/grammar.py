@@ -70,7 +70,7 @@ class RecordHeader(Struct, frozen=True):
     version: str
     fields: tuple[tuple[str, str], ...]
     bad_lines: tuple[str, ...]
-    """Lines that are no field."""
+    """Lines that are not fields."""
     values: dict[str, str]
     """One value of each field."""
     valid: bool = False
@@ -102,7 +102,7 @@ def parse_header(block: bytes) -> RecordHeader:
 
 
 def _valid_line(line: bytes) -> tuple[str, str]:
-    """The field of a line; raises ValueError when it is none, or has no valid value."""
+    """The field of a line; raises ValueError for a line that is not a field or has an invalid value."""
     raw, colon, rest = line.partition(b":")
     if not colon or len(raw) > _MOST_LINE:
         raise ValueError(line)
@@ -120,7 +120,7 @@ def _valid_line(line: bytes) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def _name(raw: bytes) -> tuple[str, Callable[[str], object] | None]:
-    """A field's name, empty when it is none, and what its value must match."""
+    """A field's name, empty if the line is not a field, and the pattern of its value."""
     name = _lower(raw.decode("latin-1"))
     return name, _SHAPES.get(name)
 
@@ -148,7 +148,7 @@ def _lower(name: str) -> str:
 
 
 def violations(header: RecordHeader, *, own: bool = True) -> list[tuple[str, str]]:
-    """What is wrong with a header, as (fault code, text).
+    """Return the faults of a header, as (fault code, text).
 
     `own` asks for what Muniment writes, too: WARC 1.1, no other types, a digest and a Warcinfo-ID on every record.
     """

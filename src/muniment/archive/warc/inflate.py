@@ -17,7 +17,7 @@ _GZIP = 31
 _MAGIC = b"\x1f\x8b"
 _DEFLATED = _MAGIC + b"\x08"
 _USUAL = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
-"""How members begin that Muniment writes, and ISA-L; the two bytes after it tell of the level and the system."""
+"""How members begin that Muniment writes, and ISA-L; the two bytes after it are the level and the system."""
 _RECORD = b"WARC/"
 _BLOCK = 1 << 20
 _FIRST = 8 << 10
@@ -49,7 +49,7 @@ class MemberReader:
     def pieces(self) -> Iterator[bytes]:
         """The contents of the member at `position`, in pieces of 1 MiB or a little more; must be used up.
 
-        Raises `DamageError` for what is no whole gzip member with the right checksum.
+        Raises `DamageError` for anything but a whole gzip member with the right checksum.
         """
         if bytes(self._window(2)) != _MAGIC:
             raise DamageError("not a gzip member")
@@ -124,7 +124,7 @@ class MemberReader:
 
 
 def next_record(path: Path, start: int, end: int) -> int:
-    """Where the first gzip member in `start`…`end` begins that holds a WARC record's beginning; `end` when none does.
+    """The offset of the first gzip member in `start`…`end` with the start of a WARC record; `end` when none does.
 
     A member that is stored and not deflated may hold another WARC as it is: then this may be one of its members.
     """

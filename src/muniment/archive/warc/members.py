@@ -60,7 +60,7 @@ def deflate_member(data: bytes) -> bytes:
 
 
 def deflate_quickly(data: bytes) -> bytes:
-    """One gzip member holding the few kilobytes of a record that tells of a page (decision 0117)."""
+    """One gzip member holding the few kilobytes of a record about a page (decision 0117)."""
     member: bytes = isal_zlib.compress(data, _QUICK, _GZIP)
     return member
 

@@ -1,7 +1,7 @@
 """SHA-1 of many messages side by side, by Intel's multi-buffer library where the machine has it.
 
 Each step of SHA-1 waits for the one before it, so that one message keeps a small part of a core busy. The library takes
-up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. It reads them where they lie, and each
+up to sixteen messages (AVX-512; eight with AVX2) through the same steps at once. It reads them in place, and each
 digest has a place of its own, so that jobs may end in any order.
 
 What is taken from its header is the same from version 1.3, the first that has SHA-1 of this kind, to 2.0.2: the layout
@@ -26,7 +26,7 @@ Message = tuple[bytes, int]
 _LIBRARIES = ("libIPSec_MB.so.2", "libIPSec_MB.so.1")
 _OLDEST, _NEWER = 0x010300, 0x020100
 _WORTH = 6
-"""How many times the longest message all of them must have, or the library is no faster than one after the other."""
+"""How many times the longest message all of them must have, or the library is as slow as one after the other."""
 _LENGTH = 20
 _NONE = bytes(_LENGTH)
 _WIDE = {"avx512f": 1 << 7, "avx2": 1 << 6}
@@ -100,7 +100,7 @@ class Multibuffer:
         return [_alone(message) if one == _NONE else one for one, message in zip(found, messages, strict=True)]
 
     def answers(self, messages: Sequence[Message]) -> list[bytes]:
-        """What the library says of these messages: zeros for those that were not given to it."""
+        """The digests of these messages: zeros for those that were not given to it."""
         # what an exception left in the lanes is read and answered now, and lies where it lay
         self._finish()
         self._messages, self._answers = messages, ctypes.create_string_buffer(_LENGTH * len(messages))

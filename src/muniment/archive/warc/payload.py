@@ -58,7 +58,7 @@ class PlainBlock:
             self._payload.update(data)
 
     def faults(self) -> Iterable[tuple[str, str]]:
-        """What is wrong with the block, as (fault code, text), once it is complete."""
+        """Return the faults of the complete block, as (fault code, text)."""
         if self._payload_wanted:
             return (*self._block_faults(), *self._payload_faults())
         return self._block_faults()
@@ -127,7 +127,7 @@ class HttpBlock(PlainBlock):
         return ""
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with the block, as (fault code, text), once it is complete."""
+        """Return the faults of the complete block, as (fault code, text)."""
         yield from self._block_faults()
         if self._in_head:
             yield "http", "no complete HTTP header block"

@@ -37,7 +37,7 @@ _CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " 
 
 
 class WarcInfo(Struct, frozen=True, kw_only=True):
-    """What a file's warcinfo record says about the run; empty fields are left out."""
+    """The facts of the run in a file's warcinfo record; empty fields are left out."""
 
     software: str
     user_agent: str = ""
@@ -50,7 +50,7 @@ class WarcInfo(Struct, frozen=True, kw_only=True):
 
 
 class ExchangeHeader(Struct, frozen=True):
-    """What the records of one exchange have in common, already fit for a header."""
+    """The fields that the records of one exchange share, ready for a header."""
 
     target: str
     date: str

@@ -1,4 +1,4 @@
-"""Launching our own processes, workers and those that index: each is in the book first, and none outlives this one."""
+"""Launching workers and indexers: each is in the registry first, and none outlives this process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ INDEX_NOW = b"now\n"
 WALK_NOW = b"walk\n"
 """Before it, to have it walk and seal what is full."""
 STOCK = "--stock"
-"""In place of a file's name: it takes stock when told to walk, and indexes what is unknown when told to index."""
+"""In place of a file's name: on "walk" it lists the files, on "index" it indexes the unknown ones."""
 _LONGEST_LINE = 1 << 28
 _ENOUGH_DESCRIPTORS = 1 << 16
 
@@ -60,24 +60,24 @@ class LaunchedWorker(Struct, frozen=True):
     channel: socket.socket
 
 
-def launch_worker(*locks: int, book: ProcessRegistry | None = None) -> LaunchedWorker:
+def launch_worker(*locks: int, registry: ProcessRegistry | None = None) -> LaunchedWorker:
     """Start `muniment worker` with its end of a socket pair and the directory's locks.
 
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone. Raises MunimentError
     when the system does not let it start.
     """
     try:
-        return _launch_worker(locks, book or ProcessRegistry())
+        return _launch_worker(locks, registry or ProcessRegistry())
     except OSError as error:
         raise MunimentError(f"no worker can be started: {error.strerror}{advice(error.errno)}") from error
 
 
-def _launch_worker(locks: tuple[int, ...], book: ProcessRegistry) -> LaunchedWorker:
+def _launch_worker(locks: tuple[int, ...], registry: ProcessRegistry) -> LaunchedWorker:
     ours, theirs = socket.socketpair()
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
     kept = {name: os.environ.get(name, "33554432") for name in _KEPT_PAGES}
     plan = _our_own("fetcher", ["worker"], {**kept, CHANNEL_VARIABLE: str(theirs.fileno())})
-    entry = book.enter(plan)
+    entry = registry.enter(plan)
 
     def ended(ending: ProcessEnding) -> None:
         entry.ended(ending)
@@ -145,7 +145,7 @@ def _pass_on(entry: ProcessEntry) -> None:
 
 
 class Indexer:
-    """A process that walks, seals and indexes one full WARC of a directory, or, when it is told to, all that are left.
+    """A process that walks, seals and indexes one full WARC of a directory, or, on request, all that are left.
 
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
@@ -157,7 +157,7 @@ class Indexer:
 
     @classmethod
     async def start(
-        cls, locks: Sequence[int], out: Path, name: str = "", book: ProcessRegistry | None = None
+        cls, locks: Sequence[int], out: Path, name: str = "", registry: ProcessRegistry | None = None
     ) -> Indexer:
         """Launch it with the directory's locks; without a name it makes itself ready, and waits for the other calls.
 
@@ -166,7 +166,7 @@ class Indexer:
         arguments = ["index", str(out), *([name] if name else [])]
         plan = _our_own("index", arguments, {"ARROW_DEFAULT_MEMORY_POOL": "system"})
         try:
-            entry = (book or ProcessRegistry()).enter(plan)
+            entry = (registry or ProcessRegistry()).enter(plan)
             spawned = spawn(plan.command, plan, entry, locks, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             raise ArchiveError(f"no index can be written: {error.strerror}{advice(error.errno)}") from error
@@ -220,7 +220,7 @@ class Indexer:
 
 
 def ending(code: int) -> str:
-    """How a process ended, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
+    """The end of a process, for people, by its return code: `exit 3`, `killed by signal 9 (SIGKILL)`."""
     if code == OUT_OF_MEMORY:
         return "out of memory"
     if code >= 0:

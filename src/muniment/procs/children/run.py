@@ -1,4 +1,4 @@
-"""Running commands that are not ours: each has a keeper, which ends its whole subtree and writes down how it ended."""
+"""Running commands that are not ours: each has a shim, which ends its whole subtree and writes down how it ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msgspec import structs
 
 from muniment.clock import monotonic
 from muniment.model.process import Process, ProcessEnding, ProcessType
-from muniment.procs import shim as keeper
+from muniment.procs import shim
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import spawn
 from muniment.procs.files import ProcessFiles
@@ -27,19 +27,19 @@ from muniment.procs.stop import is_alive, kill_strays
 __all__ = ["ChildRun", "launch"]
 
 _GRACE_S = 5.0
-"""How long what is told to end may take."""
+"""Seconds that a command may take to end after a signal."""
 _LOOK_AGAIN_S = 0.05
 _LAST_OF_A_SHELL = 128 + 64
-"""A keeper's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
+"""A shim's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
 
 
 class ChildRun:
     """A command that was launched. It ends with this process, at the latest."""
 
     def __init__(
-        self, book: ProcessRegistry, entry: ProcessEntry, files: ProcessFiles, child: Child, lifeline: socket.socket
+        self, registry: ProcessRegistry, entry: ProcessEntry, files: ProcessFiles, child: Child, lifeline: socket.socket
     ) -> None:
-        self._book, self._entry, self._files, self._child = book, entry, files, child
+        self._registry, self._entry, self._files, self._child = registry, entry, files, child
         self._lifeline = lifeline
         self._kept = files.kept()
         self.ending: ProcessEnding | None = None
@@ -48,12 +48,12 @@ class ChildRun:
     @property
     def process(self) -> Process | None:
         """Its row as it is now; None when nothing is kept."""
-        row, store = self._entry.row, self._book.store
+        row, store = self._entry.row, self._registry.store
         return (store.get(row.id) if store else None) or row if row else None
 
     @property
     def directory(self) -> Path:
-        """Where its files lie."""
+        """The directory of its files."""
         return self._files.directory
 
     def is_alive(self) -> bool:
@@ -62,14 +62,14 @@ class ChildRun:
         return self.poll() is None and (row is None or is_alive(row))
 
     def poll(self) -> ProcessEnding | None:
-        """How it ended, or None while it or something that it began runs."""
+        """The end of the command, or None while it or a descendant runs."""
         if self.ending is None and self._child.poll() is not None and not self._is_kept():
             self._conclude()
         return self.ending
 
     def _is_kept(self) -> bool:
         """Whether one that stands by was killed, and the other one still ends what both kept."""
-        known = self._kept.keepers if self._kept else ()
+        known = self._kept.shims if self._kept else ()
         seen = [(look(pid), ticks) for pid, ticks in known]
         living = [one for one, ticks in seen if one and one.start_ticks == ticks and not one.ended]
         return bool(living) and not any(one.state in "Tt" for one in living)
@@ -96,13 +96,13 @@ class ChildRun:
 
     def _conclude(self) -> None:
         self._lifeline.close()
-        self.ending = self._files.ending() or self._without_keeper()
+        self.ending = self._files.ending() or self._without_shim()
         self._entry.ended(self.ending)
         if not self._entry.files:
             shutil.rmtree(self._files.directory, ignore_errors=True)
 
-    def _without_keeper(self) -> ProcessEnding:
-        """The end of what a keeper kept that was killed itself, or had no room to write it down."""
+    def _without_shim(self) -> ProcessEnding:
+        """The end of what a shim kept that was killed itself, or had no room to write it down."""
         row = self.process
         killed = kill_strays([row]) if row else set()
         if ending := self._files.ending():
@@ -111,12 +111,12 @@ class ChildRun:
             return ProcessEnding(-signal.SIGKILL)
         code = self._child.returncode
         if code is None or (code < 0 and self._kept):
-            return ProcessEnding(None)  # that of the keeper says nothing of what it kept
+            return ProcessEnding(None)  # that of the shim says nothing of what it kept
         return ProcessEnding(128 - code if 128 < code <= _LAST_OF_A_SHELL else code)
 
 
 def launch(
-    book: ProcessRegistry,
+    registry: ProcessRegistry,
     command: Sequence[str],
     *,
     process_type: ProcessType = "binary",
@@ -141,15 +141,15 @@ def launch(
         timeout=timeout,
         attempt=attempt,
     )
-    entry = book.enter(plan)
+    entry = registry.enter(plan)
     files = entry.files or ProcessFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
     ours, theirs = socket.socketpair()
     with theirs:
         kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
-        spawned = _spawn_keeper([*kept, *command], plan, entry, theirs.fileno())
+        spawned = _spawn_shim([*kept, *command], plan, entry, theirs.fileno())
     ours.recv(256)  # what it is, or nothing when it could not be run
-    run = ChildRun(book, entry, files, Child(spawned), ours)
+    run = ChildRun(registry, entry, files, Child(spawned), ours)
     if known := files.kept():
         entry.started(known.pid, known.start_ticks)
     if not background:
@@ -157,13 +157,13 @@ def launch(
     return run
 
 
-def _spawn_keeper(
+def _spawn_shim(
     arguments: Sequence[str], plan: ProcessPlan, entry: ProcessEntry, lifeline: int
 ) -> subprocess.Popen[bytes]:
     if entry.row is not None:
-        plan = structs.replace(plan, environment=(*plan.environment, (keeper.KEEPS, entry.row.id)))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, keeper.ENDING)
+        plan = structs.replace(plan, environment=(*plan.environment, (shim.KEEPS, entry.row.id)))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, shim.ENDING)
     try:
-        return spawn([sys.executable, *keeper.HOW, *arguments], plan, entry, [lifeline])
+        return spawn([sys.executable, *shim.HOW, *arguments], plan, entry, [lifeline])
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,4 +1,4 @@
-"""What the operating system tells of processes.
+"""Processes as the operating system shows them.
 
 Others import: identity, linux.
 """

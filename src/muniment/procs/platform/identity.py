@@ -1,4 +1,4 @@
-"""Which process is which: what this machine tells of processes, and which of them may be judged from here.
+"""The identity of processes on this machine, and which of them may be judged from here.
 
 A number alone means nothing, for numbers are used again. With the moment at which it began, as the kernel noted it, and
 where the number counts, it is one process for ever, whatever is done to the clock.
@@ -28,13 +28,13 @@ __all__ = [
 
 
 def here() -> ProcessPlace:
-    """Where the numbers of processes mean what they mean to this one."""
+    """The place in which process numbers mean the same as in this process."""
     return place()
 
 
 @cache
 def this_machine() -> Machine:
-    """What there is to know of this machine; nothing but the machine itself is asked."""
+    """The facts of this machine, from the machine itself only."""
     system = os.uname()
     return Machine(
         id=here().machine_id,

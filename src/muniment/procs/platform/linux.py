@@ -44,7 +44,7 @@ def _text(path: str) -> str:
 
 @cache
 def place() -> ProcessPlace:
-    """Where the numbers of processes mean what they mean to this one."""
+    """The place in which process numbers mean the same as in this process."""
     boot = _text("/proc/sys/kernel/random/boot_id")
     try:
         namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116

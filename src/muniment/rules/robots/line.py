@@ -1,4 +1,4 @@
-"""The line of a robots.txt that refuses a page, for people: the parser that decides does not tell it (RFC 9309 §2.2.2).
+"""The line of a robots.txt that refuses a page, for people: the deciding parser does not report it (RFC 9309 §2.2.2).
 
 The groups are read here in their plain form, and the longest rule that matches is proposed. The parser has the last
 word: a line is named only when it, without any other that matches, refuses the page too.

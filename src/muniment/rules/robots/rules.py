@@ -39,7 +39,7 @@ _LONGEST_DELAY_S = 300
 
 
 class RobotsAnswer(Struct, frozen=True, array_like=True):
-    """How an origin answered when it was asked for its robots.txt."""
+    """The answer of an origin to a request for its robots.txt."""
 
     status: int
     """HTTP status after redirects; 0 when no response."""
@@ -61,7 +61,7 @@ def product_token(user_agent: str) -> str:
 
 
 def addressed(text: str, agent: str) -> str:
-    """The text, with the agent alone where a line names it with a version: that is no part of the token (§2.2.1)."""
+    """The text, with the agent alone where a line names it with a version, which is not part of the token (§2.2.1)."""
     line = rf"(^|\r)([ \t]*user[ -]?agent[ \t]*:?[ \t]*{re.escape(agent)})[/ \t][^\r\n]*"
     return re.sub(line, r"\1\2", text, flags=re.IGNORECASE | re.MULTILINE)
 

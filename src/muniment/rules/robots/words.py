@@ -1,4 +1,4 @@
-"""Lines of a robots.txt, told apart as generously as its parser does."""
+"""The kinds of lines of a robots.txt, as leniently as its parser."""
 
 from __future__ import annotations
 

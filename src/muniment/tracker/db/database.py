@@ -80,7 +80,7 @@ class Database(ABC):
         self._read_again: list[WeakMethod[Callable[[], None]]] = []
 
     def on_rollback(self, read_again: Callable[[], None]) -> None:
-        """Have a method called when a transaction was undone: who keeps in memory what it wrote reads it again."""
+        """Call a method after a rollback: objects with written values in memory read them again."""
         self._read_again = [kept for kept in self._read_again if kept() is not None]
         self._read_again.append(WeakMethod(read_again))
 
@@ -145,7 +145,7 @@ class Database(ABC):
 
     @abstractmethod
     def make_private(self) -> None:
-        """Let nobody but the owner of its files read it: it is about to hold secrets."""
+        """Let only the owner of its files read it: it is about to store secrets."""
 
     @abstractmethod
     def close(self) -> None:
@@ -164,7 +164,7 @@ def retrying_transaction(
 ) -> Callable[Concatenate[_First, _What], _Done]:
     """A function of a database, or a method of what has one, that holds one transaction: run again when it is undone.
 
-    What it keeps in memory inside the transaction must be read anew by something told to `Database.on_rollback`.
+    What it keeps in memory inside the transaction must be read again by a callback of `Database.on_rollback`.
     """
 
     @wraps(function)
@@ -192,7 +192,7 @@ def wait_for_lock(action: Callable[[], _Done], passes: Callable[[BaseException],
 
 
 def not_ours(name: str, revision: str) -> UsageError:
-    """What is wrong with a tracker of another revision, for who only reads it."""
+    """The error for a tracker of another revision that is only read."""
     if revision > SCHEMA_REVISION:
         return UsageError(f"{name} was made by a newer Muniment; use that one")
     return UsageError(f"{name} was made by an older Muniment; give its crawl command again to bring it up to date")

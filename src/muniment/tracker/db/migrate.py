@@ -33,5 +33,5 @@ def upgrade(engine: Engine, name: object) -> None:
 
 
 def _apart(engine: Engine) -> Engine:
-    """The engine, whose connections commit when they are told to: on a server, the tracker's commit each statement."""
+    """The engine, whose connections commit on request: on a server, the tracker's commit each statement."""
     return engine.execution_options(isolation_level="READ COMMITTED") if engine.dialect.name != "sqlite" else engine

@@ -1,7 +1,7 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit that got no answer took place is told by `writers.commits`, which
+again (`engine.one_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
 every transaction of a connection raises.
 """
 
@@ -338,7 +338,7 @@ class PostgresDatabase(Database):
     # -- the rest
 
     def fault(self, error: BaseException) -> MunimentError:
-        """What the server or its driver says, in our words."""
+        """The error for an exception of the server or its driver."""
         return server_fault(error, self.name)
 
     def make_private(self) -> None:

@@ -68,7 +68,7 @@ _KINDS: dict[type[TypeEngine[Any]], type[_Array]] = {
 
 
 def array_of(kind: TypeEngine[Any]) -> Callable[[Sequence[Any]], bytes]:
-    """What packs values of a column's type, of which there is at least one."""
+    """The function that packs one or more values of a column's type."""
     made = _KINDS[type(kind)]
 
     def pack(values: Sequence[Any]) -> bytes:
@@ -110,7 +110,7 @@ class _Packed(Dumper):
 
 
 def adapt_arrays(driver: psycopg.Connection[Any]) -> None:
-    """Have a connection take what `array_of` makes as it is."""
+    """Let a connection send the arrays of `array_of` unchanged."""
     for made in _KINDS.values():
         dumper = type(f"{made.__name__}Dumper", (_Packed,), {"oid": made.number})
         driver.adapters.register_dumper(made, dumper)

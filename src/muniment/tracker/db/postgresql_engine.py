@@ -17,7 +17,7 @@ __all__ = ["PLANNING", "adapt", "engine_of", "server_engine"]
 
 _UNWANTED = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
 PLANNING = " ".join(["-c jit=off", *(f"-c enable_{kind}=off" for kind in _UNWANTED)])
-"""Every statement of a run finds rows by a key. Told so, the planner needs no statistics, which a new table lacks."""
+"""Every statement of a run finds rows by a key: the planner needs no statistics, which a new table lacks."""
 _DURABLE = "-c synchronous_commit=on"
 """What is announced as done must outlast a crash of the server, whatever that does for others."""
 _CONNECTING = {
@@ -53,7 +53,7 @@ def server_engine(url: str, options: str, **how: Any) -> Engine:
 
 
 def engine_of(url: str, *, read_only: bool) -> Engine:
-    """What makes connections to the tracker of a URL; nothing is asked of it yet."""
+    """The engine for the tracker of a URL; it does not connect yet."""
     how = {} if read_only else {"isolation_level": "AUTOCOMMIT"}
     options = "-c default_transaction_read_only=on" if read_only else f"{PLANNING} {_DURABLE}"
     return server_engine(url, options, poolclass=NullPool, **how)

@@ -36,7 +36,7 @@ def is_undone(error: BaseException) -> bool:
 
 
 def server_fault(error: BaseException, name: str) -> MunimentError:
-    """What stopped a tracker that was in use."""
+    """The error that stopped a tracker in use."""
     if is_gone(error):
         return TrackerLostError(
             f"the tracker {name} cannot be reached ({first_line(error)}): when it is back, give the same command again"
@@ -50,7 +50,7 @@ def server_fault(error: BaseException, name: str) -> MunimentError:
 
 
 def opening_fault(error: BaseException, name: str) -> MunimentError:
-    """What kept a tracker from being opened; UsageError when it will never do."""
+    """The error of opening a tracker; UsageError if it can never be opened."""
     text = first_line(error)
     # what a server says of who may not connect has no code here: it comes while there is no connection yet
     if _code(error) in _NO_RIGHTS or any(word in text for word in _REFUSALS):

@@ -1,6 +1,6 @@
 """What a run sends to a PostgreSQL server, in as few turns as can be: writes wait for the next read or the commit.
 
-A turn of two processes costs as much as dozens of rows. What nobody reads the answer of is kept back, and goes with
+A turn of two processes costs as much as dozens of rows. A statement whose answer is not read is delayed, and goes with
 what is read next; faults of it show there, still within the transaction.
 """
 

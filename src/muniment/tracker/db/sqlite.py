@@ -174,11 +174,11 @@ class SqliteDatabase(Database):
         """Nothing to do: its directory is locked."""
 
     def fault(self, error: BaseException) -> MunimentError:
-        """What SQLite says, in our words."""
+        """The error for an exception of SQLite."""
         return tracker_error(error, self.path)
 
     def make_private(self) -> None:
-        """Let nobody but the owner of its files read it: it is about to hold secrets."""
+        """Let only the owner of its files read it: it is about to store secrets."""
         path = self.engine.url.database or ""
         for file in (path, f"{path}-wal", f"{path}-shm"):
             with suppress(FileNotFoundError):

@@ -38,7 +38,7 @@ def is_locked(error: BaseException) -> bool:
 
 
 def tracker_error(error: BaseException, path: Path) -> MunimentError:
-    """What stopped a tracker that was in use."""
+    """The error that stopped a tracker in use."""
     if is_locked(error):
         return TrackerError(
             f"the tracker {path} is locked by another program: end that (a database shell, a backup) and give the same "
@@ -55,7 +55,7 @@ def tracker_error(error: BaseException, path: Path) -> MunimentError:
 
 
 def opening_error(error: BaseException, path: Path) -> MunimentError:
-    """What kept a tracker from being opened; UsageError when its filesystem will never do."""
+    """The error of opening a tracker; UsageError if its filesystem is unsuitable."""
     if is_locked(error) or _is_full(error, path):
         return tracker_error(error, path)
     if _code(error) in _UNFIT:

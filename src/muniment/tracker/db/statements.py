@@ -63,7 +63,7 @@ class _PlaceOf(FunctionElement[int]):
 
 
 def place_of(part: bytes, whole: ColumnElement[bytes]) -> ColumnElement[int]:
-    """Where bytes first stand in others, counted from 1; 0 when they do not."""
+    """The position of bytes in other bytes, counted from 1; 0 if absent."""
     return _PlaceOf(bindparam(None, part, type_=LargeBinary()), whole)
 
 
@@ -140,7 +140,7 @@ class Prepared:
 
     @cached_property
     def packers(self) -> tuple[Callable[[Sequence[Any]], bytes], ...]:
-        """What makes an array of the values of each name, for a batch of rows; PostgreSQL's."""
+        """The functions that make an array of the values of each name, for a batch of rows on PostgreSQL."""
         return tuple(_packer(self._kinds[name]) for name in self._names)
 
     @cached_property

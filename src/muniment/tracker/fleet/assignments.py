@@ -46,7 +46,7 @@ _TAKEN = Prepared(
 
 
 def asked(epoch: int) -> list[Asked]:
-    """What `settle_slots` goes by: the slots of a session's pipeline, and the jobs that have pages."""
+    """The input of `settle_slots`: the slots of a session's pipeline, and the jobs that have pages."""
     return [(_AT_WORK, (epoch,)), (_OFFERS, ())]
 
 

@@ -273,7 +273,7 @@ class Dispatch:
     # -- time
 
     def sweep(self, now: int) -> None:
-        """What time brings, in small steps: leases that ran out, pages to judge, shorter paths to tell, states."""
+        """Periodic work in small steps: expired leases, pages to judge, shorter paths, states."""
         for epoch in sessions.lapsed(self._db, now):
             self.end(epoch, SessionEnding.LAPSED, now)
         going = jobs_table.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])

@@ -27,7 +27,7 @@ _FOUND = Prepared(select(pipelines.c.tags, pipelines.c.matchonly).where(pipeline
 
 @retrying_transaction
 def add_pipeline(db: Database, pipeline: Pipeline, now: int) -> str:
-    """Let a pipeline in; returns its token, which is told once. Raises UsageError for a name that is none, or taken."""
+    """Register a pipeline; returns its token, which is not stored. Raises UsageError for an invalid or used name."""
     check_name(pipeline.name, "a pipeline's name")
     text = tags_text(pipeline.tags)
     token, hashed = _token()

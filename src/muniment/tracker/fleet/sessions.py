@@ -38,7 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 LEASE_MS = 60_000
-"""How long a session lasts after it was heard of."""
+"""Milliseconds that a session lasts after its last message."""
 HEARTBEAT_MS = 10_000
 """How often a pipeline is to say that it is there."""
 
@@ -67,7 +67,7 @@ _TAKE = Prepared(
 
 
 class ClaimGrant(Struct, frozen=True):
-    """What a session was given for a claim."""
+    """The grant of a session's claim."""
 
     session: Session
     after: int
@@ -137,7 +137,7 @@ def taking(epoch: int, count: int, now: int) -> list[Asked]:
 
 
 def taken(answers: Sequence[list[Row]], epoch: int, count: int) -> ClaimGrant | None:
-    """What `taking` gave; None when the session has ended."""
+    """The result of `taking`; None if the session has ended."""
     rows, suspect = answers
     for *columns, claims in rows:
         return ClaimGrant(Session(*columns), first_claim(epoch) + int(claims) - count, bool(suspect))
@@ -195,7 +195,7 @@ def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, die
 
 
 def held(db: Database, epoch: int) -> int:
-    """How many pages a session has."""
+    """The number of pages that a session has."""
     return int(db.connection.execute(select(func.count()).select_from(pages).where(_held_by(epoch))).scalar_one())
 
 

@@ -43,7 +43,7 @@ def note(db: Database, job_id: int, who: str, changes: Sequence[ChangeMade], now
 
 
 def settings_age(db: Database, job_id: int) -> int:
-    """How often a job was changed: who knows of fewer changes has old settings."""
+    """The number of changes of a job: a process that knows fewer has old settings."""
     return int(db.rows(_AGE, (job_id,))[0][0])
 
 

@@ -38,7 +38,7 @@ __all__ = ["ChangeResult", "amend"]
 
 
 class ChangeResult(Struct, frozen=True):
-    """What a change made of a job."""
+    """The result of a change of a job."""
 
     changes: tuple[ChangeMade, ...]
     settings: Settings | None = None

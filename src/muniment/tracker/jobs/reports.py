@@ -60,7 +60,7 @@ def left_out(db: Database, job_id: int) -> list[SkipCause]:
 
 
 def given_up(db: Database, job_id: int) -> int:
-    """How many pages `--retry-failed` would ask for again, those left out that nobody can ask for, or may."""
+    """The number of pages that `--retry-failed` would fetch again, without those that cannot or may not be fetched."""
     error = func.coalesce(attempts.c.error, "")
     failed = (pages.c.counted == _FAILED) & error.not_like("robots:%") & error.not_like("scheme:%")
     unasked = (pages.c.state == _SKIPPED) & pages.c.reason.like(_DEAD + ":%")

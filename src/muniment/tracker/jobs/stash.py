@@ -52,7 +52,7 @@ def drip(db: Database, job_id: int) -> Counter[int]:
 
 
 def stashed(db: Database, job_id: int) -> int:
-    """How many pages are in the stash."""
+    """The number of pages in the stash."""
     return int(db.connection.execute(select(func.count()).where(pages.c.job_id == job_id, _STASHED)).scalar_one())
 
 

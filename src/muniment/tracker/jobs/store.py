@@ -70,7 +70,7 @@ _STARTS_AT_ONCE = 1000
 
 
 class JobInput(Struct, frozen=True):
-    """What a command line gave: a resumed run tells by it what was changed since."""
+    """The settings of the command line: a resumed run compares its own with them."""
 
     settings: Settings
     """Secrets left out."""
@@ -83,7 +83,7 @@ class Job(Struct, frozen=True):
     job_id: int
     name: str
     state: str
-    """ACTIVE, DRAINING, FINISHED or ABORTED (seed 002)."""
+    """ACTIVE, DRAINING, FINISHED or ABORTED."""
     outcome: str
     settings: str
     """JSON."""
@@ -103,7 +103,7 @@ class Job(Struct, frozen=True):
 
 
 def start_digest(urls: Iterable[str]) -> bytes:
-    """What a resumed run compares: SHA-256 over the sorted set of start URLs."""
+    """The digest that a resumed run compares: SHA-256 over the sorted set of start URLs."""
     return hashlib.sha256("\n".join(sorted(set(urls))).encode()).digest()
 
 
@@ -152,9 +152,9 @@ def set_outcome(db: Database, job_id: int, outcome: str) -> None:
 def settle(db: Database, job_id: int, now: int) -> str:
     """Bring the job's state in line with its pages; returns it.
 
-    ACTIVE: pages are pending, are still to be judged by newer rules, children are still to be told of shorter paths,
+    ACTIVE: pages are pending, are still to be judged by newer rules, children still have to get shorter paths,
     or its list is not read to the end.
-    DRAINING: none pending, some claimed, or parked until a later round. FINISHED: none of these (design 4.12). An
+    DRAINING: none pending, some claimed, or parked until a later round. FINISHED: none of these. An
     aborted job stays so.
     """
     with db.transaction() as connection:
@@ -218,7 +218,7 @@ def any_pending(db: Database, job_id: int) -> bool:
 
 @retrying_transaction
 def reopen(db: Database, job_id: int) -> None:
-    """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges (design 4.12)."""
+    """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges."""
     with db.transaction() as connection:
         connection.execute(
             jobs.update().where(jobs.c.id == job_id).values(state="ACTIVE", outcome="", finished_at=None)
@@ -242,7 +242,7 @@ def save_settings(db: Database, job_id: int, settings: Settings) -> None:
 
 
 def given_of(db: Database, job: Job) -> JobInput:
-    """What the last command line gave; in a tracker of an older version, what is in force."""
+    """The settings of the last command line; in a tracker of an older version, those in force."""
     if job.given:
         return msgspec.json.decode(job.given, type=JobInput)
     return JobInput(settings_of(job), latest_rules(db, job.job_id)[1])
@@ -292,13 +292,13 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
 
 
 def ruleset_of(db: Database, job_id: int, version: int, rules: Rules) -> Ruleset:
-    """A version of the patterns, compiled for the start URLs of its job; raises UsageError when one is none."""
+    """A version of the patterns, compiled for the start URLs of its job; raises UsageError for an invalid one."""
     # there may be many start URLs, and few patterns are about them
     return compile_ruleset(version, rules, start_urls(db, job_id) if rules.by_start_urls else ())
 
 
 def start_urls(db: Database, job_id: int) -> Sequence[str]:
-    """The start URLs of a job, in order; a list's are none: patterns are not expanded by millions of them."""
+    """The start URLs of a job, in order; none for a list: patterns are not expanded by millions of URLs."""
     if db.connection.execute(select(seed_lists.c.job_id).where(seed_lists.c.job_id == job_id)).first():
         return ()
     # they are the first pages of a job: looking no further keeps this from reading all others

@@ -138,7 +138,7 @@ class ProcessStore:
         return self._select("WHERE p.status IN ('queued', 'running') AND p.machine_id = :machine", machine=machine_id)
 
     def living(self, root_id: str) -> int:
-        """How many rows of a tree are not exited."""
+        """The number of rows of a tree that are not exited."""
         sql = "SELECT count(*) FROM processes WHERE root_id = :root AND status IN ('queued', 'running')"
         return int(self._line.read(sql, {"root": root_id})[0][0])
 
@@ -186,7 +186,7 @@ class ProcessStore:
     ) -> list[Process]:
         """Remove trees that ended before a moment, each whole: all, or `whose`; what was removed.
 
-        A row that is not exited counts as ended when its heartbeat lies before `silent_before`.
+        A row that is not exited counts as ended when its heartbeat is before `silent_before`.
         """
         sql = f"SELECT r.id FROM processes r WHERE r.root_id = r.id AND r.queued_at < :before AND {_OVER}"
         values: dict[str, Any] = {"before": before, "silent": silent_before}

@@ -1,4 +1,4 @@
-"""The tables of pipelines: who may work for the tracker, who does now, and at which jobs (seed 002).
+"""The tables of pipelines: who may work for the tracker, who does now, and at which jobs.
 
 They do not grow with a job, so their keys do not begin with one. With them, and those of the processes that write the
 tracker beside each other, `metadata` has all tables.

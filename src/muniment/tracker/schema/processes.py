@@ -1,4 +1,4 @@
-"""The tables of machines and processes: a small database of their own, or beside the tracker in PostgreSQL (seed 003).
+"""The tables of machines and processes: a small database of their own, or beside the tracker in PostgreSQL.
 
 They have their own line of migrations: a program that shows processes knows nothing of jobs.
 """

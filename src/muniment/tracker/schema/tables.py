@@ -1,4 +1,4 @@
-"""The tables of the tracker: the one place where jobs, pages and what became of them are kept (seed 002).
+"""The tables of the tracker: the one place where jobs, pages and what became of them are kept.
 
 Every row that grows with a job begins its key with `job_id`, so that a distributed PostgreSQL can spread it. Tables
 whose rows are small and found by their key are kept WITHOUT ROWID on SQLite: one tree instead of two.

@@ -1,4 +1,4 @@
-"""Tries: what it takes to give a page new ones, and how many attempts it had in its life (seed 002)."""
+"""Tries: what it takes to give a page new ones, and how many attempts it had in its life."""
 
 from __future__ import annotations
 

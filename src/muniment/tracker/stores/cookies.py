@@ -105,7 +105,7 @@ class CookieStore:
         return found, more
 
     def header(self, url: str, now: int) -> str:
-        """What a normalised URL would be sent at `now` (Unix s)."""
+        """The Cookie field for a normalised URL at `now` (Unix s)."""
         return self._jar.header(url, now) if self.of([host_of(url)]) else ""
 
     def everything(self, now: int) -> Iterator[list[Cookie]]:

@@ -93,7 +93,7 @@ class Hosts:
             self._table.answer(host_id, answered)
 
     def waits_of(self, host_id: int) -> HostWaits:
-        """What a host wants of us."""
+        """The waits of a host."""
         return self.waits.get(host_id, _NONE)
 
     @retrying_transaction
@@ -185,7 +185,7 @@ class Hosts:
         self._numbers.reserve(count)
 
     def meet(self, names: Iterable[str]) -> None:
-        """Have a number for each of the hosts: those that are new are made, within the caller's transaction."""
+        """Get a number for each host; new hosts are inserted, within the caller's transaction."""
         new = sorted(name for name in set(names) if name not in self._table)
         if not new:
             return

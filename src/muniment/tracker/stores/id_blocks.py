@@ -42,7 +42,7 @@ class IdBlocks:
         self._left = 0
 
     def reserve(self, wanted: int) -> None:
-        """Have so many numbers at hand. To be called before the transaction that takes them."""
+        """Reserve so many numbers, before the transaction that takes them."""
         if not self._db.shared or self._left >= wanted:
             return
         size = max(wanted, _BLOCK)
