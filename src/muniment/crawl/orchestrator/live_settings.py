@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from msgspec import structs
 
@@ -14,7 +15,7 @@ from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
 from muniment.crawl.ports import Events
-from muniment.model.change import Change, ChangeMade, Removal, SetNice, SetRules, SetValues
+from muniment.model.change import AbortJob, Change, ChangeMade, Removal, SetNice, SetRules, SetValues
 from muniment.model.event import change_events, skip_events
 from muniment.model.page import PageState
 from muniment.rules.changes import change_settings
@@ -38,14 +39,15 @@ class LiveSettings:
         inflight: Concurrency,
         events: Events,
         workers: Workers,
+        stop: Callable[[str], None],
     ) -> None:
         self.setup = setup
         """What a worker that joins is told."""
         self._frontier, self._schedule, self._limits, self._inflight = frontier, schedule, limits, inflight
-        self._patience, self._events, self._workers = patience, events, workers
+        self._patience, self._events, self._workers, self._stop = patience, events, workers, stop
         self._judging: Rejudging | None = None
         self._pending: Counter[int] = Counter()
-        """Pages per host number that the first batch of a walk brought, or took, and nobody was told of."""
+        """Pages per host number that a change brought, or took, and the schedule does not know of."""
 
     @property
     def judging(self) -> bool:
@@ -55,7 +57,13 @@ class LiveSettings:
     def change(self, change: Change) -> tuple[ChangeMade, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
         amended = self._frontier.amend(change, now_ms())
+        if amended.repeated:
+            return amended.changes
         self._events.publish(*change_events(change.who, amended.changes))
+        if isinstance(change, AbortJob) and amended.changes:
+            self._stop("aborted")
+        for host_id, pages in amended.pending.items():
+            self._pending[host_id] += pages
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)

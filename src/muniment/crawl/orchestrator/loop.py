@@ -68,7 +68,7 @@ class Orchestrator:
         self._robots = RobotsCache(frontier.robots, self._tell)
         self._workers = Workers(launch, self._received, self._worker_ended)
         self._settings = LiveSettings(
-            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._workers
+            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._workers, self.stop
         )
         self._desk = ControlServer(Path(setup.out), self._settings.change)
         self._disk = DiskSpace(Path(setup.out), limits, events)
