@@ -23,6 +23,7 @@ from muniment.archive.index.parquet import SCHEMA
 from muniment.cli import _COMMANDS
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
+from muniment.cli.export import export
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
 from muniment.cli.process import process
@@ -115,6 +116,15 @@ def test_commands_and_sql_of_fetch(muniment: Any, site: Nginx, tmp_path: Path, m
     ]  # fmt: skip
     again = duckdb.sql("SELECT url FROM 'again/captures.parquet' ORDER BY url").fetchall()
     assert again == [(site.url,), (site.url + "about.html",), (site.url + "docs/a.html",)]
+
+
+def test_commands_of_export(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    for out in ("example", "runs/a", "runs/b"):
+        assert muniment("crawl", site.url, "-o", out, "--quiet").code == 0
+    for line in _lines(DOCS / "export.md"):
+        _run(muniment, line, site.url)
+    assert (tmp_path / "example.cdxj").read_text().count("\n") > 3
+    assert (tmp_path / "all.cdxj.gz.idx").exists()
 
 
 def _run(muniment: Any, line: str, url: str) -> str:
@@ -240,6 +250,7 @@ def test_options_of_fetch_equal_the_settings() -> None:
     [
         ("muniment inspect", inspect_command),
         ("muniment check", check),
+        ("muniment export", export),
         ("muniment why", why),
         ("muniment set", set_),
         *((f"muniment ignores {name}", command) for name, command in ignores.commands.items()),

@@ -26,6 +26,7 @@ _COMMANDS = {
     "fetch": ("muniment.cli.crawl", "fetch"),
     "inspect": ("muniment.cli.inspect", "inspect"),
     "check": ("muniment.cli.check", "check"),
+    "export": ("muniment.cli.export", "export"),
     "why": ("muniment.cli.why", "why"),
     "set": ("muniment.cli.set", "set_"),
     "ignores": ("muniment.cli.ignores", "ignores"),
