@@ -13,10 +13,6 @@ give_up() {
     exit 2
 }
 
-is_macos() {
-    [ "$(uname -s)" = Darwin ]
-}
-
 # Whether apt may be used without asking: as root, on a system that has it.
 may_use_apt() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
@@ -44,10 +40,6 @@ is_new_enough() {
 # Sets `python` to the first interpreter that is 3.11 or newer. $PYTHON goes before all others, then the system's own: a
 # distribution builds its interpreter with profiles, those that pyenv builds take 1.6 times the CPU time.
 find_python() {
-    if is_macos; then
-        find_python_on_macos
-        return 0
-    fi
     for python in ${PYTHON:+"$PYTHON"} /usr/bin/python3 python3.14 python3.13 python3.12 python3.11 python3; do
         if is_new_enough "$python"; then
             return 0
@@ -56,27 +48,6 @@ find_python() {
     say 'Python 3.11 or newer is needed and none was found (python3.14 to python3.11, python3). Install it with'
     say '  Debian 12 and later, Ubuntu 24.04 and later:  apt-get install python3 python3-venv'
     give_up '  Ubuntu 22.04:                                 apt-get install python3.11 python3.11-venv'
-}
-
-# The same on macOS, where the system's own is too old, or a door to a window that asks whether to install one.
-find_python_on_macos() {
-    own=$(command -v python3) || own=
-    [ "$own" != /usr/bin/python3 ] || own=
-    for python in ${PYTHON:+"$PYTHON"} ${own:+"$own"} $(pythons_of_macos 3.14 3.13 3.12 3.11); do
-        if is_new_enough "$python"; then
-            return 0
-        fi
-    done
-    give_up 'Python 3.11 or newer is needed and none was found. Install it with: brew install python@3.13'
-}
-
-# Where Homebrew (on either kind of Mac) and the installer of python.org put interpreters.
-pythons_of_macos() {
-    for version in "$@"; do
-        for place in /opt/homebrew/bin /usr/local/bin "/Library/Frameworks/Python.framework/Versions/$version/bin"; do
-            printf '%s\n' "$place/python$version"
-        done
-    done
 }
 
 # Debian ships venv without ensurepip; the package that brings it is named after the interpreter's version.
@@ -88,25 +59,8 @@ need_venv_module() {
     if may_use_apt; then
         apt_install "$package"
     fi
-    if is_macos; then
-        give_up "$python cannot make virtual environments. Install one that can with: brew install python@3.13"
-    fi
     "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
         give_up "$python cannot make virtual environments. Install what it lacks with: apt-get install $package"
-}
-
-# Prints the file that a link leads to in the end. readlink on older macOS follows one link only.
-linked() {
-    readlink -f "$1" 2>/dev/null && return 0
-    target=$1
-    while [ -L "$target" ]; do
-        link=$(readlink "$target")
-        case $link in
-        /*) target=$link ;;
-        *) target=${target%/*}/$link ;;
-        esac
-    done
-    printf '%s\n' "$target"
 }
 
 # Prints a checksum of the given files, of where the checkout lies, and of the interpreter that the environment uses.
@@ -115,7 +69,7 @@ fingerprint() {
     shift
     {
         printf '%s\n' "$root"
-        linked "$venv/bin/python"
+        readlink -f "$venv/bin/python"
         cat "$@"
     } 2>/dev/null | cksum
 }
@@ -133,7 +87,7 @@ is_ready() {
 # Takes the lock of the checkout for as long as this shell (or a child that has file descriptor 9) lives.
 take_lock() {
     exec 9<"$root/scripts/environment.sh"
-    # flock(1) is missing on macOS. The lock belongs to the open file, so that it outlives the Python that takes it.
+    # The lock belongs to the open file, so that it outlives the Python that takes it.
     "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)'
 }
 

@@ -31,7 +31,7 @@ LOADED = (
 _MOST = 1 << 18
 
 
-class _Forked(subprocess.Popen[str]):
+class Forked(subprocess.Popen[str]):
     """A command line in a fork of the stem: a `Popen` whose process is the stem's child and not this one's."""
 
     _status: int
@@ -61,10 +61,6 @@ class _Forked(subprocess.Popen[str]):
                 if pid:
                     self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
-
-
-Forked: type[subprocess.Popen[str]] = _Forked if hasattr(os, "pidfd_open") else subprocess.Popen
-"""Where the stem cannot wait for what it forks, commands are started as users start them."""
 
 
 class _Stem:

@@ -21,12 +21,12 @@ from muniment.tracker.processes.store import ProcessStore
 LAUNCHER = """
 import json, signal, sys, time
 from pathlib import Path
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.children.run import launch
 from muniment.procs.sweep import tend
 from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
-book = Book(open_processes(home), home, "supervisord", "launcher")
+book = ProcessRegistry(open_processes(home), home, "supervisord", "launcher")
 run = launch(book, json.loads(sys.argv[2]), background=True)
 def end(*_):
     run.terminate()

@@ -1,36 +1,19 @@
-"""The disk: what is synced is there after a power cut, and what gets a name takes it from nobody, on every system."""
+"""The disk: what is synced is there after a power cut, and what gets a name takes it from nobody."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 __all__ = ["rename_new", "sync", "sync_data", "sync_directory"]
 
-_THROUGH = getattr(fcntl, "F_FULLFSYNC", None)
-"""On macOS fsync(2) leaves what was written in the disk's own memory; this call empties that, too."""
-
 _HERE = -100
 _NOT_OVER_ANOTHER = 1
-_NOT_OVER_ANOTHER_MACOS = 4
 _UNABLE = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
-
-
-def _exclusive_rename() -> Callable[[bytes, bytes], int] | None:
-    """The system's call that renames only to a name that is free; Python has none."""
-    system = ctypes.CDLL(None, use_errno=True)
-    if (linux := getattr(system, "renameat2", None)) is not None:
-        return lambda source, target: int(linux(_HERE, source, _HERE, target, _NOT_OVER_ANOTHER))
-    if (macos := getattr(system, "renamex_np", None)) is not None:
-        return lambda source, target: int(macos(source, target, _NOT_OVER_ANOTHER_MACOS))
-    return None
-
-
-_rename_exclusively = _exclusive_rename()
+# Python has no name for the call, and some C libraries have none either
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def rename_new(source: Path, target: Path) -> None:
@@ -38,8 +21,8 @@ def rename_new(source: Path, target: Path) -> None:
 
     Where the filesystem cannot tell at once, it is looked at first: whoever else writes there may be faster.
     """
-    if _rename_exclusively is not None:
-        if not _rename_exclusively(os.fsencode(source), os.fsencode(target)):
+    if _renameat2 is not None:
+        if not _renameat2(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _NOT_OVER_ANOTHER):
             return
         number = ctypes.get_errno()
         if number not in _UNABLE:
@@ -51,14 +34,12 @@ def rename_new(source: Path, target: Path) -> None:
 
 def sync(descriptor: int) -> None:
     """Wait until the disk has the bytes of a file, or the names of a directory. Raises OSError."""
-    if _THROUGH is None or not _synced_through(descriptor, _THROUGH):
-        os.fsync(descriptor)
+    os.fsync(descriptor)
 
 
 def sync_data(descriptor: int) -> None:
     """As `sync`, without what nobody needs to read the bytes again, such as the time of the change."""
-    if _THROUGH is None or not _synced_through(descriptor, _THROUGH):
-        getattr(os, "fdatasync", os.fsync)(descriptor)
+    os.fdatasync(descriptor)
 
 
 def sync_directory(path: Path) -> None:
@@ -68,12 +49,3 @@ def sync_directory(path: Path) -> None:
         sync(fd)
     finally:
         os.close(fd)
-
-
-def _synced_through(descriptor: int, call: int) -> bool:
-    """Whether the filesystem took the call: that of another machine may not. What fails is then said by fsync."""
-    try:
-        fcntl.fcntl(descriptor, call)
-    except OSError:
-        return False
-    return True

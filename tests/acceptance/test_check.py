@@ -159,4 +159,4 @@ def test_ctrl_c_is_one_quiet_line(muniment: Any, tmp_path: Path) -> None:
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
-    assert (process.returncode, stdout, stderr) == (3, "", "muniment: stopped before the end of the check\n")
+    assert (process.returncode, stdout, stderr) == (3, "", "muniment: the check was stopped before its end\n")

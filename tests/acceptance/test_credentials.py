@@ -164,12 +164,12 @@ def test_a_secret_header_for_nobody_is_refused_in_a_fetch_of_several_hosts(munim
         ("a/b=X-Key: hush", "is not a header"),
         ("*.a.example=X-Key: hush", "is not a header"),
         ("https://a.example=X-Key: hush", "write 'NAME: VALUE', 'HOST=NAME: VALUE'"),
-        ("a.example:99999=X-Key: hush", "is no host"),
+        ("a.example:99999=X-Key: hush", "is not a host"),
         ("a.example=Cookie: hush", "--cookies"),
-        ("*=Host: hush", "is no header to give"),
+        ("*=Host: hush", "the header Host cannot be given"),
         ("@missing", "the header file missing cannot be read: No such file"),
         ("@.", "the header file . cannot be read: Is a directory"),
-        ("@given-binary", "is not a text in UTF-8"),
+        ("@given-binary", "is not UTF-8 text"),
         ("@given-large", "more than 65536 bytes"),
         ("@given-wrong", "line 2 of the header file given-wrong: '***' is not a header"),
         ("@given-split", "line 1 of the header file given-split"),
@@ -334,7 +334,7 @@ def test_an_account_in_the_url_of_a_sitemap(muniment: Any, tmp_path: Path) -> No
     [
         (["http://me:hu/sh@a.example/"], "is not an http or https URL"),
         (["me:hu/sh@a.example/"], "is not an http or https URL"),
-        (["http://me:hush@a.example/", "http://me:other@a.example/x"], "two accounts are given for http://a.example"),
+        (["http://me:hush@a.example/", "http://me:other@a.example/x"], "there are two accounts for http://a.example"),
     ],
 )
 def test_accounts_that_make_no_sense(muniment: Any, tmp_path: Path, urls: list[str], words: str) -> None:
@@ -455,7 +455,7 @@ def test_the_contact_stands_in_the_agent_and_in_warcinfo(
 
 @pytest.mark.parametrize("given", ["hush", "ftp://a.example/", "https://", "https://me:hush@a.example/", "a b@c.d"])
 def test_what_is_no_contact_is_refused(muniment: Any, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
-    words = "is no contact; give a URL (https://...) or a mail address"
+    words = "is not a contact; give a URL (https://...) or a mail address"
     line = complaint(muniment("crawl", "http://127.0.0.1:9/", "--contact", given))
     assert words in line
     assert complaint(muniment("crawl", "http://127.0.0.1:9/", "--contact", "me@a.example\r\nX: 1")).endswith(

@@ -122,7 +122,7 @@ def test_damage_in_the_last_file_ends_the_run_resumable_and_the_next_run_fetches
         assert (told["file"], told["moved_to"]) == ("muniment-00000.warc.gz", "damaged/muniment-00000.warc.gz")
         assert told["pages"] == PAGES + 2
         assert 0 < told["offset"] <= 2000
-        assert told["reason"] == "the bytes are not those that were written"
+        assert told["reason"] == "the bytes differ from those that were written"
         [warning] = [line for line in stderr.splitlines() if "damaged" in line and "muniment-00000" in line]
         assert str(told["offset"]) in warning
         assert captures(out) == []

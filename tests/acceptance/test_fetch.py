@@ -164,7 +164,7 @@ def test_duplicates_and_bad_lines_are_counted_and_told(muniment: Any, site: Ngin
     (tmp_path / "list.txt").write_text("\n".join([one, "# comment", *bad, one, one + "#part", ""]))
     done = fetched(muniment, "list.txt", "-o", "out")
     assert "3 URLs, 2 duplicates, 15 bad lines" in done.stderr
-    assert "line 3: 'bad line 0' is no URL" in done.stderr
+    assert "line 3: 'bad line 0' is not a URL" in done.stderr
     assert "line 12:" in done.stderr
     assert "line 13:" not in done.stderr
     assert "5 more" in done.stderr
@@ -179,7 +179,7 @@ def test_duplicates_and_bad_lines_are_counted_and_told(muniment: Any, site: Ngin
 def test_a_list_without_any_good_line_captures_nothing(muniment: Any, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("nonsense\n")
     done = fetched(muniment, "list.txt", "-o", "out", code=4)
-    assert "line 1: 'nonsense' is no URL" in done.stderr
+    assert "line 1: 'nonsense' is not a URL" in done.stderr
 
 
 def test_shards_are_the_whole_list_and_none_twice(muniment: Any, site: Nginx, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_muniment_alone_prints_its_help_as_laid_out(muniment: Any) -> None:
 
 @pytest.mark.parametrize("group", ["process", "ignores"])
 def test_a_group_alone_says_where_its_commands_are(muniment: Any, group: str) -> None:
-    assert f"no command is given; `muniment {group} --help` lists them" in complaint(muniment(group))
+    assert f"no command given; `muniment {group} --help` lists them" in complaint(muniment(group))
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "200"])

@@ -84,7 +84,7 @@ def test_what_is_no_index_is_told_in_a_line(muniment: Callable[..., Any], tmp_pa
     assert "'runs/*'" in complaint(muniment("inspect", "runs/*")).replace("runs/* matches", "'runs/*' matches")
     assert "neither an output directory" in complaint(muniment("inspect", runs / "notes.txt"))
     for name in ("bad.parquet", "other.parquet"):
-        assert f"{name} is no capture index" in complaint(muniment("inspect", name))
+        assert f"{name} is not a capture index" in complaint(muniment("inspect", name))
 
 
 def test_the_summary_counts_pages_and_inspect_rows(muniment: Callable[..., Any]) -> None:

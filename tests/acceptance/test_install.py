@@ -54,36 +54,3 @@ def test_installed_command_runs_without_the_checkout(wheel: Path, tmp_path: Path
         done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert str(home) in done.stdout
-
-
-def on_a_mac(script: str) -> subprocess.CompletedProcess[str]:
-    """A script that has what the others share, and is told that this is macOS."""
-    before = f"set -eu; root='{ROOT}'; . '{ROOT}/scripts/environment.sh'; uname() {{ echo Darwin; }}; "
-    command = ["sh", "-c", before + script]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-PLACES = {"*/bin/python3.12": "/opt/homebrew/bin/python3.12", "*.framework/*": "/Library/Frameworks/", "mine": "mine"}
-
-
-@pytest.mark.parametrize(("found", "python"), PLACES.items())
-def test_on_macos_python_is_sought_where_it_is_put_there(found: str, python: str) -> None:
-    there = f"is_new_enough() {{ case $1 in {found}) ;; *) return 1 ;; esac; }}; "
-    done = on_a_mac(there + 'PYTHON=mine; command() { echo /usr/bin/python3; }; find_python; echo "$python"')
-    assert done.stdout.startswith(python), done.stderr
-
-
-def test_on_macos_the_door_to_a_window_is_not_opened() -> None:
-    done = on_a_mac('command() { echo /usr/bin/python3; }; is_new_enough() { echo "$1"; return 1; }; find_python')
-    assert "/usr/bin/python3" not in done.stdout.split()
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.endswith("Install it with: brew install python@3.13\n")
-
-
-def test_a_link_is_followed_where_readlink_cannot(tmp_path: Path) -> None:
-    (tmp_path / "real").write_text("")
-    (tmp_path / "near").symlink_to("real")
-    (tmp_path / "far").symlink_to(tmp_path / "near")
-    old = 'readlink() { [ "$1" != -f ] && command readlink "$@"; }; '
-    for before in ("", old):
-        assert on_a_mac(f"{before}linked '{tmp_path}/far'").stdout == f"{tmp_path}/real\n"

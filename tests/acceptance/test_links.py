@@ -179,7 +179,7 @@ class TestUrls:
     def test_a_start_url_that_is_too_long_is_refused(self, muniment: Callable[..., Any], tmp_path: Path) -> None:
         told = muniment("crawl", f"http://site.example/{'y' * 8000}", "-o", tmp_path / "out")
         assert (told.code, told.stdout) == (2, "")
-        assert told.stderr.endswith("has 8020 characters; at most 8000 are asked for\n")
+        assert told.stderr.endswith("has 8020 characters; the maximum is 8000\n")
         assert len(told.stderr) < 200
 
     def test_what_links_write_is_asked_for_as_a_browser_would(self, tmp_path: Path) -> None:

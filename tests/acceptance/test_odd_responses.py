@@ -60,9 +60,8 @@ def answered(archived: Archived, odd: OddResponse) -> Exchanged:
     return [entry for entry in archived.log if entry.path == odd.path][-1]
 
 
-ODD = pytest.mark.parametrize("odd", ODD_RESPONSES, ids=lambda odd: odd.name)
-KEPT = pytest.mark.parametrize("odd", [odd for odd in ODD_RESPONSES if odd.head], ids=lambda odd: odd.name)
-LOST = pytest.mark.parametrize("odd", [odd for odd in ODD_RESPONSES if not odd.head], ids=lambda odd: odd.name)
+KEPT = [odd for odd in ODD_RESPONSES if odd.head]
+LOST = [odd for odd in ODD_RESPONSES if not odd.head]
 
 
 def test_the_table_is_whole(archived: Archived) -> None:
@@ -70,55 +69,53 @@ def test_the_table_is_whole(archived: Archived) -> None:
     assert {"/", *(odd.path for odd in ODD_RESPONSES)} <= set(archived.rows)
 
 
-@ODD
-def test_each_has_one_row_that_tells_how_it_ended(odd: OddResponse, archived: Archived) -> None:
-    row = archived.row(odd.path)
-    assert (row["status"], row["error"].partition(": ")[0], row["truncated"]) == (
-        odd.status,
-        odd.failure,
-        odd.truncated,
-    )
-    assert bool(row["error"]) == bool(odd.failure)
+def test_each_has_one_row_that_tells_how_it_ended(archived: Archived) -> None:
+    rows = {odd.name: archived.row(odd.path) for odd in ODD_RESPONSES}
+    ends = {name: (row["status"], row["error"].partition(": ")[0], row["truncated"]) for name, row in rows.items()}
+    assert ends == {odd.name: (odd.status, odd.failure, odd.truncated) for odd in ODD_RESPONSES}
+    assert [odd.name for odd in ODD_RESPONSES if bool(rows[odd.name]["error"]) != bool(odd.failure)] == []
 
 
-@KEPT
-def test_the_response_is_kept_as_sent(odd: OddResponse, archived: Archived) -> None:
-    row = archived.row(odd.path)
-    record = record_at(archived.out / row["warc_file"], row["warc_offset"], row["warc_length"])
-    assert record.block == odd.head + odd.body
-    assert record.block in answered(archived, odd).sent
-    assert (record.type, record.url) == ("response", archived.base + odd.path)
-    assert record.all("warc-truncated") == ([odd.truncated] if odd.truncated else [])
-    assert record["warc-block-digest"] == sha1_base32(record.block)
-    # The payload has no transfer coding any more; a 304 has none at all.
-    assert record.all("warc-payload-digest") == ([sha1_base32(odd.payload)] if odd.status != 304 else [])
-    assert row["body_length"] == len(odd.payload)
-    assert row["digest"] == (hashlib.sha1(odd.payload).hexdigest() if odd.payload else "")
+def test_the_responses_are_kept_as_sent(archived: Archived) -> None:
+    for odd in KEPT:
+        row = archived.row(odd.path)
+        record = record_at(archived.out / row["warc_file"], row["warc_offset"], row["warc_length"])
+        assert record.block == odd.head + odd.body, odd.name
+        assert record.block in answered(archived, odd).sent, odd.name
+        assert (record.type, record.url) == ("response", archived.base + odd.path)
+        assert record.all("warc-truncated") == ([odd.truncated] if odd.truncated else []), odd.name
+        assert record["warc-block-digest"] == sha1_base32(record.block), odd.name
+        # The payload has no transfer coding any more; a 304 has none at all.
+        digests = [sha1_base32(odd.payload)] if odd.status != 304 else []
+        assert record.all("warc-payload-digest") == digests, odd.name
+        assert row["body_length"] == len(odd.payload), odd.name
+        assert row["digest"] == (hashlib.sha1(odd.payload).hexdigest() if odd.payload else ""), odd.name
 
 
-@KEPT
-def test_the_request_is_kept_as_received(odd: OddResponse, archived: Archived) -> None:
-    [request] = [record for record in archived.records[odd.path] if record.type == "request"]
-    assert request.block == answered(archived, odd).received
-    assert request["warc-block-digest"] == sha1_base32(request.block)
-    assert request["warc-concurrent-to"] == f"<{archived.row(odd.path)['record_id']}>"
+def test_the_requests_are_kept_as_received(archived: Archived) -> None:
+    for odd in KEPT:
+        [request] = [record for record in archived.records[odd.path] if record.type == "request"]
+        assert request.block == answered(archived, odd).received, odd.name
+        assert request["warc-block-digest"] == sha1_base32(request.block), odd.name
+        assert request["warc-concurrent-to"] == f"<{archived.row(odd.path)['record_id']}>", odd.name
 
 
-@LOST
-def test_without_a_header_block_there_is_no_record(odd: OddResponse, archived: Archived) -> None:
-    row = archived.row(odd.path)
-    assert odd.path not in archived.records
-    assert (row["warc_file"], row["warc_offset"], row["warc_length"]) == ("", None, None)
-    assert (row["status"], row["body_length"], row["digest"], row["record_id"]) == (0, 0, "", "")
+def test_without_a_header_block_there_is_no_record(archived: Archived) -> None:
+    assert LOST
+    for odd in LOST:
+        row = archived.row(odd.path)
+        assert odd.path not in archived.records, odd.name
+        assert (row["warc_file"], row["warc_offset"], row["warc_length"]) == ("", None, None), odd.name
+        assert (row["status"], row["body_length"], row["digest"], row["record_id"]) == (0, 0, "", ""), odd.name
 
 
-@ODD
-def test_nothing_is_asked_for_twice_but_after_a_lost_connection(odd: OddResponse, archived: Archived) -> None:
-    requests = [entry for entry in archived.log if entry.path == odd.path]
-    if len(requests) > 1:
-        # A kept connection may be closed by the server while the request is on its way: then it is sent again.
-        assert not odd.head
-        assert [entry.sent for entry in requests[:-1]] == [b""] * (len(requests) - 1)
+def test_nothing_is_asked_for_twice_but_after_a_lost_connection(archived: Archived) -> None:
+    for odd in ODD_RESPONSES:
+        requests = [entry for entry in archived.log if entry.path == odd.path]
+        if len(requests) > 1:
+            # A kept connection may be closed by the server while the request is on its way: then it is sent again.
+            assert not odd.head, odd.name
+            assert [entry.sent for entry in requests[:-1]] == [b""] * (len(requests) - 1), odd.name
 
 
 def test_fastwarc_reads_every_record(archived: Archived) -> None:

@@ -185,7 +185,7 @@ def test_sealing_replaces_no_file(muniment: Callable[..., Any], site: GatedSite,
     site.release()
     _, said = process.communicate(timeout=30)
     assert process.returncode == 1
-    words = "muniment-00000.warc.gz is there already, and no file is replaced: what was captured is in"
+    words = "muniment-00000.warc.gz exists already and is not replaced: the captures are in"
     assert [words in line for line in said.splitlines()] == [True]
     refused = run(muniment, site, out)
     assert refused.code == 1

@@ -132,7 +132,7 @@ def test_a_database_without_processes_is_refused_and_left_as_it_is(muniment: Any
     for _ in range(2):
         done = muniment("process", "list", "--database", url)
         assert (done.code, done.stdout) == (2, "")
-        assert done.stderr == f"muniment: no processes are kept in {url}\n"
+        assert done.stderr == f"muniment: no processes are stored in {url}\n"
 
 
 def test_what_is_watched_on_a_terminal_is_drawn_again(muniment: Any, ours: Callable[..., Any], tmp_path: Path) -> None:
@@ -353,7 +353,6 @@ def test_a_store_that_cannot_be_used_ends_no_crawl_and_is_said_in_one_line(
     assert listed.stderr.startswith("muniment: the store of processes")
 
 
-@pytest.mark.linux
 def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "muniment", "crawl", "http://127.0.0.1:9/", "-o", tmp_path / "out", "--quiet"]
     environ = {**os.environ, "MUNIMENT_PROCESSES": str(tmp_path / "kept")}
@@ -372,10 +371,10 @@ def test_a_machine_without_network_keeps_its_processes(ours: Callable[..., Any],
         (("kill", "999999999"), "there is no process 999999999"),
         (("prune", "--older-than", "soon"), "is not a span of time; write 90s, 15m, 12h or 30d"),
         (("prune", "--older-than", "\u0665d"), "is not a span of time; write 90s, 15m, 12h or 30d"),
-        (("list", "--state", "."), "no processes are kept in"),
+        (("list", "--state", "."), "no processes are stored in"),
         (("tail", "1", "--follow", "--json"), "leave --json out"),
         (("list", "--state", ".", "--database", "postgresql:///x"), "give one of them"),
-        (("list", "--database", "mysql://a/b"), "is no PostgreSQL database"),
+        (("list", "--database", "mysql://a/b"), "is not a PostgreSQL database"),
     ],
 )
 def test_wrong_use_is_one_line(muniment: Any, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

@@ -58,12 +58,12 @@ def test_on_a_full_disk_what_runs_is_shown_and_ended(muniment: Any, tmp_path: Pa
         assert listed.code == 0
         assert {one["state"] for one in json.loads(listed.stdout)} == {"running"}
         line = json.loads(listed.stderr)["warning"]
-        assert "rows may be out of date, for they cannot be written: " in line
+        assert "rows may be out of date, because they cannot be written: " in line
         assert line.endswith("database or disk is full; make room there")
         ended = muniment(
             "process", "kill", row.id, "--grace", "0", "--log-level", "error", MUNIMENT_PROCESSES=str(disk)
         )
-        assert refused(ended).startswith("muniment: it has ended, and this cannot be noted: ")
+        assert refused(ended).startswith("muniment: it has ended, but its row cannot be written: ")
         assert not is_alive(row)
         ballast.unlink()
 
@@ -94,7 +94,6 @@ def test_a_damaged_store_is_refused_with_what_to_do(muniment: Any, kept: Path) -
     assert muniment("process", "list").code == 0
 
 
-@pytest.mark.linux
 @pytest.mark.parametrize("there", [True, False], ids=["store", "no store"])
 def test_a_directory_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path, there: bool) -> None:
     kept = tmp_path / "kept"
@@ -113,7 +112,7 @@ def test_a_directory_that_cannot_be_written_is_refused_with_what_to_do(tmp_path:
 def test_a_place_that_is_a_file_is_refused(muniment: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = muniment("process", "tree", MUNIMENT_PROCESSES=str(tmp_path / "file"))
-    assert refused(done).endswith(f"cannot be used: {tmp_path / 'file'} is no directory")
+    assert refused(done).endswith(f"cannot be used: {tmp_path / 'file'} is not a directory")
 
 
 def test_where_nothing_is_known_it_says_so(muniment: Any, tmp_path: Path) -> None:

@@ -22,8 +22,6 @@ from tests.support.nginx import Nginx
 from warc_reading import Record, microseconds, record_at, sha1_base32
 from warcio.archiveiterator import ArchiveIterator
 
-pytestmark = pytest.mark.linux  # the package python3-doc of Debian
-
 CAPTURES = ("response", "revisit")
 
 

@@ -102,9 +102,9 @@ def test_a_password_in_the_url_is_refused_and_not_shown(muniment: Callable[..., 
 @pytest.mark.parametrize(
     ("url", "code", "why"),
     [
-        ("mysql://127.0.0.1/db", 2, "is no PostgreSQL database"),
-        ("postgresql://127.0.0.1", 2, "is no PostgreSQL database"),
-        ("postgresql://127.0.0.1:port/db", 2, "is no PostgreSQL database"),
+        ("mysql://127.0.0.1/db", 2, "is not a PostgreSQL database"),
+        ("postgresql://127.0.0.1", 2, "is not a PostgreSQL database"),
+        ("postgresql://127.0.0.1:port/db", 2, "is not a PostgreSQL database"),
         ("postgresql://me@127.0.0.1:1/db", 3, "cannot be reached"),
     ],
 )

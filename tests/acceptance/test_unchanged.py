@@ -170,7 +170,7 @@ def test_json_lines_tell_digests_and_validators(muniment: Muniment, tmp_path: Pa
         done = muniment("fetch", seed, "-o", "out", "--workers", 1)
         sent = {entry.path[1:]: entry.received.decode("latin-1") for entry in server.log}
     assert done.code == 0
-    assert "line 7: its digest is no SHA-1: sha256:" in done.stderr
+    assert "line 7: its digest is not a SHA-1: sha256:" in done.stderr
     assert muniment("check", "out").code == 0
     rows = {row["url"].rpartition("/")[2]: row for row in captures(tmp_path / "out")}
     assert {name for name, row in rows.items() if row["unchanged"]} == {"hex", "base32", "etag", "date"}

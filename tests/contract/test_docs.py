@@ -228,6 +228,34 @@ def test_options_of_crawl_equal_the_settings() -> None:
         assert on_resume in {"yes", "no", "–"}, name
 
 
+def _headings(page: Path, heading: str) -> dict[str, str]:
+    """The heading of level three above each option's row, below a heading of level two."""
+    text = page.read_text()
+    start = text.index(f"\n## {heading}")
+    found, above = {}, ""
+    for line in text[start : text.index("\n## ", start + 1)].splitlines():
+        if line.startswith("### "):
+            above = line.removeprefix("### ")
+        elif option := re.match(r"\| `(-(?:[^`|]|\\\|)+)`", line):
+            found[option[1].replace(r"\|", "|")] = above
+    return found
+
+
+def test_help_and_docs_have_the_same_headings() -> None:
+    above, spelled = _headings(DOCS / "options.md", "muniment crawl"), _spelled(crawl)
+    text = crawl.get_help(click.Context(crawl, info_name="crawl"))
+    assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == list(dict.fromkeys(above.values()))
+    for name, _, _, option in options("crawl"):
+        assert above[spelled[name]] == option.group, name
+
+
+def test_help_writes_sizes_and_times_as_people_do() -> None:
+    text = crawl.get_help(click.Context(crawl, info_name="crawl", terminal_width=100))
+    assert "[default: 1 GiB]" in text
+    assert "[default: 43200 (12 h)]" in text
+    assert not re.search(r"default: \d+\.0\b|\d{6,}", text)
+
+
 def test_options_of_fetch_equal_the_settings() -> None:
     """Documented are those that crawl lacks and those with another default; the rest is told to be the same."""
     rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment fetch") if row[0] != "option"}
@@ -323,16 +351,15 @@ def _links(page: Path) -> list[str]:
     return re.findall(r"\]\(([^)\s]+)\)", text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_resolve(page: Path) -> None:
-    for link in _links(page):
-        if "://" in link:
-            continue
-        path, _, anchor = unquote(link).partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.is_relative_to(ROOT), link
-        assert target.exists(), link
-        assert not anchor or anchor in _anchors(target), link
+def _resolves(page: Path, link: str) -> bool:
+    path, _, anchor = unquote(link).partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return target.is_relative_to(ROOT) and target.exists() and (not anchor or anchor in _anchors(target))
+
+
+def test_links_resolve() -> None:
+    links = [(page, link) for page in PAGES for link in _links(page) if "://" not in link]
+    assert [f"{page.relative_to(ROOT)}: {link}" for page, link in links if not _resolves(page, link)] == []
 
 
 def test_index_lists_every_document() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 
-import pytest
 from source_tree import folder, imports, path_of, trees
 
 FLOORS = (
@@ -37,12 +36,15 @@ def test_there_is_something_to_look_at():
     assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display"}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if folder(name) not in BESIDE])
-def test_imports_go_downward(module):
-    here = folder(module)
-    others = {folder(target) for target in imports(module)} - {here, ""}
-    wrong = {there for there in others if FLOOR.get(there, len(FLOORS)) >= FLOOR[here]}
-    assert not wrong, f"{here} imports {wrong}"
+def test_imports_go_downward():
+    wrong = {
+        module: there
+        for module in MODULES
+        if (here := folder(module)) not in BESIDE
+        for there in {folder(target) for target in imports(module)} - {here, ""}
+        if FLOOR.get(there, len(FLOORS)) >= FLOOR[here]
+    }
+    assert wrong == {}
 
 
 def test_no_import_circles():
@@ -59,20 +61,22 @@ def _further(reached: dict[str, set[str]], module: str) -> bool:
     return len(reached[module]) > before
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_module_names_say_something(module):
-    assert not VAGUE & set(module.split("."))
+def test_module_names_say_something():
+    assert [module for module in MODULES if VAGUE & set(module.split("."))] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_are_small(module):
-    assert path_of(module).read_text("utf-8").count("\n") <= LONGEST_MODULE
+def test_modules_are_small():
+    lengths = {module: path_of(module).read_text("utf-8").count("\n") for module in MODULES}
+    assert {module: length for module, length in lengths.items() if length > LONGEST_MODULE} == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_functions_are_small(module):
-    functions = (n for n in ast.walk(trees()[module]) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    lengths = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
+def test_functions_are_small():
+    lengths = {
+        f"{module}.{node.name}": node.end_lineno - node.lineno + 1
+        for module in MODULES
+        for node in ast.walk(trees()[module])
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
     assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
 
 
@@ -83,25 +87,29 @@ def _all_of(module: str) -> list[str] | None:
     return None
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if _all_of(name) is not None])
-def test_all_names_things_that_exist_once(module):
-    names = _all_of(module)
-    assert len(set(names)) == len(names)
-    made = importlib.import_module(module)
-    assert [name for name in names if not hasattr(made, name)] == []
+def test_all_names_things_that_exist_once():
+    wrong = []
+    for module in MODULES:
+        if names := _all_of(module):
+            made = importlib.import_module(module)
+            wrong += [f"{module}.{name}" for name in names if names.count(name) > 1 or not hasattr(made, name)]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_what_is_taken_from_a_module_is_in_its_all(module):
-    for node in ast.walk(trees()[module]):
-        if isinstance(node, ast.ImportFrom) and node.module in trees() and _all_of(node.module) is not None:
-            taken = {alias.name for alias in node.names if f"{node.module}.{alias.name}" not in trees()}
-            assert taken <= set(_all_of(node.module)), f"{module} takes from {node.module}"
+def test_what_is_taken_from_a_module_is_in_its_all():
+    wrong = [
+        f"{module} takes {alias.name} from {node.module}"
+        for module in MODULES
+        for node in ast.walk(trees()[module])
+        if isinstance(node, ast.ImportFrom) and node.module in trees() and _all_of(node.module) is not None
+        for alias in node.names
+        if f"{node.module}.{alias.name}" not in trees() and alias.name not in _all_of(node.module)
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_module_says_what_it_is(module):
-    assert ast.get_docstring(trees()[module])
+def test_every_module_says_what_it_is():
+    assert [module for module in MODULES if not ast.get_docstring(trees()[module])] == []
 
 
 def test_only_settings_read_the_environment_of_users():
@@ -112,7 +120,5 @@ def test_only_settings_read_the_environment_of_users():
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
-    processes = {
-        f"muniment.procs.{name}" for name in ("children.launch", "registry", "children.shim", "platform.portable")
-    }
+    processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "children.shim")}
     assert readers <= {"muniment.settings.environment", *processes}

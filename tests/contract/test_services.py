@@ -50,7 +50,7 @@ def test_the_units_have_what_units_need():
 
 def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
     analyze = shutil.which("systemd-analyze")
-    if analyze is None:  # macOS, containers: the parser above has the last word
+    if analyze is None:  # containers: the parser above has the last word
         return
     service, timer = blocks("ini")
     program = tmp_path / "muniment"

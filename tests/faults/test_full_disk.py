@@ -19,8 +19,6 @@ from muniment.archive.event_log import EventLog
 from muniment.errors import DiskFullError
 from muniment.model.event import CaptureEvent, EventBatch
 
-pytestmark = pytest.mark.linux  # a small tmpfs
-
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:

@@ -14,8 +14,6 @@ from strikes import KINDS, draw
 
 from forked import Forked
 
-pytestmark = pytest.mark.linux  # mounts, and a filesystem of our own
-
 ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "6"))
 SEED = int(os.environ.get("MUNIMENT_ROUNDS_SEED", "1"))
 

@@ -14,8 +14,6 @@ from tests.support.gated_site import Answer
 
 from forked import Forked
 
-pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
-
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:
@@ -68,7 +66,7 @@ def says_what_to_do(code: int, stderr: str) -> None:
     assert code == 1, stderr
     [line] = stderr.splitlines()
     assert line.startswith("muniment: ")
-    assert "look after the disk, then give the same command again" in line
+    assert "check the disk, then give the same command again" in line
 
 
 def test_an_error_while_the_index_is_written(muniment: Callable[..., Any], disk: FaultyDisk) -> None:

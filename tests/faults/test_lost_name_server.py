@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 from broken_machine import PACE, PATHS, events, wait_for
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.name_server import NameServer
-
-pytestmark = pytest.mark.linux  # a file mounted over another
 
 WITH_NAMES_OF = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"')
 """What follows is the file that is /etc/resolv.conf for the command after it, and for no other."""

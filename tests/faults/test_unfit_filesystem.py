@@ -10,8 +10,6 @@ import pytest
 from broken_machine import PACE, a_site, events, is_whole
 from tests.support.faulty_disk import faulty_disk
 
-pytestmark = pytest.mark.linux  # a filesystem of our own (FUSE)
-
 
 @pytest.mark.parametrize(
     ("lacks", "words"), [("flock", "cannot lock files (Operation not supported)"), ("mmap", "cannot hold a tracker")]

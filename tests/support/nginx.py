@@ -10,7 +10,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -280,8 +279,8 @@ def _user_line() -> str:
 
 
 def _dies_with_parent() -> list[str]:
-    """What to put before a command so that the kernel ends it when the program that started it is killed (Linux)."""
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    """What to put before a command so that the kernel ends it when the program that started it is killed."""
+    setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 

@@ -60,7 +60,7 @@ def seal(source: Path, target: Path) -> None:
 def taken(source: Path, target: Path) -> ArchiveError:
     """The error for a file whose final name another one has."""
     return ArchiveError(
-        f"{target.name} is there already, and no file is replaced: what was captured is in {source.name}; move "
+        f"{target.name} exists already and is not replaced: the captures are in {source.name}; move "
         f"{target.name} away and give the same command again"
     )
 

@@ -53,7 +53,7 @@ class Segment:
         """Begin the WARC `name` (such as `muniment-00000.warc.gz`); no file of this name may exist yet."""
         try:
             if (out / name).exists():
-                raise ArchiveError(f"{name}: exists already")
+                raise ArchiveError(f"{name} exists already")
             parts.mkdir(exist_ok=True)
             sync_directory(out)
             journal = GrowingFile(journal_path(parts, name))

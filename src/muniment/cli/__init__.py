@@ -63,10 +63,8 @@ def _muniment() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; exits with the contract's codes, an error being one line on standard error."""
     given = sys.argv[1:] if arguments is None else arguments
-    if not hasattr(os, "fork"):
-        _complain(
-            "Muniment runs on Linux and macOS: this system has no fork and no locks of Unix", as_json=wants_json(given)
-        )
+    if not hasattr(os, "pidfd_open"):
+        _complain("Muniment runs on Linux, by a Python that has pidfd_open", as_json=wants_json(given))
         sys.exit(2)
     for option, one in zip(["", *given], given, strict=False):
         if not is_text(one):
@@ -131,7 +129,7 @@ def _told(error: Exception) -> tuple[str | None, int]:
 def _of_a_name(error: UnicodeError) -> str:
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
         return no_text(error.object[:_MOST_TOLD])
-    return f"a name that was given cannot be used: {error}"
+    return f"invalid name: {error}"
 
 
 def entry() -> NoReturn:

@@ -30,10 +30,10 @@ def check(invocation: Invocation, /, directory: Path, repair: bool, as_json: boo
         read = repair_directory if repair else check_directory
         found = read(directory, invocation.row.book)
     except KeyboardInterrupt:
-        again = "; what is not mended is as it was" if repair else ""
-        raise StoppedError(f"stopped before the end of the check{again}") from None
+        again = "; the rest is unchanged" if repair else ""
+        raise StoppedError(f"the check was stopped before its end{again}") from None
     if not found.files and not found.rows and not found.faults and not found.repaired:
-        raise UsageError(f"{directory} holds no WARC files; the names of those that are checked end with .warc.gz")
+        raise UsageError(f"{directory} has no WARC files; their names end with .warc.gz")
     with suppress(BrokenPipeError):  # the verdict is the exit code, however far it was read
         if as_json:
             click.echo(msgspec.json.encode(found).decode())

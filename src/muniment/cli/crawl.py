@@ -15,7 +15,7 @@ from muniment.app.inputs.ignore_sets import chosen_sets
 from muniment.app.inputs.start_urls import keep_account, start_urls
 from muniment.app.request import Request, output_directory
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import PLACE, log_option, read_settings, setting_options
+from muniment.cli.options import PLACE, SettingsCommand, log_option, read_settings, retry_option, setting_options
 from muniment.http.auth import Account
 from muniment.model.url import account_of, is_web, normalise
 from muniment.procs.command_text import told_command
@@ -28,18 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["crawl", "fetch"]
 
-
-_retry_failed = click.option(
-    "--retry-failed", is_flag=True, help="Try again what failed, also when the job had finished."
-)
+_UNITS = "BYTES may have a unit: 64k, 500MB, 1GiB."
 
 
-@click.command()
+@click.command(cls=SettingsCommand, epilog=f"Example: muniment crawl https://example.com/ -o example. {_UNITS}")
 @click.argument("urls", metavar="URL...", nargs=-1)
 @setting_options("crawl")
-@_retry_failed
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@retry_option
+@click.option("--json", "as_json", is_flag=True, help="Print only the summary, as JSON.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 @click.pass_obj
 def crawl(
@@ -47,7 +44,7 @@ def crawl(
 ) -> int:
     """Archive the sites of the given URLs into WARC files with a Parquet index.
 
-    The same command on the same directory resumes. Ctrl-C once stops cleanly, twice at once.
+    The same command on the same directory resumes the crawl. Ctrl-C stops it cleanly, a second Ctrl-C at once.
     """
     settings = read_settings("crawl", given)
     starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
@@ -55,19 +52,19 @@ def crawl(
     return _run(invocation, request, as_json=as_json, quiet=quiet)
 
 
-@click.command()
+@click.command(cls=SettingsCommand, epilog=f"Example: muniment fetch urls.txt -o example. {_UNITS}")
 @click.argument("seed", metavar="SEED", type=PLACE)
 @setting_options("fetch")
-@_retry_failed
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@retry_option
+@click.option("--json", "as_json", is_flag=True, help="Print only the summary, as JSON.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 @click.pass_obj
 def fetch(invocation: Invocation, /, seed: str, retry_failed: bool, as_json: bool, quiet: bool, **given: Any) -> int:
     """Archive every URL of a list into WARC files with a Parquet index.
 
-    SEED is a file of URLs, one a line (- is standard input), of JSON objects, a Parquet file with a column url, or a
-    sitemap, also by its URL. The same command on the same directory resumes.
+    SEED is a file with one URL or one JSON object a line (- is standard input), a Parquet file with a column url, or
+    a sitemap or its URL. The same command on the same directory resumes.
     """
     accounts: dict[str, Account] = {}
     if (url := normalise(seed)) is not None and (account := account_of(seed)) is not None:

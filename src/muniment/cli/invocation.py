@@ -57,7 +57,7 @@ class Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the arguments; a group of commands without one of them is wrong use, `muniment` alone asks for help."""
         if not args and ctx.parent is not None:
-            raise click.UsageError(f"no command is given; `{ctx.command_path} --help` lists them", ctx)
+            raise click.UsageError(f"no command given; `{ctx.command_path} --help` lists them", ctx)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -93,7 +93,7 @@ def _recorded(callback: Callable[..., Any], path: str, /, *arguments: Any, **giv
         return callback(*arguments, **given)
     except BrokenPipeError as error:
         if not reader_has_gone():
-            raise MunimentError(f"a process of this command has gone: {error.strerror}") from error
+            raise MunimentError(f"a process of this command has ended: {error.strerror}") from error
         return 0  # who reads no further has what it wanted
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):

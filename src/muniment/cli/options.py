@@ -19,7 +19,16 @@ from muniment.settings.environment import contact_given
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import is_number, parse_number, parse_proxy
 
-__all__ = ["PLACE", "log_option", "out_option", "read_settings", "setting_options", "state_option"]
+__all__ = [
+    "PLACE",
+    "SettingsCommand",
+    "log_option",
+    "out_option",
+    "read_settings",
+    "retry_option",
+    "setting_options",
+    "state_option",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _TEXTS = {
@@ -34,6 +43,9 @@ _TEXTS = {
     "--user-agent": parse_agent,
 }
 """Options whose text has a grammar."""
+_HOUR_S = 3600
+_OTHER = "Other"
+"""The heading of options that are not settings."""
 
 
 class _Parsed(click.ParamType[Any, Any]):
@@ -65,13 +77,35 @@ log_option = click.option(
     default="warning",
     expose_value=False,
     callback=_start_log,
-    help="How much of the inner workings is logged to standard error. [default: warning]",
+    help="Log messages of this level and above to standard error. [default: warning]",
 )
 
 
 _directory = click.Path(path_type=Path, exists=True, file_okay=False)
 out_option = click.option("-o", "--out", required=True, type=_directory, help="Output directory.")
-state_option = click.option("--state", type=_directory, help="Where the tracker lies, if not there.")
+state_option = click.option(
+    "--state", type=_directory, help="Directory of the tracker (default: the output directory)."
+)
+
+retry_option = click.option("--retry-failed", is_flag=True, help="Try failed pages again, also of a finished job.")
+
+
+class SettingsCommand(click.Command):
+    """A command whose help has the headings of the settings table."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, each below its heading."""
+        groups = {name: option.group for name, _, _, option in options()}
+        groups["retry_failed"] = groups["tries"]
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record and isinstance(param, click.Option):
+                sections.setdefault(groups.get(str(param.name), _OTHER), []).append(record)
+        sections[_OTHER] = sections.pop(_OTHER)  # last
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def setting_options(command: Command) -> Callable[[_F], _F]:
@@ -93,8 +127,13 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
     if plain is bool:
         if option.off:
             flags[0] = f"{flags[0]}/{option.off}"
+            text += f" [default: {'on' if default else 'off'}]"
         return click.option(name, *flags, is_flag=True, default=None, help=text)
-    common: dict[str, Any] = {"default": None, "help": text + _shown(default), "metavar": option.metavar or None}
+    common: dict[str, Any] = {
+        "default": None,
+        "help": text + _shown(default, option),
+        "metavar": option.metavar or None,
+    }
     if get_origin(plain) is tuple:
         return click.option(name, *flags, multiple=True, type=_type(str, option), **{**common, "default": ()})
     return click.option(name, *flags, type=_type(plain, option), **common)
@@ -108,10 +147,22 @@ def _type(kind: Any, option: Option) -> Any:
     return _Parsed("text", _TEXTS[option.flags[0]]) if option.flags[0] in _TEXTS else str
 
 
-def _shown(default: Any) -> str:
-    if isinstance(default, DelayRange) or default in (None, "", ()):
+def _shown(default: Any, option: Option) -> str:
+    if default in (None, "", ()):
         return ""
-    return f" [default: {default}]"
+    return f" [default: {_written(default, option)}]"
+
+
+def _written(default: Any, option: Option) -> str:
+    """A default as people write it: `1 GiB`, `43200 (12 h)`."""
+    if isinstance(default, DelayRange):
+        return str(default.low)
+    if option.metavar == "BYTES":
+        return f"{default / (1 << 30):g} GiB"
+    if isinstance(default, float):
+        hours = f" ({default / _HOUR_S:g} h)" if default >= _HOUR_S else ""
+        return f"{default:g}{hours}"
+    return str(default)
 
 
 def read_settings(command: Command, given: dict[str, Any]) -> Settings:

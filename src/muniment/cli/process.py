@@ -128,7 +128,7 @@ def show(process_id: str, store: ProcessStore, as_json: bool, quiet: bool) -> in
 def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """Print the last lines that a process wrote to its standard output and error."""
     if follow and as_json:
-        raise UsageError("--follow prints lines as they come; leave --json out")
+        raise UsageError("--follow and --json cannot be used together")
     row = processes.find(store, process_id)
     if follow:
         for line in processes.follow(store, row, lines):
@@ -159,7 +159,7 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
 def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """End a process and everything below it, gracefully, then by force; returns when that is seen to be over."""
     if math.isnan(grace):
-        raise UsageError("--grace nan is no number of seconds")
+        raise UsageError("--grace nan is not a number of seconds")
     rows = processes.ended(store, process_id, grace)
     return _tell_rows(rows, f"{_so_many(rows)} ended", as_json, quiet)
 
@@ -193,7 +193,7 @@ def _seconds(span: str) -> float:
         raise UsageError(f"{span!r} is not a span of time; write 90s, 15m, 12h or 30d")
     seconds = float(match[1]) * _SECONDS[match[2]]
     if seconds > _LONGEST_S:
-        raise UsageError(f"{span!r} is too long: at most {_LONGEST_S // _SECONDS['d']:,} days make sense")
+        raise UsageError(f"{span!r} is too long: the maximum is {_LONGEST_S // _SECONDS['d']:,} days")
     return seconds
 
 

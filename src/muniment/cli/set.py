@@ -49,7 +49,7 @@ def _changed(job: JobDirectory, values: tuple[tuple[str, str], ...], host: str, 
             raise UsageError("--host and --prefix are for nice=N alone")
         return set_values(job, values)
     if len(values) > 1:
-        raise UsageError("nice=N is set by itself; give the other settings in a command of their own")
+        raise UsageError("nice=N must be set alone; give the other settings in another command")
     return set_nice(job, parse_nice(values[0][1]), host=host, prefix=prefix)
 
 
@@ -66,5 +66,5 @@ def tell_changes(changes: tuple[ChangeMade, ...], *, as_json: bool, quiet: bool)
         for one in changes:
             click.echo(f"{one.what}: {one.before or '-'} -> {one.after or '-'}")
         if not changes:
-            click.echo("nothing changed: it was so already")
+            click.echo("nothing changed: the values are the same")
     return 0

@@ -81,5 +81,5 @@ def _rules_of(place: TrackerPlace) -> tuple[Rules, Sequence[str]]:
     with tracker_to_read(place) as db:
         job = jobs.find_job(db)
         if job is None:
-            raise UsageError(f"{place} holds no crawl yet")
+            raise UsageError(f"{place} has no crawl yet")
         return jobs.latest_rules(db, job.job_id)[1], jobs.start_urls(db, job.job_id)

@@ -70,7 +70,9 @@ def _sources(paths: Sequence[Path]) -> Iterator[RowSource]:
                 try:
                     open_parquet(source.path).close()
                 except FileNotFoundError:
-                    raise ArchiveError(f"{source.path}: the index was joined while it was read") from None
+                    raise ArchiveError(
+                        f"{source.path}: the index changed while it was read; give the command again"
+                    ) from None
                 except ArchiveError as error:
-                    raise UsageError(f"{path} is no capture index: {error}") from None
+                    raise UsageError(f"{path} is not a capture index: {error}") from None
             yield source

@@ -28,7 +28,7 @@ def tracker_place(out: Path, state: Path | None = None, database: str | None = N
     Raises UsageError when they differ.
     """
     if state is not None and database is not None:
-        raise UsageError("--state says where a SQLite tracker lies: leave it out with --database")
+        raise UsageError("--state is for SQLite trackers: leave it out with --database")
     kept = _kept(out)
     if database is not None:
         return _on_server(out, database_url(database), kept)
@@ -36,19 +36,19 @@ def tracker_place(out: Path, state: Path | None = None, database: str | None = N
         return kept or TrackerPlace(out)
     if kept is not None and (kept.database or kept.directory.resolve() != state.resolve()):
         raise UsageError(
-            f"the tracker of {out} lies in {kept}: leave --state out (if you moved it there, remove {out / POINTER})"
+            f"the tracker of {out} is in {kept}: leave --state out (if you moved the tracker, remove {out / POINTER})"
         )
     if kept is None and state.resolve() != out.resolve() and TrackerPlace(out).file.exists():
-        raise UsageError(f"{out} holds its tracker itself: leave --state out")
+        raise UsageError(f"{out} has its own tracker: leave --state out")
     return TrackerPlace(state)
 
 
 def _on_server(out: Path, url: str, kept: TrackerPlace | None) -> TrackerPlace:
     if kept is None and TrackerPlace(out).file.exists():
-        raise UsageError(f"{out} holds its tracker itself: leave --database out")
+        raise UsageError(f"{out} has its own tracker: leave --database out")
     if kept is not None and kept.database != url:
         raise UsageError(
-            f"the tracker of {out} lies in {kept}: leave --database out (if the database has moved, change the first "
+            f"the tracker of {out} is in {kept}: leave --database out (if the database has moved, change the first "
             f"line of {out / POINTER})"
         )
     return kept or TrackerPlace(out, url, secrets.token_hex(16))
@@ -64,12 +64,13 @@ def database_url(text: str) -> str:
         usable = False
     if not usable:
         raise UsageError(
-            f"{shown} is no PostgreSQL database; write postgresql://USER@HOST/NAME (for SQLite elsewhere, --state DIR)"
+            f"{shown} is not a PostgreSQL database; write postgresql://USER@HOST/NAME "
+            "(for SQLite elsewhere, --state DIR)"
         )
     if parts.password is not None or any("password" in name for name, _ in parse_qsl(parts.query)):
         raise UsageError(
-            "the URL of --database holds a password, which everybody on this machine could read: leave it out and give "
-            f"it in PGPASSWORD or in ~/.pgpass ({shown.partition('?')[0]})"
+            "the URL of --database contains a password, which every user of this machine can read: leave it out and "
+            f"give it in PGPASSWORD or in ~/.pgpass ({shown.partition('?')[0]})"
         )
     return parts._replace(scheme="postgresql", fragment="").geturl()
 
@@ -82,7 +83,7 @@ def keep_place(out: Path, place: TrackerPlace) -> bool:
     inside = not place.database and place.directory.resolve() == out.resolve()
     if (kept := _kept(out)) is not None:
         if kept.database != place.database or kept.place_id != place.place_id:
-            raise UsageError(f"another run began in {out} at the same time: give the same command again")
+            raise UsageError(f"another run started in {out} at the same time: give the same command again")
         tracker_place(out, None if place.database else place.directory)
         return True
     if inside:

@@ -73,7 +73,7 @@ def open_store(home: Path, database: str = "", *, must_be_there: bool = False) -
     except TrackerError as error:
         store.living("")  # fails as well when it cannot be read either
         # on a full disk, too, an operator wants to see what runs
-        _log.warning("rows may be out of date, for they cannot be written: %s", error)
+        _log.warning("rows may be out of date, because they cannot be written: %s", error)
     return store
 
 
@@ -109,7 +109,7 @@ def find(store: ProcessStore, text: str) -> Process:
     if len(found) == 1 or (found and found[0].id == text):
         return found[0]
     if found:
-        raise UsageError(f"{text} is the beginning of several ids; give more of it")
+        raise UsageError(f"{text} is the start of several ids; give more characters")
     raise UsageError(f"there is no process {text}: give an id that `muniment process list` shows, or the number of one")
 
 
@@ -186,11 +186,11 @@ def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
 
 def _files_of(row: Process) -> ProcessFiles:
     if row.machine_id != here().machine_id:
-        raise UsageError(f"the output of process {row.id[:8]} lies on another machine")
+        raise UsageError(f"the output of process {row.id[:8]} is on another machine")
     if not is_own(row):
         raise UsageError(f"the output of process {row.id[:8]} is for its user alone: number {row.uid}, or root")
     if not row.directory:
-        raise UsageError(f"process {row.id[:8]} has no file of its own: what it wrote went where its command wrote")
+        raise UsageError(f"process {row.id[:8]} has no output file: its output went to that of its command")
     return ProcessFiles(Path(row.directory))
 
 

@@ -144,9 +144,7 @@ def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str,
     origins = list(dict.fromkeys(map(origin_of, filter(is_web, starts))))[:_MOST_ORIGINS]
     meant = [url for origin in origins if (url := normalise(origin + path))]
     if not meant:
-        raise UsageError(
-            f"{path!r} is a path, and there is no start URL that it could be seen from; give the whole URL"
-        )
+        raise UsageError(f"{path!r} is a path, but the job has no start URL that completes it; give the whole URL")
     found = ((url, _page(db, job, url)) for url in meant)
     return next(((url, page) for url, page in found if page is not None), (meant[0], None))
 

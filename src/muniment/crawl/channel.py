@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any, cast
+from itertools import count
+from typing import Any, TypeVar, cast
 
-from muniment.crawl.protocol import Frames, FromOrchestrator, FromWorker, encode
+from msgspec import structs
+
+from muniment.crawl.protocol import Frames, FromOrchestrator, FromWorker, Question, Reply, encode
 
 __all__ = ["Channel"]
 
+R = TypeVar("R", bound=Reply)
 _MOST_WAITING = 1 << 20
 """Bytes that wait to be read by the other side, above which `drained` waits."""
 
 
 class Channel(asyncio.Protocol):
-    """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone."""
+    """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone.
+
+    A reply goes to whoever asked for it instead.
+    """
 
     def __init__(self, kind: Any, received: Callable[[Any], None], lost: Callable[[], None]) -> None:
         """For messages of one kind."""
@@ -25,6 +32,8 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._drained = asyncio.Event()
         self._drained.set()
+        self._numbers = count(1)
+        self._asked: dict[int, asyncio.Future[Any]] = {}
 
     async def open(self, sock: socket.socket) -> None:
         """Begin on a connected socket; what the other side has said already is received before this returns."""
@@ -51,18 +60,37 @@ class Channel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in bytes (asyncio.Protocol)."""
         for message in self._frames.feed(data):
-            self._received(message)
+            if isinstance(message, Reply):
+                self._replied(message)
+            else:
+                self._received(message)
+
+    def _replied(self, reply: Reply) -> None:
+        asked = self._asked.pop(reply.number, None)
+        # whoever asked may have given up meanwhile
+        if asked is not None and not asked.done():
+            asked.set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the owner (asyncio.Protocol)."""
         self._transport = None
         self._drained.set()
+        for asked in self._asked.values():
+            asked.cancel()
+        self._asked.clear()
         self._lost()
 
     def send(self, message: FromWorker | FromOrchestrator) -> None:
         """Send a message; to a side that is gone it says nothing, for `lost` tells."""
         if self._transport is not None:
             self._transport.write(encode(message))
+
+    def ask(self, question: Question[R]) -> asyncio.Future[R]:
+        """Send a question; its reply, which is cancelled when the other side is gone."""
+        number = next(self._numbers)
+        reply = self._asked[number] = asyncio.get_running_loop().create_future()
+        self.send(cast("FromWorker", structs.replace(question, number=number)))
+        return reply
 
     def close(self) -> None:
         """Close after what was sent is out."""

@@ -53,6 +53,8 @@ __all__ = [
     "NameAddresses",
     "PermitsReport",
     "PermitsUpdate",
+    "Question",
+    "Reply",
     "RobotsReply",
     "RobotsReport",
     "SettingsUpdate",
@@ -63,6 +65,47 @@ __all__ = [
     "encode",
     "warc_info",
 ]  # fmt: skip
+
+
+class Reply(Struct, frozen=True, array_like=True, kw_only=True):
+    """The answer to a question: it carries the question's number."""
+
+    number: int = 0
+
+
+R = TypeVar("R", bound=Reply)
+
+
+class Question(Struct, Generic[R], frozen=True, array_like=True, kw_only=True):
+    """A message that is answered; its channel numbers it (`Channel.ask`)."""
+
+    number: int = 0
+
+
+class KnownDigests(Reply, frozen=True, array_like=True, tag=True):
+    """The earlier capture of each digest that has one."""
+
+    earlier: dict[bytes, EarlierCapture]
+
+
+class CookieField(Reply, frozen=True, array_like=True, tag=True):
+    """The Cookie field that a URL is sent."""
+
+    field: str
+
+
+class RobotsReply(Reply, frozen=True, array_like=True, tag=True):
+    """What an origin's robots.txt says; without an answer and without `fetch`, the host may not be asked now."""
+
+    answer: RobotsAnswer | None
+    fetch: bool = False
+    """The worker fetches it and reports; while no new one is to be had, this answer holds on."""
+
+
+class FileName(Reply, frozen=True, array_like=True, tag=True):
+    """The name of a worker's next WARC file."""
+
+    name: str
 
 
 class Hello(Struct, frozen=True, array_like=True, tag=True):
@@ -84,24 +127,24 @@ class WantPages(Struct, frozen=True, array_like=True, tag=True):
     most: int
 
 
-class AskKnown(Struct, frozen=True, array_like=True, tag=True):
-    """A question: which of these payload digests are already kept."""
+class AskKnown(Question[KnownDigests], frozen=True, array_like=True, tag=True):
+    """Which of these payload digests are already kept."""
 
     digests: list[bytes]
 
 
-class AskFile(Struct, frozen=True, array_like=True, tag=True):
-    """The worker needs a name for its next WARC file."""
+class AskFile(Question[FileName], frozen=True, array_like=True, tag=True):
+    """What the worker's next WARC file is called."""
 
 
-class AskCookies(Struct, frozen=True, array_like=True, tag=True):
-    """A question: what a URL is sent, whose host has more cookies than the worker was given, or keeps."""
+class AskCookies(Question[CookieField], frozen=True, array_like=True, tag=True):
+    """What a URL is sent, whose host has more cookies than the worker was given, or keeps."""
 
     url: str
 
 
-class AskRobots(Struct, frozen=True, array_like=True, tag=True):
-    """A question: what this origin's robots.txt says. The first worker that asks is told to fetch it."""
+class AskRobots(Question[RobotsReply], frozen=True, array_like=True, tag=True):
+    """What this origin's robots.txt says. The first worker that asks is sent to fetch it."""
 
     origin: str
 
@@ -236,33 +279,6 @@ class DeadHost(Struct, frozen=True, array_like=True, tag=True):
 
     origin: str
     reason: str
-
-
-class KnownDigests(Struct, frozen=True, array_like=True, tag=True):
-    """Answer to AskKnown: the earlier capture of each digest that has one."""
-
-    earlier: dict[bytes, EarlierCapture]
-
-
-class CookieField(Struct, frozen=True, array_like=True, tag=True):
-    """Answer to AskCookies; answers come in the order of asking."""
-
-    field: str
-
-
-class RobotsReply(Struct, frozen=True, array_like=True, tag=True):
-    """Answer to AskRobots; without an answer and without `fetch`, the host may not be asked now."""
-
-    origin: str
-    answer: RobotsAnswer | None
-    fetch: bool = False
-    """The worker fetches it and tells; while no new one is to be had, this answer holds on."""
-
-
-class FileName(Struct, frozen=True, array_like=True, tag=True):
-    """Answer to AskFile."""
-
-    name: str
 
 
 class FinishAck(Struct, frozen=True, array_like=True, tag=True):

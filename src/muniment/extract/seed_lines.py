@@ -57,7 +57,7 @@ def json_line(number: int, raw: bytes) -> Parsed:
     except RecursionError:
         return None, "its JSON nests too deep"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return None, f"no JSON object with a text as url: {error}"
+        return None, f"not a JSON object with a text as url: {error}"
     return _line(number, url, "" if meta is None else _encode(meta).decode(), known)
 
 
@@ -111,11 +111,11 @@ def _line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Pars
     given = known.get("digest", "")
     digest = sha1_hex(given) if given else ""
     prior = Prior(digest or "", known.get("etag", ""), known.get("last_modified", ""))
-    wrong = f"its digest is no SHA-1: {given[:60]}" if digest is None else ""
+    wrong = f"its digest is not a SHA-1: {given[:60]}" if digest is None else ""
     return SeedLine(number, url, meta_json, _NO_PRIOR if prior == _NO_PRIOR else prior, account=account), wrong
 
 
 def _no_url(text: str) -> str:
     told = masked_url(text) if "@" in text else text
     told = told if len(told) <= 100 else told[:99] + "…"
-    return f"{told!r} is no URL{redact(did_you_mean(told))}"
+    return f"{told!r} is not a URL{redact(did_you_mean(told))}"

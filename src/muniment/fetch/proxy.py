@@ -50,7 +50,7 @@ class ProxyDialer:
             port = -1
         if kind is None or not parts.hostname or port == -1:
             known = ", ".join(f"{scheme}://" for scheme in _TYPES)
-            raise UsageError(f"--proxy wants one of {known} with a host and a port")
+            raise UsageError(f"invalid --proxy: write one of {known} with a host and a port")
         self._resolver = resolver
         self._kind = kind
         self._host = parts.hostname

@@ -36,11 +36,11 @@ def given_header(text: str) -> AddedHeader:
         raise UsageError(f"{shown!r} is not a header; write 'NAME: VALUE', 'HOST=NAME: VALUE' or '*=NAME: VALUE'")
     name, value = match["name"], match["value"].strip(" \t")
     if reason := _NOT_TO_GIVE.get(name.lower()):
-        raise UsageError(f"{name} is no header to give: {reason}")
+        raise UsageError(f"the header {name} cannot be given: {reason}")
     if _CONTROL.search(value):
-        raise UsageError(f"the value of the header {name} holds a control character; it must be one line of text")
+        raise UsageError(f"the value of the header {name} contains a control character; write one line of text")
     if _HALVES.search(value):
-        raise UsageError(f"the value of the header {name} is not text in UTF-8")
+        raise UsageError(f"the value of the header {name} is not UTF-8 text")
     return AddedHeader(name, value, _place(match["place"] or ""))
 
 
@@ -51,7 +51,7 @@ def _place(given: str) -> str:
     host, colon, port = given.rpartition(":") if re.search(r":[0-9]+$", given) else (given, "", "")
     url = normalise(f"http://{host}/")
     if url is None or url.count("/") != 3 or (colon and not 0 < int(port) < 65_536):
-        raise UsageError(f"{given!r} is no host that a header can be for; write 'HOST=NAME: VALUE' or 'HOST:PORT=...'")
+        raise UsageError(f"{given!r} is not a host; write 'HOST=NAME: VALUE' or 'HOST:PORT=...'")
     return f"{host_of(url)}{colon}{int(port) if port else ''}"
 
 
@@ -74,14 +74,14 @@ def parse_contact(text: str) -> str:
     """A contact as given, once it is known to be the URL of a page or a mail address."""
     page = normalise(text) if re.match("https?://", text, re.IGNORECASE) and account_of(text) is None else None
     if not text.isprintable() or " " in text or not (page or _MAIL.fullmatch(text)):
-        raise UsageError(f"{masked_url(text)!r} is no contact; give a URL (https://...) or a mail address")
+        raise UsageError(f"{masked_url(text)!r} is not a contact; give a URL (https://...) or a mail address")
     return page if page and not text.isascii() else text
 
 
 def parse_agent(text: str) -> str:
     """A User-Agent as given, once it is known to begin with the name of a product."""
     if not text.partition("/")[0].strip():
-        raise UsageError(f"{text!r} names no product; write it as 'NAME/VERSION (contact)', or leave the option out")
+        raise UsageError(f"{text!r} has no product name; write 'NAME/VERSION (contact)', or leave the option out")
     return text
 
 

@@ -31,7 +31,7 @@ def read_entries(text: str, file: str) -> list[NetrcEntry]:
     for line, word in words:
         if word == "default":
             raise UsageError(
-                f"line {line} of the auth file {file} is a default entry; an account goes to its own host, so name one"
+                f"line {line} of the auth file {file} is a default entry; an account is for one host: name it"
             )
         _, value = next(words, (line, None))
         if value is None or not (word == "machine" or (found and word in _FIELDS)):

@@ -33,18 +33,18 @@ def read_cookies(text: str, name: str, set_at: int) -> list[Cookie]:
 
 def _cookie(fields: list[str], where: str, set_at: int, *, http_only: bool) -> Cookie:
     if len(fields) != 7:
-        raise UsageError(f"{where} has {len(fields)} fields; it takes 7 with tabs between them")
+        raise UsageError(f"{where} has {len(fields)} fields, not 7 with tabs between them")
     host, below, path, secure, expires, name, value = fields
     domain = host.removeprefix(".").lower()
     if not domain or not domain.isascii() or not path.startswith("/"):
         raise UsageError(f"{where} does not begin with a host name, TRUE or FALSE, and a path")
     if below not in _YES_NO or secure not in _YES_NO:
-        raise UsageError(f"{where} wants TRUE or FALSE in its second and fourth field")
+        raise UsageError(f"{where} needs TRUE or FALSE in its second and fourth field")
     if _YES_NO[below] and is_public_suffix(domain):
-        raise UsageError(f"{where} is for all of {domain}, which belongs to many; name a host")
+        raise UsageError(f"{where} is for all of {domain}, a domain of many owners; name a host")
     whole, _, rest = expires.partition(".")
     if not whole.isdigit() or not (rest or "0").isdigit() or len(whole) > 15:
-        raise UsageError(f"{where} wants Unix seconds, or 0, in its fifth field")
+        raise UsageError(f"{where} needs Unix seconds, or 0, in its fifth field")
     return Cookie(domain, name, path, value, not _YES_NO[below], _YES_NO[secure], http_only, int(whole), set_at)
 
 

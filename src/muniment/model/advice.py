@@ -9,7 +9,7 @@ __all__ = ["NO_MEMORY", "advice"]
 NO_MEMORY = "no more memory; give the same command again, with a smaller --workers or --inflight"
 """The line for a MemoryError."""
 
-_LOOK = "; look after the disk, then give the same command again"
+_LOOK = "; check the disk, then give the same command again"
 _RAISE = "; raise the limit (ulimit -n), then give the same command again"
 _ADVICE = {errno.EIO: _LOOK, errno.EROFS: _LOOK, errno.EMFILE: _RAISE, errno.ENFILE: _RAISE}
 

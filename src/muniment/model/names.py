@@ -21,4 +21,4 @@ def told_name(text: str) -> str:
 
 def no_text(name: str) -> str:
     """Why a name of the system cannot be taken, and what to do."""
-    return f"'{told_name(name)}' has bytes that are no UTF-8; give another name, or a link with one"
+    return f"'{told_name(name)}' has bytes that are not UTF-8; give another name, or a link with another name"

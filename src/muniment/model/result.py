@@ -65,9 +65,9 @@ _JSON = "application/json"
 def check_result(result: Result) -> None:
     """Raise ProtocolError with one line for a result that is none of its kind."""
     if result.kind not in set(ResultKind):
-        raise ProtocolError(f"there is no result {result.kind!r}")
+        raise ProtocolError(f"unknown result {result.kind!r}")
     if result.status not in set(ResultStatus):
-        raise ProtocolError(f"a result is never {result.status!r}")
+        raise ProtocolError(f"invalid status {result.status!r} of a result")
     if result.status != ResultStatus.DONE or result.media_type != _JSON:
         return
     try:

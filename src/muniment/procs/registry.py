@@ -22,7 +22,7 @@ from muniment.procs.children.files import STREAMS, ProcessFiles, summary
 from muniment.procs.children.watchdog import Watchdog
 from muniment.procs.command_text import plain_text, told_command, told_environment
 from muniment.procs.platform.identity import here, look, started_at, this_machine
-from muniment.procs.platform.system import RSS_UNIT, unnamed_file
+from muniment.procs.platform.linux import RSS_UNIT, unnamed_file
 from muniment.procs.store import Store
 from muniment.procs.tree import same_process
 

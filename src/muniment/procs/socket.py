@@ -1,7 +1,6 @@
 """The socket in an output directory by which a run is told of changes: one line of JSON in, one line out.
 
-It is bound and reached by a short way to its directory: a socket's own path holds 107 bytes at most (unix(7)), and 103
-on macOS.
+It is bound and reached by a short way to its directory: a socket's own path holds 107 bytes at most (unix(7)).
 """
 
 from __future__ import annotations
@@ -24,27 +23,10 @@ _PATIENCE_S = 10.0
 @contextmanager
 def _address(out: Path) -> Iterator[str]:
     directory = os.open(out / "parts", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    way = f"/proc/self/fd/{directory}"
     try:
-        if Path(way).exists():
-            yield f"{way}/{_NAME}"
-        else:
-            with _linked(out / "parts") as link:
-                yield f"{link}/{_NAME}"
+        yield f"/proc/self/fd/{directory}/{_NAME}"
     finally:
         os.close(directory)
-
-
-@contextmanager
-def _linked(directory: Path) -> Iterator[Path]:
-    """A link to a directory, in one that is this user's alone."""
-    import tempfile  # noqa: PLC0415  (Linux has no need of it)
-
-    # where temporary files go otherwise may have a long name itself
-    with tempfile.TemporaryDirectory(prefix="muniment-", dir="/tmp") as private:
-        link = Path(private) / "parts"
-        link.symlink_to(directory.absolute())
-        yield link
 
 
 def listen(out: Path) -> socket.socket:

@@ -59,7 +59,7 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
     will not end.
     """
     if row.place != here():
-        raise ProcessError(f"process {row.id[:8]} is of another machine or container; stop it there")
+        raise ProcessError(f"process {row.id[:8]} runs on another machine or in another container; stop it there")
     if not is_own(row):
         raise ProcessError(f"process {row.id[:8]} is of {_user(row)}; stop it as that user, or as root")
     _wait_for_launch(store, row)
@@ -73,11 +73,9 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
     try:
         ended = [_record(store, one, killed=killed) for one in rows]
     except TrackerError as error:
-        raise ProcessError(f"it has ended, and this cannot be noted: {error}") from None
+        raise ProcessError(f"it has ended, but its row cannot be written: {error}") from None
     if left := [one.id[:8] for one in unended if not within_reach(one)]:
-        raise ProcessError(
-            f"below it, of another machine, container or user, and left alone: {', '.join(sorted(left))}"
-        )
+        raise ProcessError(f"not stopped, because of another machine, container or user: {', '.join(sorted(left))}")
     return ended
 
 
@@ -134,7 +132,7 @@ def _force(rows: Collection[Process]) -> set[int]:
                 send(pid, seen.start_ticks, AT_ONCE)
                 send(pid, seen.start_ticks, signal.SIGCONT)
         if monotonic() > patient_until + _FORCE_S:
-            raise ProcessError(f"processes will not end: {', '.join(map(str, sorted(left)))}")
+            raise ProcessError(f"processes did not end: {', '.join(map(str, sorted(left)))}")
         time.sleep(_LOOK_AGAIN_S)
     return killed
 

@@ -41,7 +41,9 @@ def parse_nice(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"nice: {text!r} is no whole number, as in nice=-5; none takes a value away") from None
+        raise UsageError(
+            f"nice: {text!r} is not a whole number; write nice=-5, or nice=none to remove a value"
+        ) from None
 
 
 def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[ChangeMade, ...]]:

@@ -56,7 +56,7 @@ def built_in_names() -> tuple[str, ...]:
 def built_in(name: str) -> BuiltInSet:
     """A built-in set by its name; raises UsageError for one that is not there."""
     if name not in built_in_names():
-        raise UsageError(f"there is no ignore set {name!r}; there are {', '.join(built_in_names())}")
+        raise UsageError(f"there is no ignore set {name!r}; the sets are {', '.join(built_in_names())}")
     return msgspec.convert({"name": name} | tomllib.loads((_SETS / f"{name}.toml").read_text("utf-8")), BuiltInSet)
 
 
@@ -67,7 +67,7 @@ def chosen(names: Sequence[str], *, with_global: bool) -> tuple[IgnoreSet, ...]:
     """The built-in sets of these names, which may be lists with commas, each once; the global one comes first."""
     for text in names:
         if not text.strip(" ,"):
-            raise UsageError(f"--ignore-sets {text!r} names no set; there are {', '.join(built_in_names())}")
+            raise UsageError(f"--ignore-sets {text!r} names no set; the sets are {', '.join(built_in_names())}")
     wanted = [name.strip() for text in names for name in text.split(",") if name.strip()]
     every = dict.fromkeys([*([GLOBAL] if with_global else []), *wanted])
     return tuple(map(set_of, every))
@@ -99,7 +99,7 @@ def parse_import(text: str, file: str) -> IgnoreSet:
         lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
         place, found = "line", [(number, line) for number, line in lines if line and line[0] != "#"]
     if not found:
-        raise UsageError(f"{file} holds no patterns")
+        raise UsageError(f"{file} has no patterns")
     for number, pattern in found:
         try:
             Patterns([pattern])

@@ -20,7 +20,6 @@ def parse_name(text: str) -> str:
     """What is one name within a directory, or the beginning of one."""
     if not text or text[0] == "." or "/" in text or not text.isprintable() or len(text.encode()) > _MOST_NAME:
         raise UsageError(
-            f"{text!r} is no name within the output directory: give 1 to {_MOST_NAME} bytes without /, not beginning "
-            "with a dot"
+            f"{text!r} is not a file name: give 1 to {_MOST_NAME} bytes without /, not beginning with a dot"
         )
     return text

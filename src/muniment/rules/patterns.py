@@ -67,15 +67,15 @@ class Patterns:
 
     def _add(self, pattern: str) -> None:
         if not pattern:
-            raise UsageError("a pattern is empty, and would be found in every URL; an unset variable in the command?")
+            raise UsageError("a pattern is empty and would match every URL (an unset variable in the command?)")
         try:
             with warnings.catch_warnings(action="ignore", category=FutureWarning):
                 re.compile(pattern.encode().decode())
         except (re.error, OverflowError, RecursionError, UnicodeError) as error:
-            raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
+            raise UsageError(f"the pattern {pattern!r} is not a regular expression: {error}") from None
         if _POSIX_CLASS.search(pattern):
             raise UsageError(
-                f"the pattern {pattern!r} holds a POSIX class, which Python does not have; write [a-zA-Z] or so"
+                f"the pattern {pattern!r} has a POSIX class, which Python does not support; write [a-zA-Z] instead"
             )
         if not _PYTHON_ONLY.search(pattern):
             try:

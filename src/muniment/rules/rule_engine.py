@@ -173,7 +173,7 @@ def check_rules(rules: Sequence[Rule]) -> None:
         if rule.kind and rule.kind not in _KINDS:
             raise UsageError(f"rule {number}: there is no kind {rule.kind!r}; these are: {', '.join(_KINDS)}")
         if rule.host in {"*", "*."}:
-            raise UsageError(f"rule {number}: {rule.host!r} is no host; leave it out to mean all of them")
+            raise UsageError(f"rule {number}: {rule.host!r} is not a host; leave it out to mean all hosts")
         least, most = rule.depth or (0, None)
         if least < 0 or (most is not None and most < least):
             raise UsageError(f"rule {number}: no page has a depth from {least} to {most}")

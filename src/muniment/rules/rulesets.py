@@ -139,7 +139,7 @@ def set_nice(rules: Rules, host: str, prefix: str, nice: int | None) -> tuple[Ru
     What is said last has its way. Raises UsageError for a value, host or prefix that makes no sense.
     """
     if not host and not prefix:
-        raise UsageError("a nice value is one of a host or of a prefix of URLs; name one of them")
+        raise UsageError("a nice value is for a host or for a prefix of URLs; name one of them")
     meant = normalise(prefix) if prefix else None
     if prefix and (meant is None or not meant.startswith(prefix)):
         raise UsageError(

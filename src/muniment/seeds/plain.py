@@ -55,7 +55,7 @@ def plain_pieces(pieces: Iterable[bytes], what: str) -> Iterator[bytes]:
             raise UsageError(f"{what} is packed with gzip twice; unpack it")
     for mark, form, remedy in _PACKED:
         if head.startswith(mark):
-            raise UsageError(f"{what} is {form}, and no text; {remedy}")
+            raise UsageError(f"{what} is {form}, not text; {remedy}")
     codec = _two_byte(head)
     return _as_utf8(whole, codec, what) if codec else iter(whole)
 
@@ -117,4 +117,4 @@ def _as_utf8(pieces: Iterable[bytes], codec: str, what: str) -> Iterator[bytes]:
                 yield (text.removeprefix("\ufeff") if first else text).encode()
                 first = False
     except UnicodeError:
-        raise UsageError(f"{what} begins as UTF-16 and is none; write it as UTF-8") from None
+        raise UsageError(f"{what} begins as UTF-16, but is not valid UTF-16; write it as UTF-8") from None

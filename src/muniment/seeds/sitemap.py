@@ -49,7 +49,7 @@ def _entries(path: Path, file: BinaryIO) -> Iterator[tuple[SeedPlace, Parsed]]:
         text = decode_xml(piece, None)
         root = root or root_of(text)[0]
         if root not in {"urlset", "sitemapindex"}:
-            raise UsageError(f"the list {path} is no sitemap: its XML begins with {root or 'nothing that is one'}")
+            raise UsageError(f"the list {path} is not a sitemap: its XML begins with {root or 'no element'}")
         found: list[tuple[str, FoundAs]] = []
         sitemap_links(root, text, partial(_keep, found), as_page=False)
         for url, found_as in found:

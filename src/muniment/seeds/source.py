@@ -43,7 +43,7 @@ def open_source(given: str, kind: SeedFormat | None, path: Path) -> SeedSource:
     url = normalise(given)
     if url is not None:
         if kind not in (None, "sitemap"):
-            raise UsageError(f"a list of {kind} is read from a file; {given} is fetched as a sitemap only")
+            raise UsageError(f"a list of {kind} is read from a file; a URL such as {given} must be a sitemap")
         return SeedSource(given, "sitemap", xxhash.xxh3_128_digest(url.encode()), url=url)
     try:
         digest = digest_of(path)

@@ -55,7 +55,7 @@ def _columns(path: Path, schema: pa.Schema) -> list[str]:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise UsageError(f"the column url of {path} holds {kind}, not text")
+        raise UsageError(f"the column url of {path} has the type {kind}, not text")
     return [name for name in _COLUMNS if name in schema.names]
 
 

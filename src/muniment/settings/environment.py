@@ -34,10 +34,10 @@ def processes_directory() -> Path:
         place = Path(os.environ.get("MUNIMENT_PROCESSES") or _state_home() / "muniment").absolute()
         str(place).encode()
     except RuntimeError:
-        raise UsageError("there is no home directory to keep processes in: set MUNIMENT_PROCESSES=DIR") from None
+        raise UsageError("there is no home directory for the store of processes: set MUNIMENT_PROCESSES=DIR") from None
     except (OSError, UnicodeEncodeError):
         raise UsageError(
-            "the directory to keep processes in has gone, or its name is no UTF-8: set MUNIMENT_PROCESSES=DIR"
+            "the working directory is gone, or its name is not UTF-8: set MUNIMENT_PROCESSES=DIR"
         ) from None
     return place
 

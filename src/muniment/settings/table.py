@@ -22,7 +22,7 @@ Command = Literal["crawl", "fetch"]
 
 
 class Option(Struct, frozen=True):
-    """How a setting is spelled on the command line and what the reader is told about it."""
+    """How a setting is spelled and explained on the command line."""
 
     flags: tuple[str, ...]
     """All spellings, the documented one first; a switch that can be turned off has `--no-…` in `off`."""
@@ -37,6 +37,8 @@ class Option(Struct, frozen=True):
     """The one command that takes it; both without."""
     fetch: Any = UNSET
     """The default in `fetch`, where it is another."""
+    group: str = ""
+    """The heading above it in `--help` and `docs/options.md`; empty: the same as of the option before."""
 
 
 class DelayRange(Struct, frozen=True):
@@ -47,50 +49,59 @@ class DelayRange(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The settings of one job; the defaults are the contract's for `crawl`, see `defaults`."""
+    """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 
     seed: str = ""
     """The seed list of a `fetch`, as given: a path, `-` or the URL of a sitemap. Empty in a crawl."""
 
-    # Output
-    out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR")] = "muniment-out"
+    out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR", group="Output")] = "muniment-out"
     run_id: Annotated[str, Option(("--run-id",), "Put the output one level deeper, in DIR/ID.", "ID")] = ""
-    prefix: Annotated[str, Option(("--prefix",), "How WARC file names begin.", "NAME")] = "muniment"
-    warc_size: Annotated[int, Option(("--warc-size",), "Begin a new WARC file at this size.", "BYTES")] = 1 << 30
+    prefix: Annotated[str, Option(("--prefix",), "Prefix of the names of WARC files.", "NAME")] = "muniment"
+    warc_size: Annotated[int, Option(("--warc-size",), "Start a new WARC file at this size.", "BYTES")] = 1 << 30
     min_free: Annotated[
         int | None,
         Option(
             ("--min-free",),
-            "Pause while less than this is free on the disk (default: the smaller of 1 GiB and 5 %).",
+            "Pause while less than this is free on the disk (default: the smaller of 1 GiB and 5 % of the filesystem).",
             "BYTES",
             live=True,
         ),
     ] = None
     state: Annotated[
-        str | None, Option(("--state",), "Where the tracker lies (default: the output directory).", "DIR")
+        str | None,
+        Option(
+            ("--state",), "Directory of the SQLite tracker (default: the output directory).", "DIR", group="Tracker"
+        ),
     ] = None
     database: Annotated[
         str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL")
     ] = None
 
-    # Start URLs
     input: Annotated[
-        str | None, Option(("--input", "-i"), "Read start URLs from a file; - is standard input.", "FILE", only="crawl")
+        str | None,
+        Option(
+            ("--input", "-i"),
+            "Read start URLs from a file, one a line; - is standard input.",
+            "FILE",
+            only="crawl",
+            group="Start URLs",
+        ),
     ] = None
 
-    # The seed list
     seed_format: Annotated[
         Literal["lines", "jsonl", "parquet", "sitemap"] | None,
         Option(
             ("--from",),
-            "What the list is (default: by its name).",
+            "Format of the list (default: by its name).",
             "lines|jsonl|parquet|sitemap",
             on_resume="fixed",
             only="fetch",
+            group="Seed list",
         ),
     ] = None
     shard: Annotated[
-        int, Option(("--shard",), "Fetch this part of the list, counted from 0.", "I", on_resume="fixed", only="fetch")
+        int,
+        Option(("--shard",), "Fetch only part I of the list, counted from 0.", "I", on_resume="fixed", only="fetch"),
     ] = 0
     shards: Annotated[
         int, Option(("--shards",), "Divide the list into N parts.", "N", on_resume="fixed", only="fetch")
@@ -100,22 +111,25 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "on"
     store_unchanged: Annotated[
         bool,
-        Option(("--store-unchanged",), "Store every body, also one that is known already.", only="fetch"),
+        Option(("--store-unchanged",), "Store every body, even one that has not changed.", only="fetch"),
     ] = False
     reorder: Annotated[
         Literal["on", "off"], Option(("--reorder",), "Spread the list over hosts.", "on|off", only="fetch")
     ] = "on"
 
-    # Scope
     page_only: Annotated[
         bool,
         Option(
-            ("--page-only",), "Only the start URLs and what they need to be shown.", on_resume="fixed", only="crawl"
+            ("--page-only",),
+            "Capture only the start URLs and their requisites: images, styles, scripts.",
+            on_resume="fixed",
+            only="crawl",
+            group="Scope",
         ),
     ] = False
     level: Annotated[
         int | None,
-        Option(("--level",), "Follow links at most N hops (default: no limit).", "N", on_resume="fixed", only="crawl"),
+        Option(("--level",), "Follow links up to N hops (default: no limit).", "N", on_resume="fixed", only="crawl"),
     ] = None
     offsite_links: Annotated[
         bool,
@@ -134,76 +148,91 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(
             ("--include",),
-            "Take only pages whose URL matches; may be repeated. Requisites are exempt.",
+            "Capture only pages whose URL matches; may be repeated. Requisites are exempt.",
             "RE",
             on_resume="fixed",
             only="crawl",
         ),
     ] = ()
     ignore: Annotated[
-        tuple[str, ...], Option(("--ignore",), "Leave out every URL that matches; may be repeated.", "RE", only="crawl")
+        tuple[str, ...], Option(("--ignore",), "Skip every URL that matches; may be repeated.", "RE", only="crawl")
     ] = ()
     ignore_sets: Annotated[
         tuple[str, ...],
-        Option(("--ignore-sets",), "Use these built-in sets too; see `muniment ignores list`.", "A,B", only="crawl"),
+        Option(("--ignore-sets",), "Add these built-in sets; see `muniment ignores list`.", "A,B", only="crawl"),
     ] = ()
     no_global_ignores: Annotated[
-        bool, Option(("--no-global-ignores",), "Leave the built-in global set out.", only="crawl")
+        bool, Option(("--no-global-ignores",), "Do not use the built-in set `global`.", only="crawl")
     ] = False
     import_ignores: Annotated[
         tuple[str, ...],
-        Option(("--import-ignores",), "Read patterns from a file of ArchiveBot or grab-site.", "FILE", only="crawl"),
+        Option(
+            ("--import-ignores",),
+            "Skip what a pattern file of ArchiveBot or grab-site names; may be repeated.",
+            "FILE",
+            only="crawl",
+        ),
     ] = ()
     sitemaps: Annotated[
         bool,
         Option(
             ("--sitemaps",),
-            "Read sitemaps: those that robots.txt names, and /sitemap.xml.",
+            "Read the sitemaps that robots.txt names, and /sitemap.xml.",
             off="--no-sitemaps",
             on_resume="fixed",
             only="crawl",
         ),
     ] = True
 
-    # Pace
     per_host: Annotated[
-        int, Option(("--per-host", "--concurrency"), "Connections to one host.", "N", live=True, fetch=8)
+        int,
+        Option(
+            ("--per-host", "--concurrency"),
+            "Maximum connections to one host.",
+            "N",
+            live=True,
+            fetch=8,
+            group="Speed and politeness",
+        ),
     ] = 6
     inflight: Annotated[
-        int, Option(("--inflight",), "Most requests in flight over all hosts.", "N", live=True, fetch=2000)
+        int, Option(("--inflight",), "Maximum requests in flight over all hosts.", "N", live=True, fetch=2000)
     ] = 256
     min_inflight: Annotated[
-        int, Option(("--min-inflight",), "Never fewer than this, however many hosts fall silent at once.", "N")
+        int,
+        Option(("--min-inflight",), "Minimum of the limit in flight, which drops when many hosts fall silent.", "N"),
     ] = 32
-    start_inflight: Annotated[int, Option(("--start-inflight",), "How many to begin with.", "N")] = 64
+    start_inflight: Annotated[int, Option(("--start-inflight",), "Limit in flight at the start of a run.", "N")] = 64
     delay: Annotated[
         DelayRange,
-        Option(("--delay",), "Gap between request starts to a host, in milliseconds.", "MS|MIN-MAX", live=True),
+        Option(("--delay",), "Gap between two request starts to one host, in milliseconds.", "MS|MIN-MAX", live=True),
     ] = DelayRange()
     workers: Annotated[
-        int | None, Option(("--workers",), "Most worker processes (default: the number of CPUs).", "N", live=True)
+        int | None, Option(("--workers",), "Maximum worker processes (default: the number of CPUs).", "N", live=True)
     ] = None
     robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots", fetch=False)] = True
     nofollow: Annotated[
-        bool, Option(("--nofollow",), "Do not follow the links of pages that say nofollow to robots.")
+        bool, Option(("--nofollow",), "Do not follow links of pages that are marked nofollow for robots.")
     ] = False
-    noarchive: Annotated[bool, Option(("--noarchive",), "Do not keep pages that say noarchive to robots.")] = False
+    noarchive: Annotated[bool, Option(("--noarchive",), "Do not keep pages that are marked noarchive for robots.")] = (
+        False
+    )
 
-    # Failure and limits
     tries: Annotated[
         int,
         Option(
             ("--tries",),
-            "All tries of a page: network faults, 408, 425, 429 and 5xx except 501 and 505.",
+            "Maximum tries of a page after network faults, 408, 425, 429 and 5xx except 501 and 505.",
             "N",
             live=True,
+            group="Tries and limits",
         ),
     ] = 3
     rounds: Annotated[
         int,
         Option(
             ("--rounds",),
-            "More rounds, when the rest is done, for pages whose tries are used up by failures that may pass.",
+            "More rounds at the end of the job for pages that failed and may work later.",
             "N",
         ),
     ] = 2
@@ -211,43 +240,50 @@ class Settings(Struct, frozen=True, kw_only=True):
         float,
         Option(
             ("--give-up-after",),
-            "Seconds to wait for hosts that had answered when nothing else is due; the run then stops, resumable.",
+            "Seconds to wait for hosts that stopped answering when nothing else is due; then the run stops, resumable.",
             "S",
             live=True,
         ),
     ] = 43_200.0
     connect_timeout: Annotated[
-        float, Option(("--connect-timeout",), "Seconds to connect, TLS included.", "S", live=True, fetch=5.0)
+        float, Option(("--connect-timeout",), "Seconds to connect, including TLS.", "S", live=True, fetch=5.0)
     ] = 20.0
     timeout: Annotated[
-        float, Option(("--timeout",), "Seconds of silence before a try is given up.", "S", live=True, fetch=20.0)
+        float, Option(("--timeout",), "Seconds without data before a try fails.", "S", live=True, fetch=20.0)
     ] = 60.0
     max_fetch_time: Annotated[
         float,
-        Option(("--max-fetch-time",), "Most seconds of one exchange; what came is kept (marked).", "S", live=True),
+        Option(
+            ("--max-fetch-time",),
+            "Maximum seconds of one exchange; a longer one is cut, marked and kept.",
+            "S",
+            live=True,
+        ),
     ] = 3_600.0
-    max_redirects: Annotated[int, Option(("--max-redirects",), "Longest chain of redirects.", "N")] = 20
-    max_body: Annotated[int | None, Option(("--max-body",), "Cut bodies at this length (marked).", "BYTES")] = None
+    max_redirects: Annotated[int, Option(("--max-redirects",), "Maximum redirects in a chain.", "N")] = 20
+    max_body: Annotated[
+        int | None, Option(("--max-body",), "Cut bodies at this size; they are marked and kept.", "BYTES")
+    ] = None
     max_pages: Annotated[int | None, Option(("--max-pages",), "Stop after N captured pages.", "N", live=True)] = None
     max_bytes: Annotated[int | None, Option(("--max-bytes",), "Stop after this much payload.", "BYTES", live=True)] = (
         None
     )
     max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True)] = None
 
-    # The request
     contact: Annotated[
         str,
         Option(
             ("--contact",),
-            "A page about you, or your mail address: for the agent and warcinfo (default: MUNIMENT_CONTACT).",
+            "Web page or mail address of the operator, for User-Agent and warcinfo (default: MUNIMENT_CONTACT).",
             "URL|MAIL",
+            group="Requests",
         ),
     ] = ""
     user_agent: Annotated[
         str,
         Option(
             ("--user-agent",),
-            "User-Agent of every request: a text, or chrome, firefox, safari, mobile-chrome, mobile-safari.",
+            "User-Agent of every request: a text, or the name chrome, firefox, safari, mobile-chrome or mobile-safari.",
             "TEXT|NAME",
         ),
     ] = DEFAULT_USER_AGENT
@@ -255,7 +291,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(
             ("--header",),
-            "An extra request header, for the hosts of start URLs; HOST=NAME: VALUE is for one host, *=NAME: VALUE for "
+            "Add a request header for the hosts of start URLs; HOST=NAME: VALUE is for one host, *=NAME: VALUE for "
             "all. @FILE reads headers from a file. May be repeated.",
             "'[HOST=]NAME: VALUE'",
         ),
@@ -264,40 +300,50 @@ class Settings(Struct, frozen=True, kw_only=True):
         bool,
         Option(("--referer",), "Send Referer as browsers do.", off="--no-referer"),
     ] = True
-    cookies: Annotated[str | None, Option(("--cookies",), "Begin with the cookies of this Netscape file.", "FILE")] = (
-        None
-    )
+    mode: Annotated[
+        Literal["fast", "polite"],
+        Option(
+            ("--mode",),
+            "Request headers: only the necessary ones (fast), or those of a browser (polite).",
+            "fast|polite",
+        ),
+    ] = "fast"
+    http_compression: Annotated[bool, Option(("--http-compression",), "Ask servers for compressed bodies.")] = False
+    cookies: Annotated[
+        str | None, Option(("--cookies",), "Start with the cookies of this file in Netscape format.", "FILE")
+    ] = None
     auth_file: Annotated[
-        str | None, Option(("--auth-file",), "Accounts of hosts and proxies, in netrc format.", "FILE")
+        str | None,
+        Option(("--auth-file",), "Read accounts of hosts and proxies from this file in netrc format.", "FILE"),
     ] = None
     proxy: Annotated[
         tuple[str, ...],
         Option(
             ("--proxy",),
-            "Go through this proxy: http://, socks4://, socks5:// or socks5h://. HOST=URL and HOST=direct are for "
-            "hosts that match, as *.onion=URL; may be repeated.",
+            "Use this proxy: http://, socks4://, socks5:// or socks5h://. HOST=URL and HOST=direct are for hosts that "
+            "match, such as *.onion=URL. May be repeated.",
             "[HOST=]URL",
+            group="Network",
         ),
     ] = ()
     insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
-    http_compression: Annotated[bool, Option(("--http-compression",), "Ask for compressed bodies.")] = False
-    mode: Annotated[
-        Literal["fast", "polite"],
-        Option(("--mode",), "Headers of a request: the few that matter, or those of a browser.", "fast|polite"),
-    ] = "fast"
-    allow_private: Annotated[bool, Option(("--allow-private",), "Allow private, loopback and link-local targets.")] = (
-        False
-    )
+    allow_private: Annotated[
+        bool, Option(("--allow-private",), "Allow private, loopback and link-local addresses.")
+    ] = False
 
 
 def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
-    hints = get_type_hints(Settings, include_extras=True)
+    hints, group = get_type_hints(Settings, include_extras=True), ""
     for field in structs.fields(Settings):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
-        if isinstance(option, Option) and (command is None or option.only in (None, command)):
+        if not isinstance(option, Option):
+            continue
+        group = option.group or group
+        if command is None or option.only in (None, command):
             other = command == "fetch" and option.fetch is not UNSET
-            yield field.name, kind, option.fetch if other else field.default, option
+            default = option.fetch if other else field.default
+            yield field.name, kind, default, structs.replace(option, group=group)
 
 
 def defaults(command: Command) -> Settings:

@@ -73,9 +73,9 @@ def parse_number(kind: Any, option: Option, text: str) -> Any:
     least, most = _BOUNDS[option.flags[0]]
     low, high = (value.low, value.high) if isinstance(value, DelayRange) else (value, value)
     if low < least:
-        raise UsageError(f"{text!r} is too small: at least {least:,} makes sense")
+        raise UsageError(f"{text!r} is too small: the minimum is {least:,}")
     if high > most:
-        raise UsageError(f"{text!r} is too large: at most {most:,} makes sense")
+        raise UsageError(f"{text!r} is too large: the maximum is {most:,}")
     return value
 
 
@@ -109,7 +109,7 @@ def parse_delay(text: str) -> DelayRange:
     low = int(match[1])
     high = int(match[2] or low)
     if high < low:
-        raise UsageError(f"the delay {text!r} ends below its beginning")
+        raise UsageError(f"the delay {text!r} ends below its start; write the smaller number first")
     return DelayRange(low, high)
 
 
@@ -139,5 +139,5 @@ def parse_proxy(text: str) -> str:
         good = False
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
-        raise UsageError(f"this proxy is none of {known} with a host and a port, and not HOST={DIRECT}")
+        raise UsageError(f"invalid proxy: write HOST={DIRECT}, or one of {known} with a host and a port")
     return text

@@ -150,7 +150,7 @@ def test_a_killed_run_is_sealed_by_its_journal(directory):
         file.write(b"never safe")
     done = mended(directory)
     assert done.faults == ()
-    assert "10 bytes that were never safe" in done.repaired[0].text
+    assert "10 bytes of incomplete captures" in done.repaired[0].text
     assert directory.files() == ["captures.parquet", directory.name()]
 
 

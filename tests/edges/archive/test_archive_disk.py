@@ -1,13 +1,11 @@
-"""Waiting for the disk, where a system has a call of its own for it and where a filesystem does not take that."""
+"""Waiting for the disk: which calls each way makes."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 import pytest
 
-from muniment import disk
 from muniment.archive.durable import GrowingFile, remove, rename, sync_path
 
 
@@ -15,10 +13,9 @@ from muniment.archive.durable import GrowingFile, remove, rename, sync_path
 def calls(monkeypatch):
     """The calls that reach the kernel, by name."""
     made: list[str] = []
-    for module, name in ((os, "fsync"), (os, "fdatasync"), (fcntl, "fcntl")):
-        if hasattr(module, name):
-            real = getattr(module, name)
-            monkeypatch.setattr(module, name, lambda *given, name=name, real=real: made.append(name) or real(*given))
+    for name in ("fsync", "fdatasync"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, real=real: made.append(name) or real(*given))
     return made
 
 
@@ -34,31 +31,6 @@ def everything(tmp_path):
     remove(tmp_path / "b")
 
 
-@pytest.mark.linux
-def test_linux_has_no_other_call(tmp_path, calls):
+def test_bytes_and_names_are_synced(tmp_path, calls):
     everything(tmp_path)
     assert calls == ["fdatasync", "fsync", "fsync", "fsync"]
-
-
-def test_a_call_that_empties_the_disks_memory_is_enough(tmp_path, calls, monkeypatch):
-    monkeypatch.setattr(disk, "_THROUGH", fcntl.F_GETFD)  # any that the filesystem takes
-    everything(tmp_path)
-    assert calls == ["fcntl"] * 4
-
-
-def test_where_a_filesystem_does_not_take_it_there_is_fsync(tmp_path, calls, monkeypatch):
-    monkeypatch.setattr(disk, "_THROUGH", 0x7FFF)
-    everything(tmp_path)
-    assert [name.removeprefix("fdata").removeprefix("f") for name in calls] == ["cntl", "sync"] * 4
-
-
-def test_a_disk_that_fails_is_told_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "_THROUGH", 0x7FFF)
-    reader, writer = os.pipe()
-    try:
-        for wait in (disk.sync, disk.sync_data):
-            with pytest.raises(OSError, match=r"Invalid argument|not supported"):
-                wait(writer)
-    finally:
-        os.close(reader)
-        os.close(writer)

@@ -252,7 +252,6 @@ def test_no_line_is_told(directory):
     assert not directory.parts.exists()
 
 
-@pytest.mark.linux  # a small tmpfs
 def test_a_disk_that_runs_full_over_lines_that_are_listed_again(directory, tmp_path):
     """Wherever it strikes: what there was is there, and the next join makes all of them."""
     with small_disk(tmp_path / "disk", 4) as disk:

@@ -32,7 +32,6 @@ def test_nothing_is_promised_before_a_sync(directory):
     assert directory.files() == [directory.name(), "parts/" + directory.name() + ".journal"]
 
 
-@pytest.mark.linux
 def test_records_are_synced_before_rows(directory, monkeypatch):
     segment = directory.segment()
     segment.write(exchange(), page_context())
@@ -55,7 +54,7 @@ def test_a_name_is_never_written_twice(directory):
 @pytest.mark.parametrize(
     ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, ArchiveError)]
 )
-@pytest.mark.parametrize("call", ["writev", pytest.param("fdatasync", marks=pytest.mark.linux)])
+@pytest.mark.parametrize("call", ["writev", "fdatasync"])
 @pytest.mark.parametrize("at", [1, 2])
 @pytest.mark.parametrize("synced_before", [False, True])
 def test_a_failing_disk_loses_only_what_was_not_synced(directory, monkeypatch, number, kind, call, at, synced_before):

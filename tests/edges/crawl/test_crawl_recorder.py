@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from msgspec import structs
+from tests.support.channels import AnsweringChannel
 from tests.support.exchanges import GeneratedBody, exchange
 from tests.support.pages import claim
 
@@ -47,9 +48,7 @@ def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: 
     slow.turned.clear()
 
     async def record() -> None:
-        recorder = Recorder(
-            tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known, lambda *_: None, lambda _: None
-        )
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME), lambda *_: None)
         recorder.add(page)
         recorder.close()
         recording = asyncio.create_task(recorder.run())
@@ -69,7 +68,7 @@ def test_what_belongs_to_no_page_is_recorded_before_it_is_told(tmp_path: Path) -
     told: list[int] = []
 
     async def record() -> None:
-        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known, _no_finish, lambda _: None)
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME), _no_finish)
         recording, is_told = asyncio.create_task(recorder.run()), asyncio.Event()
         recorder.add_aside(exchange(URL, b"User-agent: *"))
         recorder.when_recorded(lambda: told.append(_rows(journal)))
@@ -97,10 +96,8 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
 
     async def record() -> None:
         reported = asyncio.Event()
-        recorder = Recorder(
-            tmp_path, WarcInfo(software="test"), 1 << 30, _file, _known,
-            lambda *_: reported.set(), lambda name: ended.append((name, sealed.exists())),
-        )  # fmt: skip
+        channel = AnsweringChannel(NAME, lambda message: ended.append((message.name, sealed.exists())))
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, channel, lambda *_: reported.set())
         recording = asyncio.create_task(recorder.run())
         recorder.add(page)
         await reported.wait()
@@ -124,11 +121,3 @@ def _rows(journal: Path) -> int:
 
 def _no_finish(*_: object) -> None:
     raise AssertionError("there is no page to finish")
-
-
-async def _file() -> str:
-    return NAME
-
-
-async def _known(_digests: list[bytes]) -> dict:
-    return {}

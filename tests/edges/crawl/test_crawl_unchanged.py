@@ -16,6 +16,7 @@ import pytest
 import uvloop
 from fastwarc.warc import ArchiveIterator as FastIterator
 from fastwarc.warc import WarcRecordType
+from tests.support.channels import AnsweringChannel
 from tests.support.pages import claim
 from tests.support.raw_server import Close, RawServer, Send
 from warcio.archiveiterator import ArchiveIterator
@@ -58,9 +59,7 @@ class Archive:
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
         visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HostQueues(1, DelayRange(0, 0)))
-        recorder = Recorder(
-            self.out, WarcInfo(software="test"), 1 << 30, self._file, self._known, lambda *_: None, lambda _: None
-        )
+        recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name), lambda *_: None)
         for url, prior in pages:
             page = claim(url, prior=prior)
             visit = await visitor.visit(url, page.host, manner.conditions(page))
@@ -71,13 +70,6 @@ class Archive:
         await client.close()
         assert walk_and_seal(self.out, self.out / "parts", self.name) is None
         return self.rows()
-
-    async def _file(self):
-        return self.name
-
-    @staticmethod
-    async def _known(_digests):
-        return {}
 
     def rows(self):
         assert check(self.out).faults == ()

@@ -51,20 +51,22 @@ class _Desk:
         if isinstance(message, protocol.Hello):
             self.channel.send(self._setup)
         elif isinstance(message, protocol.AskFile) and self._tells_files:
-            self.channel.send(protocol.FileName("muniment-00000.warc.gz"))
+            self.channel.send(protocol.FileName("muniment-00000.warc.gz", number=message.number))
         elif isinstance(message, protocol.AskKnown):
-            self.channel.send(protocol.KnownDigests({}))
+            self.channel.send(protocol.KnownDigests({}, number=message.number))
         elif isinstance(message, protocol.Finish):
             self.channel.send(protocol.FinishAck())
 
-    async def until(self, *kinds: type) -> None:
-        """Wait until the worker has said messages of these kinds, in this order; what came before is forgotten."""
+    async def until(self, *kinds: type) -> Any:
+        """Wait until the worker has sent messages of these kinds, in this order, and forget them; the last of them."""
+        message = None
         for kind in kinds:
             while not any(isinstance(message, kind) for message in self.said):
                 self._news.clear()
                 await self._news.wait()
-            at = next(at for at, message in enumerate(self.said) if isinstance(message, kind))
+            at, message = next(one for one in enumerate(self.said) if isinstance(one[1], kind))
             del self.said[: at + 1]
+        return message
 
     async def finished(self, *pages: int) -> None:
         """Wait until the worker has finished these pages; nothing is forgotten."""
@@ -168,11 +170,11 @@ async def _gives_up(out: Path) -> None:
         async with working(desk, out) as process:
             small, large = (claim(f"{site.url}{path}", page_id=number) for number, path in ((1, ""), (2, "2")))
             desk.channel.send(protocol.ClaimedPages([small], {small.host: 1}))
-            await desk.until(protocol.AskFile)
+            asked = await desk.until(protocol.AskFile)
             (out / "parts").rmdir()
             desk.channel.send(protocol.ClaimedPages([large], {large.host: 1}))
             await desk.until(protocol.WorkerFailure)
-            desk.channel.send(protocol.FileName("muniment-00000.warc.gz"))
+            desk.channel.send(protocol.FileName("muniment-00000.warc.gz", number=asked.number))
             desk.channel.close()
             assert await asyncio.to_thread(process.wait) == 1
 
@@ -248,12 +250,11 @@ async def _robots_wait(out: Path) -> None:
     desk = _Desk(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page"}) as site:
         async with working(desk, out):
-            origin = site.url.rstrip("/")
             desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
-            await desk.until(protocol.AskRobots)
+            asked = await desk.until(protocol.AskRobots)
             # the same host on another port has asked for patience meanwhile
             desk.channel.send(protocol.HostWait("127.0.0.1", 3_600_000))
-            desk.channel.send(protocol.RobotsReply(origin, None, fetch=True))
+            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
             await desk.until(protocol.RobotsReport, protocol.GiveBack)
             assert site.requests == []
 
@@ -268,8 +269,8 @@ async def _robots_fail(out: Path, status: int) -> None:
     with GatedSite({"/": "a page", "/robots.txt": Answer("no", status)}) as site:
         async with working(desk, out):
             desk.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], {"127.0.0.1": 1}))
-            await desk.until(protocol.AskRobots)
-            desk.channel.send(protocol.RobotsReply(site.url.rstrip("/"), None, fetch=True))
+            asked = await desk.until(protocol.AskRobots)
+            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
             await desk.until(protocol.GiveBack)
             assert desk.all(protocol.Finish) == []
             assert site.requests == ["/robots.txt"]
@@ -288,8 +289,8 @@ async def _robots_elsewhere(out: Path) -> None:
         with GatedSite({"/": "a page", "/robots.txt": moved}) as site:
             async with working(desk, out):
                 desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
-                await desk.until(protocol.AskRobots)
-                desk.channel.send(protocol.RobotsReply(site.url.rstrip("/"), None, fetch=True))
+                asked = await desk.until(protocol.AskRobots)
+                desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
                 while "127.0.0.1" not in {said.host for said in desk.all(protocol.HostNews)}:
                     await desk.news()
                 [sign] = [said.sign for said in desk.all(protocol.HostNews) if said.host == "127.0.0.1"]

@@ -37,7 +37,6 @@ def child() -> Iterator[Child]:
     child.wait()
 
 
-@pytest.mark.linux  # ptrace
 @pytest.mark.parametrize("how", ["in the event loop", "in a thread"])
 def test_a_child_that_is_traced_has_ended_when_its_tracer_has_heard(child: Child, how: str) -> None:
     with subprocess.Popen(

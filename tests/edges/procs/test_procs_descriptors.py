@@ -11,4 +11,4 @@ def test_too_few_descriptors_are_refused_with_one_line(tmp_path):
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "may open only 32 files here, and 64 are needed: raise it with ulimit -n" in done.stderr
+    assert "the limit of open files is 32, and 64 are needed: raise it with ulimit -n" in done.stderr

@@ -83,7 +83,6 @@ def keepers_of(run: ChildRun) -> tuple[psutil.Process, psutil.Process]:
     return keeps, keeps.parent()
 
 
-@pytest.mark.linux
 def test_who_stands_by_is_killed_and_the_other_one_still_tells(book):
     run = launch(book, ["sh", "-c", f"echo up; {HEEDS}"], background=True)
     soon(lambda: "up" in (run.directory / "stdout.log").read_text(), "it heeds the signal")
@@ -92,7 +91,6 @@ def test_who_stands_by_is_killed_and_the_other_one_still_tells(book):
     assert run.process.exit_code == 9
 
 
-@pytest.mark.linux
 def test_keepers_that_were_stopped_are_let_go_on_and_tell(book):
     run = launch(book, ["sleep", "600"], background=True)
     for keeper in keepers_of(run):

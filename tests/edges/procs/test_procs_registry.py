@@ -18,11 +18,11 @@ from process_harness import opened
 NESTED = """
 import os, sys
 from pathlib import Path
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.children.run import launch
 from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
-book = Book(open_processes(home), home)
+book = ProcessRegistry(open_processes(home), home)
 mine = book.current()
 assert book.current() is mine
 if "launch" in sys.argv:

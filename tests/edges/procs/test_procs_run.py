@@ -120,7 +120,7 @@ def test_a_command_whose_time_is_over_is_ended_with_all_it_began(book):
     assert everyone_of(book.store) == []
 
 
-@pytest.mark.parametrize("how", ["plain", pytest.param("hide", marks=pytest.mark.linux)])
+@pytest.mark.parametrize("how", ["plain", "hide"])
 def test_what_a_command_leaves_behind_is_ended_with_it(book, how):
     # another test may have its own at the same time
     mine = uuid.uuid4().hex

@@ -68,13 +68,13 @@ def test_a_clock_that_is_set_retires_nothing(book, tmp_path, hours):
 REUSED = """
 import os, subprocess, sys
 from pathlib import Path
-from muniment.procs.registry import Book, get_by_pid
+from muniment.procs.registry import ProcessRegistry, get_by_pid
 from muniment.procs.children.run import launch
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running
 from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
-book = Book(open_processes(home), home, "cli")
+book = ProcessRegistry(open_processes(home), home, "cli")
 run = launch(book, ["sleep", "600"], background=True)
 row = run.process
 run.terminate()
@@ -108,7 +108,6 @@ def in_a_namespace(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.linux
 def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
     done = in_a_namespace("-c", REUSED, tmp_path / "home")
     assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
@@ -117,12 +116,12 @@ def test_a_number_that_another_process_has_by_now_is_never_signalled(tmp_path):
 INSIDE = """
 import sys
 from pathlib import Path
-from muniment.procs.registry import Book
+from muniment.procs.registry import ProcessRegistry
 from muniment.procs.children.run import launch
 from muniment.procs.sweep import cleanup_stale_running
 from muniment.tracker.processes.sqlite import open_processes
 home = Path(sys.argv[1])
-book = Book(open_processes(home), home, "cli", "inside")
+book = ProcessRegistry(open_processes(home), home, "cli", "inside")
 run = launch(book, ["sh", "-c", "echo $$; exec sleep 600"], background=True)
 cleanup_stale_running(book.store)
 print(run.process.id, run.process.pid, flush=True)
@@ -132,7 +131,6 @@ print(run.process.status, flush=True)
 """
 
 
-@pytest.mark.linux
 def test_two_namespaces_never_judge_each_others_rows(book, tmp_path):
     ours = launch(book, ["sleep", "600"], background=True)
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE, str(tmp_path / "home")]

@@ -1,4 +1,4 @@
-"""What is asked of processes: Linux's own means and those of every Unix give the same answers."""
+"""What is asked of processes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from types import ModuleType
 
-import psutil
 import pytest
 
 from muniment.clock import now_ms
-from muniment.procs.children.seeker import Seeker
-from muniment.procs.platform import portable, system
-
-if hasattr(os, "pidfd_open"):
-    from muniment.procs.platform import linux
-
-    MEANS = [linux, portable]
-else:
-    MEANS = [portable]
-
-
-@pytest.fixture(params=MEANS, ids=lambda module: module.__name__.rpartition(".")[2])
-def means(request: pytest.FixtureRequest) -> ModuleType:
-    return request.param
+from muniment.procs.platform import linux
 
 
 @pytest.fixture
@@ -40,81 +25,77 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def soon(means: ModuleType, pid: int, state: str) -> None:
+def soon(pid: int, state: str) -> None:
     end = time.monotonic() + 20
-    while (seen := means.look(pid)) is None or seen.state != state:
+    while (seen := linux.look(pid)) is None or seen.state != state:
         assert time.monotonic() < end, seen
         time.sleep(0.01)
 
 
-def test_the_means_are_those_that_the_interpreter_has():
-    assert system.look is MEANS[0].look
-
-
-def test_a_process_is_seen_as_it_is(means, sleeper):
-    seen = means.look(sleeper.pid)
+def test_a_process_is_seen_as_it_is(sleeper):
+    seen = linux.look(sleeper.pid)
     assert (seen.pid, seen.parent, seen.session) == (sleeper.pid, os.getpid(), sleeper.pid)
     assert seen.state not in "ZXT"
-    mine = means.look(os.getpid())
+    mine = linux.look(os.getpid())
     assert mine.cpu_ms > 50
     assert mine.rss > 10_000_000
     assert (mine.parent, mine.session) == (os.getppid(), os.getsid(0))
-    assert abs(means.started_at(seen) - now_ms()) < 60_000
-    assert means.started_at(mine) < means.started_at(seen)
-    assert means.booted_at() < means.started_at(mine)
+    assert abs(linux.started_at(seen) - now_ms()) < 60_000
+    assert linux.started_at(mine) < linux.started_at(seen)
+    assert linux.booted_at() < linux.started_at(mine)
 
 
-def test_the_moment_of_a_start_is_a_processs_own_and_stays(means, sleeper):
+def test_the_moment_of_a_start_is_a_processs_own_and_stays(sleeper):
     with subprocess.Popen(["sleep", "600"]) as later:
         try:
-            first, second = means.look(sleeper.pid), means.look(later.pid)
+            first, second = linux.look(sleeper.pid), linux.look(later.pid)
             assert first.start_ticks <= second.start_ticks
             time.sleep(0.05)
-            assert means.look(sleeper.pid).start_ticks == first.start_ticks
-            other = f"from {means.__name__} import look; print(look({sleeper.pid}).start_ticks)"
+            assert linux.look(sleeper.pid).start_ticks == first.start_ticks
+            other = f"from muniment.procs.platform.linux import look; print(look({sleeper.pid}).start_ticks)"
             told = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=True)
             assert int(told.stdout) == first.start_ticks, "whoever asks"
         finally:
             later.kill()
 
 
-def test_who_ended_and_who_is_stopped_is_told(means, sleeper):
+def test_who_ended_and_who_is_stopped_is_told(sleeper):
     sleeper.send_signal(signal.SIGSTOP)
-    soon(means, sleeper.pid, "T")
+    soon(sleeper.pid, "T")
     sleeper.kill()
-    soon(means, sleeper.pid, "Z")
-    assert means.look(sleeper.pid).ended
+    soon(sleeper.pid, "Z")
+    assert linux.look(sleeper.pid).ended
     sleeper.wait(10)
-    assert means.look(sleeper.pid) is None
+    assert linux.look(sleeper.pid) is None
 
 
 @pytest.mark.parametrize("number", [0x7FFFFFFF, 1 << 40, -1])
-def test_nobody_has_a_number_that_there_is_not(means, number):
-    assert means.look(number) is None
-    assert means.mark_of(number, "PATH") == ""
+def test_nobody_has_a_number_that_there_is_not(number):
+    assert linux.look(number) is None
+    assert linux.mark_of(number, "PATH") == ""
 
 
-def test_everyone_is_there(means, sleeper):
-    everyone = means.everyone()
+def test_everyone_is_there(sleeper):
+    everyone = linux.everyone()
     assert {os.getpid(), os.getppid(), sleeper.pid} <= set(everyone)
-    assert everyone[sleeper.pid].start_ticks == means.look(sleeper.pid).start_ticks
+    assert everyone[sleeper.pid].start_ticks == linux.look(sleeper.pid).start_ticks
 
 
-def test_a_variable_is_read_as_it_was_at_the_start(means, sleeper):
+def test_a_variable_is_read_as_it_was_at_the_start(sleeper):
     end = time.monotonic() + 20
-    while means.mark_of(sleeper.pid, "A_MARK") != "x1":
+    while linux.mark_of(sleeper.pid, "A_MARK") != "x1":
         assert time.monotonic() < end  # it may not have become its program yet
         time.sleep(0.01)
-    assert means.mark_of(sleeper.pid, "MARK") == ""
+    assert linux.mark_of(sleeper.pid, "MARK") == ""
 
 
-def test_only_the_process_that_is_meant_is_signalled(means, sleeper):
-    seen = means.look(sleeper.pid)
-    assert not means.send(sleeper.pid, seen.start_ticks + 1, signal.SIGKILL)
+def test_only_the_process_that_is_meant_is_signalled(sleeper):
+    seen = linux.look(sleeper.pid)
+    assert not linux.send(sleeper.pid, seen.start_ticks + 1, signal.SIGKILL)
     assert sleeper.poll() is None
-    assert means.send(sleeper.pid, seen.start_ticks, signal.SIGTERM)
+    assert linux.send(sleeper.pid, seen.start_ticks, signal.SIGTERM)
     assert sleeper.wait(10) == -signal.SIGTERM
-    assert not means.send(sleeper.pid, seen.start_ticks, signal.SIGTERM)
+    assert not linux.send(sleeper.pid, seen.start_ticks, signal.SIGTERM)
 
 
 def link_of(descriptor: int) -> tuple[int, int] | None:
@@ -127,9 +108,9 @@ def link_of(descriptor: int) -> tuple[int, int] | None:
 
 
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("kill -9 $$", -9), ("sleep 0.3; exit 0", 0)])
-def test_a_child_that_is_awaited_tells_how_it_ended(means, command, code):
+def test_a_child_that_is_awaited_tells_how_it_ended(command, code):
     spawned = subprocess.Popen(["sh", "-c", command])
-    awaited = means.Awaited(spawned.pid)
+    awaited = linux.Awaited(spawned.pid)
     ends = link_of(awaited.descriptor)
     ready = select.poll()
     ready.register(awaited.descriptor, select.POLLIN)
@@ -142,8 +123,8 @@ def test_a_child_that_is_awaited_tells_how_it_ended(means, command, code):
     assert link_of(awaited.descriptor) != ends
 
 
-def test_a_child_that_runs_has_no_ending(means, sleeper):
-    awaited = means.Awaited(sleeper.pid)
+def test_a_child_that_runs_has_no_ending(sleeper):
+    awaited = linux.Awaited(sleeper.pid)
     assert awaited.ending() is None
     assert not os.get_inheritable(awaited.descriptor)
     sleeper.kill()
@@ -155,32 +136,19 @@ def test_a_child_that_runs_has_no_ending(means, sleeper):
     sleeper.returncode = -9
 
 
-def test_a_file_without_a_name_is_written_by_another_and_read_here(means, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    file = means.unnamed_file("stdout")
-    assert list(tmp_path.iterdir()) == []
+def test_a_file_without_a_name_is_written_by_another_and_read_here():
+    file = linux.unnamed_file("stdout")
     subprocess.run(["echo", "said"], stdout=file, check=True)
     with os.fdopen(file, "rb") as said:
         said.seek(0)
         assert said.read() == b"said\n"
 
 
-def test_without_any_room_what_is_written_is_lost_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with os.fdopen(portable.unnamed_file("stdout"), "r+b", buffering=0) as file:
-        assert file.write(b"said") == 4
-        assert file.read() == b""
-
-
-def test_a_place_is_the_same_for_all_processes_here(means):
-    told = f"from {means.__name__} import place; p = place(); print(p.machine_id, p.boot_id, p.pid_namespace)"
+def test_a_place_is_the_same_for_all_processes_here():
+    told = (
+        "from muniment.procs.platform.linux import place; p = place(); print(p.machine_id, p.boot_id, p.pid_namespace)"
+    )
     other = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    place = means.place()
+    place = linux.place()
     assert other.stdout.rstrip("\n") == f"{place.machine_id} {place.boot_id} {place.pid_namespace}"
     assert len(place.machine_id) == 32
-
-
-def test_a_seeker_that_began_nothing_finds_nobody():
-    """All processes descend from the number 0, and the first of all from nobody else."""
-    found = {pid for pid, _ in Seeker("MUNIMENT_KEEPER", "of nobody").left(0)}
-    assert found <= {child.pid for child in psutil.Process().children(recursive=True)}

@@ -12,8 +12,8 @@ from process_harness import soon, with_argument
 
 WITH_A_WILL = """
 import os, signal, sys
-from muniment.procs.children.watchdog import LastWill
-will = LastWill(["touch", sys.argv[1]], dict(os.environ))
+from muniment.procs.children.watchdog import Watchdog
+will = Watchdog(["touch", sys.argv[1]], dict(os.environ))
 if sys.argv[2] == "revoked":
     will.revoke()
 os.kill(os.getpid(), signal.SIGKILL)

@@ -131,7 +131,7 @@ def test_rules_say_nice_values_too(tracker):
         ("a.example", "", MOST_NICE + 1, "is not from"),
         ("", "HTTPS://A.example/x", 1, "did you mean https://a.example/x?"),
         ("", "a.example/x", 1, "did you mean https://a.example/x?"),
-        ("*", "", 1, "is no host"),
+        ("*", "", 1, "is not a host"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tracker, host, prefix, value, told):

@@ -66,7 +66,7 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         again = await robots.learn(PAGE)
         assert isinstance(again, RobotsRules) and not again.allows(PAGE)
 
-    desk = Orchestrator(RobotsReply("https://a.example", RobotsAnswer(200, RULES, now_ms())))
+    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
     run(work())
     assert desk.asked == ["https://a.example"] * 2
 
@@ -81,7 +81,7 @@ def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(m
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
 
     monkeypatch.setattr(module, "_MOST_ORIGINS", 1)
-    desk = Orchestrator(RobotsReply("https://a.example", RobotsAnswer(200, RULES, now_ms())))
+    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
     run(work())
 
 
@@ -97,7 +97,7 @@ def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
         assert robots.known(PAGE) is None, "they are asked for again before long"
 
     old = RobotsAnswer(200, RULES, now_ms() - 2 * VALID_MS)
-    desk = Orchestrator(RobotsReply("https://a.example", old, fetch=True))
+    desk = Orchestrator(RobotsReply(old, fetch=True))
     run(work())
     [answer] = desk.told
     assert (answer and answer.failure and answer.failure.code) == told
@@ -111,7 +111,7 @@ def test_without_older_rules_there_are_none(fetch) -> None:
         assert not isinstance(learnt, RobotsRules)
         assert robots.known(PAGE) is None
 
-    desk = Orchestrator(RobotsReply("https://a.example", None, fetch=True))
+    desk = Orchestrator(RobotsReply(None, fetch=True))
     run(work())
 
 
@@ -130,7 +130,7 @@ def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
                 assert isinstance(used_often, RobotsRules)
 
     text = RULES + "".join(f"Disallow: /{number:06d}\n" for number in range(1_000))
-    desk = Orchestrator(RobotsReply("https://a.example", RobotsAnswer(200, text, now_ms())))
+    desk = Orchestrator(RobotsReply(RobotsAnswer(200, text, now_ms())))
     run(work())
     assert desk.asked.count("https://h0.example") == 1, "the one that is used most stays"
     assert desk.asked.count("https://h1.example") == 2

@@ -151,12 +151,11 @@ _BOTH = ["<a href=x>", "<style>b{c:url(u)}</style>", "<p style='c:url(v)'>", "<n
          "<meta property=og:url content=o><meta name=robots content=none>"]  # fmt: skip
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(_BOTH, repeat=2)))
-def test_tokens_and_tree_agree(monkeypatch: pytest.MonkeyPatch, first: str, second: str) -> None:
-    payload = f"<body>{first}<a href=between>{second}".encode()
-    by_tree = extract(payload, "text/html", URL)
+def test_tokens_and_tree_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    payloads = [f"<body>{first}<a href=between>{second}".encode() for first, second in product(_BOTH, repeat=2)]
+    by_tree = {payload: extract(payload, "text/html", URL) for payload in payloads}
     monkeypatch.setattr(html_module, "_may_explode", lambda _: True)
-    assert extract(payload, "text/html", URL) == by_tree
+    assert {payload for payload in payloads if extract(payload, "text/html", URL) != by_tree[payload]} == set()
 
 
 @pytest.mark.parametrize("tag", ["b", "div", "b id=1", "p"])

@@ -156,11 +156,14 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("markup", "links"), CASES)
-def test_finds(markup: str, links: list[tuple[str, F]]) -> None:
-    found = extract(markup.encode(), "text/html; charset=utf-8", URL)
-    assert found.links == [link for link in links if link[1] is not F.A]
-    assert anchors_of(found) == [href for href, found_as in links if found_as is F.A]
+def test_finds() -> None:
+    wrong = []
+    for markup, links in CASES:
+        found = extract(markup.encode(), "text/html; charset=utf-8", URL)
+        anchors = [href for href, found_as in links if found_as is F.A]
+        if (found.links, anchors_of(found)) != ([link for link in links if link[1] is not F.A], anchors):
+            wrong.append((markup, found.links, found.anchors))
+    assert wrong == []
 
 
 WISHES = [

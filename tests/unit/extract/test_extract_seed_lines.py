@@ -61,12 +61,12 @@ def test_a_byte_order_mark_begins_a_file_only():
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"a.example/x", "is no URL; did you mean https://a.example/x?"),
-        (b"//a.example/x", "is no URL; did you mean https://a.example/x?"),
-        (b"127.0.0.1:8080/x", "is no URL; did you mean http://127.0.0.1:8080/x?"),
-        (b"not a url", "is no URL"),
-        (b"http://", "is no URL"),
-        (b"http://a.example:99999/", "is no URL"),
+        (b"a.example/x", "is not a URL; did you mean https://a.example/x?"),
+        (b"//a.example/x", "is not a URL; did you mean https://a.example/x?"),
+        (b"127.0.0.1:8080/x", "is not a URL; did you mean http://127.0.0.1:8080/x?"),
+        (b"not a url", "is not a URL"),
+        (b"http://", "is not a URL"),
+        (b"http://a.example:99999/", "is not a URL"),
         (b"https://a.example/\xff", "not in UTF-8"),
     ],
 )
@@ -96,20 +96,20 @@ def test_what_is_compared_with_is_no_field():
 def test_a_wrong_digest_is_told_and_its_line_taken():
     line, wrong = json_line(1, encoded(digest="beef", etag="e"))
     assert line == SeedLine(1, URL, "", Prior(etag="e"))
-    assert "its digest is no SHA-1: beef" in wrong
+    assert "its digest is not a SHA-1: beef" in wrong
 
 
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"{", "no JSON object"),
-        (b"[]", "no JSON object"),
-        (b'{"url": 5}', "no JSON object with a text as url"),
+        (b"{", "not a JSON object"),
+        (b"[]", "not a JSON object"),
+        (b'{"url": 5}', "not a JSON object with a text as url"),
         (b'{"href": "x"}', "no field url"),
         (b'{"url": "a.example"}', "did you mean"),
         (b'{"url": "http://a.example/", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nests too deep"),
-        (b'{"url": "https://a.example/", "x": "\\ud800"}', "no JSON object"),
-        (b'{"url": "https://a.example/", "x": "\xff"}', "no JSON object"),
+        (b'{"url": "https://a.example/", "x": "\\ud800"}', "not a JSON object"),
+        (b'{"url": "https://a.example/", "x": "\xff"}', "not a JSON object"),
     ],
 )
 def test_bad_json_says_why(raw, words):

@@ -51,9 +51,8 @@ LISTS = [
 
 
 @pytest.mark.parametrize("content_type", [XML, "text/xml; charset=utf-8", "text/plain", "", "application/rss+xml"])
-@pytest.mark.parametrize(("text", "urls"), LISTS)
-def test_a_sitemap_lists(text, urls, content_type):
-    assert read(text, content_type) == listed(*urls)
+def test_a_sitemap_lists(content_type):
+    assert [text for text, urls in LISTS if read(text, content_type) != listed(*urls)] == []
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def test_an_ignore_pattern_says_accept_false_and_skip_true_before_all_rules():
         (Rule(kind="picture", skip=True), "there is no kind 'picture'; these are: link, requisite"),
         (Rule(depth=(3, 2), skip=True), "no page has a depth from 3 to 2"),
         (Rule(depth=(-1, None), skip=True), "no page has a depth"),
-        (Rule(host="*.", skip=True), "is no host"),
-        (Rule(regex="(", skip=True), "is no regular expression"),
+        (Rule(host="*.", skip=True), "is not a host"),
+        (Rule(regex="(", skip=True), "is not a regular expression"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused_in_one_line(rule, says):

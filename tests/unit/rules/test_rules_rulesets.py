@@ -38,7 +38,7 @@ def test_a_pattern_is_added_once():
     for known in "abcd":
         with pytest.raises(UsageError, match="in force already"):
             add_ignore(GIVEN, known)
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a regular expression"):
         add_ignore(GIVEN, "(")
 
 

@@ -24,9 +24,9 @@ def _imported(file: str) -> IgnoreSet:
     try:
         text = plain_text(Path(file), f"the file of patterns {file}")
     except OSError as error:
-        raise UsageError(f"the patterns {file} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the pattern file {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"the patterns {file} are not UTF-8 text") from None
+        raise UsageError(f"the pattern file {file} is not UTF-8 text") from None
     read = parse_import(text, file)
     try:
         Patterns(read.patterns)

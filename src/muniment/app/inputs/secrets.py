@@ -63,10 +63,12 @@ def _headers(given: str) -> list[AddedHeader]:
             raw = stream.read(_MOST_HEADERS + 1)
         text = raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not a text in UTF-8"
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"the header file {file} cannot be read: {why}") from None
     if len(raw) > _MOST_HEADERS:
-        raise UsageError(f"the header file {file} has more than {_MOST_HEADERS} bytes; no server takes as many headers")
+        raise UsageError(
+            f"the header file {file} is larger than {_MOST_HEADERS} bytes; no server accepts that many headers"
+        )
     return read_headers(text, file)
 
 
@@ -86,7 +88,7 @@ def _accounts(file: str) -> dict[str, Account]:
     except OSError as error:
         raise UsageError(f"the auth file {file} cannot be read: {error.strerror}") from None
     except UnicodeError:
-        raise UsageError(f"the auth file {file} is not a text in UTF-8") from None
+        raise UsageError(f"the auth file {file} is not UTF-8 text") from None
     return {_host(entry, file): Account(entry.login, entry.password or "") for entry in read_entries(text, file)}
 
 

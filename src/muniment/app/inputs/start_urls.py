@@ -48,7 +48,7 @@ def keep_account(accounts: dict[str, Account], url: str, given: tuple[str, str] 
         return
     origin, account = origin_of(url), Account(*given)
     if accounts.setdefault(origin, account) != account:
-        raise UsageError(f"two accounts are given for {origin}, and only one can be used: leave one out")
+        raise UsageError(f"there are two accounts for {origin}: remove one of them")
 
 
 def _lines(file: str) -> list[str]:
@@ -67,5 +67,5 @@ def _start_url(text: str, where: str) -> str:
         shown = masked_url(text) if "@" in text else redact(text)
         raise UsageError(f"{shown!r} ({where}) is not an http or https URL{redact(did_you_mean(text))}")
     if len(url) > MOST_URL:
-        raise UsageError(f"{url[:60]}… ({where}) has {len(url)} characters; at most {MOST_URL} are asked for")
+        raise UsageError(f"{url[:60]}… ({where}) has {len(url)} characters; the maximum is {MOST_URL}")
     return url

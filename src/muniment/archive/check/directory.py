@@ -38,7 +38,7 @@ _OF_RUN = ("captures.parquet", "crawl.jsonl", "tracker.sqlite", PARTS)
 """What tells a directory of Muniment from other WARC files."""
 _FIELDS = {CONCURRENT_TO: "warc-concurrent-to", REFERS_TO: "warc-refers-to", WARCINFO_ID: "warc-warcinfo-id"}
 _NO_JOURNAL = "still open, and its row journal is missing or damaged: muniment check --repair keeps its whole records"
-_TWICE = "open, though it is there sealed, too: muniment check --repair sets this one aside"
+_TWICE = "open, though it is there sealed, too: muniment check --repair moves this one aside"
 
 
 class TornFile(Struct, frozen=True):
@@ -235,7 +235,12 @@ class _Checking:
             for place, first in self._judge.doubled()
         )
         self.faults.add(
-            Fault(self._files[place.file].name, place.offset, "link", f"{_FIELDS[field]} names no record that is here")
+            Fault(
+                self._files[place.file].name,
+                place.offset,
+                "link",
+                f"{_FIELDS[field]} names no record in this directory",
+            )
             for field, place in self._judge.dangling()
             # beside a run, the record may have been written since its file's length was looked up
             if field != REFERS_TO or not running

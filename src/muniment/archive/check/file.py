@@ -146,7 +146,7 @@ class Checker:
         there = next_record(Path(stretch.path), offset + 1, stretch.end)
         if there == stretch.limit:
             self._torn = offset
-            self._fault(offset, "gzip", f"{error}; {there - offset} bytes to the end of the file hold no whole record")
+            self._fault(offset, "gzip", f"{error}; {there - offset} bytes to the end of the file have no whole record")
         else:
             self._fault(offset, "gzip", f"{error}; {there - offset} bytes were passed over to the next record")
         return there
@@ -214,7 +214,7 @@ class Checker:
         self._remember_fields(header, offset)
         length = header.get("content-length")
         if not is_length(length):
-            raise _SpoiltError("length", "no Content-Length that is one, so the record's end is unknown")
+            raise _SpoiltError("length", "no valid Content-Length, so the record's end is unknown")
         block = self._block(header)
         if self._stretch.own and header.get("warc-type") in _HTTP and not isinstance(block, HttpBlock):
             self._fault(offset, "field", f"content-type has no valid value: {header.get('content-type')[:80]!r}")

@@ -19,14 +19,14 @@ import msgspec
 
 from muniment.archive.check.file import Checker, Stretch, StretchReport
 from muniment.errors import ArchiveError
-from muniment.lifetime import TOLD_BY_THE_KERNEL, end_with
+from muniment.lifetime import end_with
 from muniment.model.process import ProcessEnding
 
 __all__ = ["CheckPool", "Enrol", "ProcessRow"]
 
 _READ = msgspec.msgpack.Decoder(StretchReport)
 _LAST_WORD = msgspec.msgpack.Decoder(tuple[int, ProcessEnding])
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_RSS_UNIT = 1024
 """Bytes that the kernel counts memory in."""
 _MOMENT_S = 0.2
 """In which a signal that went to all of them has come to this process, too."""
@@ -50,9 +50,8 @@ class CheckPool:
     """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
 
     def __init__(self, count: int, enrol: Enrol = lambda: None) -> None:
-        # A fork would inherit the locks of pyarrow's threads, and of those of macOS, which are in every process there;
-        # where neither is, a fork is the fastest start.
-        threads = "pyarrow" in sys.modules or not TOLD_BY_THE_KERNEL
+        # A fork would inherit the locks of pyarrow's threads; without them it is the fastest start.
+        threads = "pyarrow" in sys.modules
         context = multiprocessing.get_context("spawn") if threads else multiprocessing.get_context("fork")
         if threads:
             from multiprocessing import resource_tracker  # noqa: PLC0415  (a fork has no need of it)
@@ -127,7 +126,9 @@ class CheckPool:
                     read = _READ.decode(ready.recv_bytes())
                 except (EOFError, ConnectionError):
                     time.sleep(_MOMENT_S)  # a signal to the whole group ends this in its own way
-                    raise ArchiveError("a process of the check was killed; is there enough memory?") from None
+                    raise ArchiveError(
+                        "a process of the check was killed, perhaps for lack of memory; give the command again"
+                    ) from None
                 stretch = self._busy.pop(ready)
                 self._idle.append(ready)
                 self._give(next_stretch)

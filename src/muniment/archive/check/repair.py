@@ -51,7 +51,7 @@ def set_aside_unreadable(out: Path) -> list[RepairStep]:
     for path in (out / CAPTURES, *sorted((out / PARTS).glob("*" + PART_SUFFIX))):
         if path.exists() and not _readable(path):
             aside = _move(path, out / (path.name + ".damaged"))
-            done.append(RepairStep(path.name, f"is no readable index; kept as {aside.name}"))
+            done.append(RepairStep(path.name, f"is not a readable index; kept as {aside.name}"))
     return done
 
 
@@ -93,10 +93,10 @@ def _mend_open(out: Path, warc: Path) -> RepairStep:
     if journal.exists() and read_header(journal):
         done = repair_file(out, out / PARTS, name)
         if done.freed:
-            return RepairStep(name, f"removed: of its {done.cut_bytes} bytes, none was ever safe")
+            return RepairStep(name, f"removed: of its {done.cut_bytes} bytes, none was part of a stored capture")
         seal(warc, warc.with_name(name))
         return RepairStep(
-            name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes that were never safe"
+            name, f"sealed with {done.rows} captures; cut off {done.cut_bytes} bytes of incomplete captures"
         )
     if journal.exists():
         _move(journal, out / (journal.name + ".damaged"))
@@ -110,7 +110,7 @@ def _salvage(warc: Path, name: str) -> RepairStep:
     if not size or read.torn == 0:
         aside = warc.with_name(f"{name}.torn-0")
         rename(warc, aside)
-        return RepairStep(name, f"holds no whole record; kept as {aside.name}")
+        return RepairStep(name, f"has no whole record; kept as {aside.name}")
     text = _cut(warc, read.torn, name).text + "; " if read.torn > 0 else ""
     seal(warc, warc.with_name(name))
     return RepairStep(name, f"{text}sealed without its journal, with {read.records} records")
@@ -130,7 +130,7 @@ def _cut(warc: Path, offset: int, name: str) -> RepairStep:
         size = source.tell()
         os.ftruncate(source.fileno(), offset)
         sync(source.fileno())
-    return RepairStep(name, f"cut off {size - offset} bytes at {offset} that are no whole record; kept as {aside.name}")
+    return RepairStep(name, f"cut off {size - offset} bytes at {offset} without a whole record; kept as {aside.name}")
 
 
 def must_join(out: Path) -> bool:
@@ -149,7 +149,7 @@ def join_index(out: Path) -> list[RepairStep]:
             parts.rmdir()
         return []
     join(out, parts)
-    text = f"joined from {len(waiting)} journals and parts" if waiting else "was missing; made anew"
+    text = f"joined from {len(waiting)} journals and parts" if waiting else "was missing; written again"
     return [RepairStep(CAPTURES, text)]
 
 

@@ -123,7 +123,7 @@ class _Joined:
             try:
                 yield self._file.read_row_group(number)
             except (pa.ArrowException, OSError) as error:
-                raise ArchiveError(f"{CAPTURES}: damaged inside, so that not all rows can be read") from error
+                raise ArchiveError(f"{CAPTURES}: damaged: not all rows can be read") from error
 
     def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
         """The row groups that may hold rows of a stretch, by their statistics, one by one."""

@@ -159,7 +159,7 @@ def _header(file: BinaryIO, path: Path) -> str:
     except msgspec.MsgspecError:
         return ""
     if header.version != FORMAT_VERSION:
-        raise ArchiveError(f"{path.name}: a journal of format {header.version}; this version reads {FORMAT_VERSION}")
+        raise ArchiveError(f"{path.name}: journal format {header.version}; this version reads {FORMAT_VERSION}")
     return header.warc
 
 

@@ -126,7 +126,7 @@ def _names_of(file: pq.ParquetFile, number: int) -> list[str]:
         return [str(name) for name in file.read_row_group(number, columns=["warc_file"]).column(0).to_pylist()]
     except (pa.ArrowException, OSError) as error:
         raise ArchiveError(
-            f"{CAPTURES}: damaged inside; muniment check --repair sets it aside and rebuilds its rows"
+            f"{CAPTURES}: damaged; muniment check --repair moves it aside and rebuilds its rows"
         ) from error
 
 
@@ -187,13 +187,13 @@ def open_parquet(path: Path) -> pq.ParquetFile:
         raise
     except (pa.ArrowException, OSError) as error:
         raise ArchiveError(
-            f"{path.name}: not a readable Parquet file; muniment check --repair sets it aside and rebuilds its rows"
+            f"{path.name}: not a readable Parquet file; muniment check --repair moves it aside and rebuilds its rows"
         ) from error
     if not file.schema_arrow.equals(SCHEMA):
         file.close()
         raise ArchiveError(
-            f"{path.name}: its columns are not those of this version's index; put the file back as it was, or move it "
-            "away and have its rows rebuilt by muniment check --repair"
+            f"{path.name}: its columns are not those of this version's index; restore the file, or "
+            "move it away and rebuild its rows with muniment check --repair"
         )
     return file
 

@@ -62,9 +62,9 @@ def batches(source: RowSource, columns: Sequence[str] | None = None) -> Iterator
         with open_parquet(path) as file:
             yield from file.iter_batches(batch_size=ROW_GROUP, columns=list(columns) if columns is not None else None)
     except FileNotFoundError as error:
-        raise ArchiveError(f"{path.name}: the index was joined while it was read; read it again") from error
+        raise ArchiveError(f"{path.name}: the index changed while it was read; give the command again") from error
     except (pa.ArrowException, OSError) as error:
-        raise ArchiveError(f"{path.name}: damaged inside, so that not all rows can be read") from error
+        raise ArchiveError(f"{path.name}: damaged: not all rows can be read") from error
 
 
 def rows(out: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

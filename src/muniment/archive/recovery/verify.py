@@ -92,7 +92,7 @@ class _Way:
         for number, entry in enumerate(journalled):
             known, found = entry.checksum, _checksum(self._file, entry.warc_length - self.at)
             if known is not None and known != found:
-                raise DamageError("the bytes are not those that were written")
+                raise DamageError("the bytes differ from those that were written")
             if known is None or number % _ONE_IN == 0:
                 _read_exchange(self._reader, self.at, entry)
             self.at = entry.warc_length
@@ -106,7 +106,7 @@ def _checksum(file: BinaryIO, length: int) -> int:
     while length:
         piece = file.read(min(length, _PIECE))
         if not piece:
-            raise DamageError("the file ends before what its row journal vouches for")
+            raise DamageError("the file ends before the last capture in its row journal")
         crc = isal_zlib.crc32(piece, crc)
         length -= len(piece)
     return crc
@@ -120,10 +120,10 @@ def _read_exchange(reader: MemberReader, begin: int, entry: JournalEntry) -> Non
         begin = reader.position
         _read_record(reader)
         if place not in {None, (begin, reader.position - begin)}:
-            raise DamageError("the member does not lie where the row journal says")
+            raise DamageError("the member is not at its offset in the row journal")
         place = None
     if reader.position != entry.warc_length:
-        raise DamageError(f"the member ends beyond byte {entry.warc_length}, where the row journal says")
+        raise DamageError(f"the member ends after byte {entry.warc_length}, its end in the row journal")
 
 
 def _read_record(reader: MemberReader) -> None:
@@ -134,7 +134,7 @@ def _read_record(reader: MemberReader) -> None:
     end = first.find(_HEADER_END)
     found = _LENGTH.search(first, 0, end + 2) if end >= 0 else None
     if not first.startswith(b"WARC/") or found is None:
-        raise DamageError("the member does not begin with the header of a record")
+        raise DamageError("the member does not begin with a record header")
     if length != end + len(_HEADER_END) + int(found[1]) + _RECORD_END:
         raise DamageError(f"the record says that its block has {int(found[1])} bytes, which does not fit its member")
 

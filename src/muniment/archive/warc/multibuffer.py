@@ -76,7 +76,7 @@ class Multibuffer:
             function = getattr(library, name)
             function.restype, function.argtypes = returns, takes
         if not _enabled(library.imb_get_feature_flags()):
-            raise OSError("libIPSec_MB: takes instructions for usable that the kernel has not enabled")
+            raise OSError("libIPSec_MB: uses instructions that the kernel has not enabled")
         self._manager = ctypes.c_void_p(library.alloc_mb_mgr(0))
         if not self._manager:
             raise OSError("libIPSec_MB: no memory")

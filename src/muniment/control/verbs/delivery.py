@@ -69,7 +69,7 @@ def deliver(job: JobDirectory, change: Change) -> tuple[ChangeMade, ...]:
         except BusyError:
             if time.monotonic() > give_up:
                 raise UsageError(
-                    f"the run in {job.out} takes no changes now: it is starting or ending; give the command again"
+                    f"the run in {job.out} accepts no changes while it starts or ends: give the command again in a moment"
                 ) from None
             time.sleep(_PAUSE_S)
 
@@ -80,9 +80,9 @@ def _change_resting(job: JobDirectory, change: Change) -> tuple[ChangeMade, ...]
         with tracker_at(job.tracker) as db:
             found = jobs.find_job(db)
             if found is None:
-                raise UsageError(f"{job.out} holds no crawl yet")
+                raise UsageError(f"{job.out} has no crawl yet")
             if found.over and not isinstance(change, Removal | UnstashPages):
-                raise UsageError(f"the crawl in {job.out} is finished: only taking ignore patterns out can change it")
+                raise UsageError(f"the crawl in {job.out} is finished: only removing ignore patterns can change it")
             return _change_stored(db, found, change, EventLog(locks[0].descriptor, job.out / EVENTS_FILE))
     finally:
         for lock in locks:

@@ -198,12 +198,12 @@ class Orchestrator:
                 self._serve_one(worker)
             case protocol.Finish():
                 self._finish(worker, message)
-            case protocol.AskKnown(digests):
-                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests)))
-            case protocol.AskCookies(url):
-                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000)))
-            case protocol.AskRobots(origin):
-                self._robots.asked(worker.number, origin)
+            case protocol.AskKnown(digests, number=n):
+                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests), number=n))
+            case protocol.AskCookies(url, number=n):
+                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000), number=n))
+            case protocol.AskRobots(origin, number=number):
+                self._robots.asked(worker.number, number, origin)
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
@@ -215,9 +215,9 @@ class Orchestrator:
                 if self._hosts.told(worker.number, host, sign, crowded=crowded):
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 self._serve()
-            case protocol.AskFile():
+            case protocol.AskFile(number=number):
                 worker.open_file = self._warc_files.next_name()
-                worker.send(protocol.FileName(worker.open_file))
+                worker.send(protocol.FileName(worker.open_file, number=number))
             case protocol.FileEnd(name):
                 worker.file_ended(name)
                 self._warc_files.ended(name)

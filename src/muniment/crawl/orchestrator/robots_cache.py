@@ -19,37 +19,38 @@ class RobotsCache:
 
     def __init__(self, book: RobotsStore, tell: Tell) -> None:
         self._book, self._tell = book, tell
-        self._fetching: dict[str, list[int]] = {}
-        """Origin → the worker that fetches its robots.txt, then those that wait."""
+        self._fetching: dict[str, list[tuple[int, int]]] = {}
+        """Origin → the worker that fetches its robots.txt, then those that wait, each with its question's number."""
 
-    def asked(self, worker: int, origin: str) -> None:
-        """A worker wants to know."""
+    def asked(self, worker: int, number: int, origin: str) -> None:
+        """A worker wants to know; the reply carries the number."""
         if origin in self._fetching:
-            self._fetching[origin].append(worker)
+            self._fetching[origin].append((worker, number))
             return
         known = self._book.find(origin)
         if known is not None and now_ms() - known.fetched_at <= VALID_MS:
-            self._tell(worker, protocol.RobotsReply(origin, known))
+            self._tell(worker, protocol.RobotsReply(known, number=number))
             return
-        self._fetching[origin] = [worker]
-        self._tell(worker, protocol.RobotsReply(origin, known, fetch=True))
+        self._fetching[origin] = [(worker, number)]
+        self._tell(worker, protocol.RobotsReply(known, fetch=True, number=number))
 
     def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         """A worker has fetched it; None when the host could not be asked."""
-        waiting = self._fetching.pop(origin, [worker])[1:]
+        waiting = self._fetching.pop(origin, [])[1:]
         if answer is not None and settled(answer):
             self._book.keep(origin, answer)
         elif waiting:
             answer = self._book.find(origin) or answer
-        for other in waiting:
-            self._tell(other, protocol.RobotsReply(origin, answer))
+        for other, number in waiting:
+            self._tell(other, protocol.RobotsReply(answer, number=number))
 
     def gone(self, worker: int) -> None:
         """A worker has ended: whoever waited for it fetches in its place."""
-        for origin, workers in list(self._fetching.items()):
-            leads = workers[0] == worker
-            workers[:] = [other for other in workers if other != worker]
-            if not workers:
+        for origin, asking in list(self._fetching.items()):
+            leads = asking[0][0] == worker
+            asking[:] = [(other, number) for other, number in asking if other != worker]
+            if not asking:
                 del self._fetching[origin]
             elif leads:
-                self._tell(workers[0], protocol.RobotsReply(origin, self._book.find(origin), fetch=True))
+                other, number = asking[0]
+                self._tell(other, protocol.RobotsReply(self._book.find(origin), fetch=True, number=number))

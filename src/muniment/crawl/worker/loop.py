@@ -25,7 +25,6 @@ from muniment.crawl.worker.agent import Agent, Visit
 from muniment.crawl.worker.evaluate import Evaluation, Page, ReadPolicy, Refusal, evaluate, failed, turned_away
 from muniment.crawl.worker.host_queues import HostQueues
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.crawl.worker.questions import Questions
 from muniment.crawl.worker.recorder import Recorder
 from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
@@ -61,18 +60,20 @@ class Worker:
         self._settings, self._manner = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._lanes = HostQueues(setup.inflight, settings.delay)
-        self._questions = Questions(channel)
-        self._visitor = Agent(client, CredentialReach(setup.credentials), self._lanes, self._questions.cookies)
+        self._visitor = Agent(client, CredentialReach(setup.credentials), self._lanes, self._ask_cookies)
         client.when_throttled(lambda exchange: self._say(host_of(exchange.url), throttled_sign(exchange)))
         client.when_found(lambda name, classes: channel.send(protocol.NameAddresses(name, classes)))
         self._outlinks = Outlinks(url_key if self._manner.listed else page_key)
         self._recorder = Recorder(
-            Path(setup.out), info, settings.warc_size, self._questions.file, self._questions.known, self._report,
-            lambda name: self._channel.send(protocol.FileEnd(name)), channel.drained,
-            every_body=settings.store_unchanged,
-        )  # fmt: skip
+            Path(setup.out), info, settings.warc_size, channel, self._report, every_body=settings.store_unchanged
+        )
         self._robots = (
-            Robots(self._fetch_aside, settings.user_agent, self._questions.robots, self._tell_robots)
+            Robots(
+                self._fetch_aside,
+                settings.user_agent,
+                lambda origin: channel.ask(protocol.AskRobots(origin)),
+                self._tell_robots,
+            )
             if settings.robots
             else None
         )
@@ -83,8 +84,7 @@ class Worker:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
         self._dead: dict[str, str] = {}
-        self._asked = self._stopping = False
-        self._wire_bytes = 0
+        self._asked, self._stopping, self._wire_bytes = False, False, 0
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -289,8 +289,6 @@ class Worker:
                 self._dead[origin] = reason
             case protocol.NameAddresses(name, classes):
                 self._client.allow(name, classes)
-            case protocol.KnownDigests() | protocol.CookieField() | protocol.RobotsReply() | protocol.FileName():
-                self._questions.answered(message)
             case protocol.FinishAck():
                 for host in self._unacknowledged.popleft():
                     self._lanes.acknowledged(host)
@@ -348,6 +346,12 @@ class Worker:
         if not self._asked and not self._stopping and self._lanes.wanted > 0:
             self._asked = True
             self._channel.send(protocol.WantPages(self._lanes.wanted))
+
+    def _ask_robots(self, origin: str) -> asyncio.Future[protocol.RobotsReply]:
+        return self._channel.ask(protocol.AskRobots(origin))
+
+    async def _ask_cookies(self, url: str) -> str:
+        return (await self._channel.ask(protocol.AskCookies(url))).field
 
     def _tell_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
         self._recorder.when_recorded(lambda: self._channel.send(protocol.RobotsReport(origin, answer)))

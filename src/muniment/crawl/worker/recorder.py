@@ -7,7 +7,7 @@ whatever 50 ms brought.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, ExchangeRecords, Wanted
 from muniment.archive.warc.records import WarcInfo
+from muniment.crawl.channel import Channel
+from muniment.crawl.protocol import AskFile, AskKnown, FileEnd
 from muniment.crawl.worker.evaluate import Evaluation, Page, Refusal, finished, refused
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
@@ -38,9 +40,7 @@ _AT_ONCE = 4 << 20
 _WALKED_HERE = 3 << 29
 """Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
 
-AskFile = Callable[[], Awaitable[str]]
 Known = dict[bytes, EarlierCapture]
-AskKnown = Callable[[list[bytes]], Awaitable[Known]]
 Report = Callable[[list[Page], list[PageResult]], None]
 _ROBOTS = PageContext(
     via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
@@ -55,22 +55,15 @@ class Recorder:
         out: Path,
         info: WarcInfo,
         warc_size: int,
-        ask_file: AskFile,
-        ask_known: AskKnown,
+        channel: Channel,
         report: Report,
-        ended: Callable[[str], None],
-        drained: Callable[[], Awaitable[None]] | None = None,
         *,
         every_body: bool = False,
     ) -> None:
-        """`drained` waits until what was reported is taken in, as far as that takes memory.
-
-        With `every_body`, one that this directory keeps already is stored again, too.
-        """
+        """With `every_body`, one that this directory keeps already is stored again, too."""
         self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
-        self._ask_file, self._ask_known, self._report, self._tell_ended = ask_file, ask_known, report, ended
-        self._drained = drained
+        self._channel, self._report = channel, report
         self._ready: list[Page] = []
         self._asides: list[Exchange] = []
         self._words: list[Callable[[], None]] = []
@@ -142,7 +135,7 @@ class Recorder:
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
         digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
-        earlier = await self._ask_known(digests) if digests else {}
+        earlier = (await self._channel.ask(AskKnown(digests))).earlier if digests else {}
         results: list[PageResult] = []
         words = await self._record_asides()
         for at in range(0, len(batch), _PAGES_A_TURN):
@@ -154,8 +147,7 @@ class Recorder:
             say()
         if batch:
             self._report(batch, results)
-            if self._drained is not None:
-                await self._drained()
+            await self._channel.drained()
         self._tell()
         for page in fetched:
             for exchange in (*page.before, page.exchange):
@@ -193,7 +185,7 @@ class Recorder:
         if self._segment is not None and self._segment.size >= self._warc_size:
             await self._end(self._segment)
         if self._segment is None:
-            name = await self._ask_file()
+            name = (await self._channel.ask(AskFile())).name
             self._segment = Segment.open(self._out, self._parts, name, self._info)
         return self._segment
 
@@ -217,7 +209,7 @@ class Recorder:
         # after the finish of its pages: a file that fails its walk must not be told of before them
         ended, self._ended = self._ended, []
         for name in ended:
-            self._tell_ended(name)
+            self._channel.send(FileEnd(name))
 
 
 def _digest_of(page: Evaluation) -> bytes:

@@ -15,7 +15,7 @@ from typing import IO
 
 from muniment.clock import monotonic
 from muniment.model.process import ProcessEnding
-from muniment.procs.platform.system import Awaited
+from muniment.procs.platform.linux import Awaited
 
 __all__ = ["Child"]
 

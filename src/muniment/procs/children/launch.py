@@ -51,8 +51,6 @@ STOCK = "--stock"
 """In place of a file's name: it takes stock when told to walk, and indexes what is unknown when told to index."""
 _LONGEST_LINE = 1 << 28
 _ENOUGH_DESCRIPTORS = 1 << 16
-_MACOS_DESCRIPTORS = 10_240
-"""OPEN_MAX: what it lets a process have, whatever its hard limit says."""
 
 
 class LaunchedWorker(Struct, frozen=True):
@@ -254,13 +252,12 @@ def most_descriptors(least: int = 0) -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < least:
-        raise UsageError(f"a process may open only {hard} files here, and {least} are needed: raise it with ulimit -n")
-    for most in _ENOUGH_DESCRIPTORS, _MACOS_DESCRIPTORS:
-        allowed = most if hard == resource.RLIM_INFINITY else min(hard, most)
-        if soft == resource.RLIM_INFINITY or soft >= allowed:
-            break
-        # a system may have a limit beside the one that it tells
-        with suppress(ValueError, OSError):
+        raise UsageError(f"the limit of open files is {hard}, and {least} are needed: raise it with ulimit -n")
+    allowed = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        # a system may have a limit beside the one that it reports
+        try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-            return allowed
-    return _ENOUGH_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _ENOUGH_DESCRIPTORS)
+        except (ValueError, OSError):
+            return soft
+    return allowed

@@ -1,14 +1,11 @@
 """Keeps one command that is not ours: starts it, ends all that it began, and writes down how it ended.
 
-A program of its own (`python -I -S keeper.py …`), which loads nothing of the package. It adopts what the command's
+A program of its own (`python -I -S shim.py …`), which loads nothing of the package. It adopts what the command's
 descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hide; and when its launcher ends, however
 that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
 and ends what is left if the second is killed.
 
-Where no process can adopt (macOS), it seeks what is left (`seeker`). There two things cannot be promised: that what has
-left its parent, its session and its environment is found, and that the exit code is known when the second is killed.
-
-Usage: keeper.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
 """
 
 from __future__ import annotations
@@ -22,16 +19,8 @@ import signal
 import sys
 import time
 
-# the name alone tells the type checker: `typing` would be most of what this loads
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from muniment.procs.children.seeker import Seeker
-
-_ADOPTS = hasattr(os, "pidfd_open")
-HOW = ("-I", "-S", __file__) if _ADOPTS else ("-P", "-m", "muniment.procs.children.shim")
-"""What to tell Python to run this: by itself it is there in a few milliseconds, and a seeker needs psutil."""
-KEEPER = "MUNIMENT_KEEPER"
-"""The variable that a seeker finds descendants by."""
+HOW = ("-I", "-S", __file__)
+"""What to tell Python to run this: by itself it starts in a few milliseconds."""
 KEEPS = "MUNIMENT_KEEPS"
 """The variable that tells a keeper from what it keeps, as long as nobody else has it."""
 AT_ONCE = signal.SIGUSR1
@@ -39,6 +28,8 @@ AT_ONCE = signal.SIGUSR1
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
 """What a keeper heeds. It is begun with these blocked, so that none is lost before it can."""
 _PR_SET_CHILD_SUBREAPER = 36
+_RSS_UNIT = 1024
+"""Bytes that the kernel counts memory in."""
 _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
@@ -48,7 +39,6 @@ _ORPHANED_S = 2.0
 class _Keeper:
     def __init__(self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float) -> None:
         self._directory, self._lifeline, self._first, self._grace_s = directory, lifeline, first, grace_s
-        self._means = _means()
         self._over_at = time.monotonic() + timeout_s if timeout_s else None
         self._command = 0
         self._status: int | None = None
@@ -75,7 +65,7 @@ class _Keeper:
         if self._asked:
             return self._conclude(-signal.SIGTERM)  # it was ended before it began
         try:
-            self._command = self._means.begin(command, [signal.SIGCHLD, *ENDING])
+            self._command = _begin(command)
         except OSError as error:
             print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
             return self._conclude(_CANNOT_RUN)
@@ -87,7 +77,7 @@ class _Keeper:
 
     def _tell(self) -> None:
         numbers = (self._command, os.getpid(), os.getppid())
-        line = " ".join(f"{pid} {self._means.ticks(pid)}" for pid in numbers) + "\n"
+        line = " ".join(f"{pid} {_ticks(pid)}" for pid in numbers) + "\n"
         self._write("process.pid", line)
         os.write(self._lifeline, line.encode())
 
@@ -123,18 +113,17 @@ class _Keeper:
             grace_s = min(self._grace_s, _ORPHANED_S) if self._is_orphan() else self._grace_s
             self._force_at = time.monotonic() + grace_s
         told: set[tuple[int, int]] = set()
-        # a seeker has no children but the command
-        while self._reap() or (not _ADOPTS and self._means.left(self._command)):
+        while self._reap():
             forced = time.monotonic() > self._force_at
-            for pid, ticks in self._means.left(self._command):
+            for pid, ticks in _left():
                 if forced or (pid, ticks) not in told:
                     told.add((pid, ticks))
-                    self._means.signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
+                    _signal(pid, ticks, signal.SIGKILL if forced else signal.SIGTERM)
                     self._killed |= forced and pid == self._command
             time.sleep(_LOOK_AGAIN_S)
 
     def _is_orphan(self) -> bool:
-        return str(self._means.parent(os.getppid())) != self._launcher
+        return str(_parent(os.getppid())) != self._launcher
 
     def take_over(self, how: int) -> int:
         """End at once what a keeper left that was killed, `how`, and write down how its command ended."""
@@ -150,7 +139,7 @@ class _Keeper:
 
     def _eldest(self) -> int:
         """What the keeper had begun, and not come to tell."""
-        left = self._means.left(0) if _ADOPTS else []
+        left = _left()
         return left[0][0] if left else 0
 
     def _conclude(self, code: int | None) -> int:
@@ -159,7 +148,7 @@ class _Keeper:
             "exit_code": code,
             "timed_out": self._timed_out,
             "cpu_ms": int((used.ru_utime + used.ru_stime) * 1000),
-            "max_rss": used.ru_maxrss * self._means.rss_unit,
+            "max_rss": used.ru_maxrss * _RSS_UNIT,
         }
         self._write("exit.json", json.dumps(ending))
         return _CANNOT_RUN if code is None else code if code >= 0 else 128 - code
@@ -181,52 +170,51 @@ class _Keeper:
             print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
-class _Adopter:
-    """Linux's own means: what descendants leave behind is this process's, and a descriptor holds who is signalled."""
+def _begin(command: list[str]) -> int:
+    """Start the command in a session of its own; its number. Raises OSError."""
+    return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=[signal.SIGCHLD, *ENDING])
 
-    rss_unit = 1024
 
-    def begin(self, command: list[str], defaults: list[signal.Signals]) -> int:
-        """Start the command in a session of its own; its number. Raises OSError."""
-        return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=defaults)
+def _ticks(pid: int) -> int:
+    """When a process began; 0 when it is not there."""
+    fields = _fields(pid)
+    return int(fields[19]) if fields else 0
 
-    def ticks(self, pid: int) -> int:
-        """When a process began; 0 when it is not there."""
-        fields = _fields(pid)
-        return int(fields[19]) if fields else 0
 
-    def parent(self, pid: int) -> int:
-        """The number of a process's parent; 0 when it is not there."""
-        fields = _fields(pid)
-        return int(fields[1]) if fields else 0
+def _parent(pid: int) -> int:
+    """The number of a process's parent; 0 when it is not there."""
+    fields = _fields(pid)
+    return int(fields[1]) if fields else 0
 
-    def left(self, _command: int) -> list[tuple[int, int]]:
-        """All descendants of this process that are alive: number and start ticks."""
-        children: dict[int, list[tuple[int, int]]] = {}
-        for name in os.listdir("/proc"):  # noqa: PTH208
-            if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
-                children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
-        found, waiting = [], [os.getpid()]
-        while waiting:
-            more = children.pop(waiting.pop(), [])
-            found += more
-            waiting += [number for number, _ in more]
-        # a shell whose child is ended first would tell of an exit code of its own
-        return sorted(found, key=lambda one: one[1])
 
-    def signal(self, pid: int, ticks: int, number: signal.Signals) -> None:
-        """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
-        try:
-            descriptor = os.pidfd_open(pid)
-        except OSError:
-            return
-        try:
-            if self.ticks(pid) == ticks:
-                signal.pidfd_send_signal(descriptor, number)
-        except OSError:
-            pass
-        finally:
-            os.close(descriptor)
+def _left() -> list[tuple[int, int]]:
+    """All descendants of this process that are alive: number and start ticks."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and (fields := _fields(name)) and fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        more = children.pop(waiting.pop(), [])
+        found += more
+        waiting += [number for number, _ in more]
+    # a shell whose child is ended first would tell of an exit code of its own
+    return sorted(found, key=lambda one: one[1])
+
+
+def _signal(pid: int, ticks: int, number: signal.Signals) -> None:
+    """Signal a process, unless its number is another's by now; it is looked at once the descriptor holds it."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if _ticks(pid) == ticks:
+            signal.pidfd_send_signal(descriptor, number)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
 
 
 def _fields(pid: int | str) -> list[str]:
@@ -237,21 +225,11 @@ def _fields(pid: int | str) -> list[str]:
         return []
 
 
-def _means() -> _Adopter | Seeker:
-    if _ADOPTS:
-        return _Adopter()
-    from muniment.procs.children.seeker import Seeker  # noqa: PLC0415  (after the fork: what it loads may have threads)
-
-    return Seeker(KEEPER, os.environ[KEEPER])
-
-
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
     directory, lifeline, grace_s, timeout_s, *command = arguments
     os.environ.pop(KEEPS, None)
     _adopt()
-    if not _ADOPTS:
-        os.environ[KEEPER] = os.urandom(16).hex()
     os.set_inheritable(int(lifeline), False)
     first, held = os.pipe()
     second = os.fork()
@@ -265,8 +243,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _adopt() -> None:
-    if _ADOPTS:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _stand_by(directory: str, second: int) -> int:

@@ -11,7 +11,7 @@ from functools import cache
 
 from muniment.clock import now_ms
 from muniment.model.process import Machine, Process, ProcessPlace
-from muniment.procs.platform.system import booted_at, everyone, look, mark_of, place, send, started_at
+from muniment.procs.platform.linux import booted_at, everyone, look, mark_of, place, send, started_at
 
 __all__ = [
     "booted_at",

@@ -1,7 +1,4 @@
-"""Processes by Linux's own means: what its kernel shows of them (proc(5)), and descriptors that never mean another one.
-
-`portable` has the same names for systems without these; `system` takes the one or the other.
-"""
+"""Processes by what the kernel shows of them (proc(5)), and by descriptors that never mean another one."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ def place() -> ProcessPlace:
 
 def booted_at() -> int:
     """When this machine was started, Unix ms by the clock as it is now."""
-    return now_ms() - time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
+    return now_ms() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
 def started_at(seen: LiveProcess) -> int:

@@ -268,7 +268,9 @@ class PostgresDatabase(Database):
         """What to do about a transaction that failed: returns when it was committed all the same."""
         if is_undone(error):
             self._roll_back()
-            raise RollbackError(f"the tracker {self.name} undid a transaction; give the same command again") from error
+            raise RollbackError(
+                f"the tracker {self.name} rolled back a transaction; give the same command again"
+            ) from error
         if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)

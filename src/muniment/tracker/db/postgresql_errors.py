@@ -31,7 +31,7 @@ def is_gone(error: BaseException) -> bool:
 
 
 def is_undone(error: BaseException) -> bool:
-    """Whether the server undid a transaction for the sake of another one."""
+    """Whether the server rolled back a transaction for the sake of another one."""
     return _code(error) in _UNDONE
 
 

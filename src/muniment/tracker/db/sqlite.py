@@ -35,8 +35,6 @@ _Done = TypeVar("_Done")
 _PRAGMAS = (
     # In WAL mode NORMAL survives kill -9; a power cut may lose the last commits, which repeats work and loses none.
     "synchronous=NORMAL",
-    # where fsync(2) does not reach the disk: macOS alone has another call, elsewhere this changes nothing
-    "fullfsync=ON",
     "cache_size=-65536",
     # 64 MB: a block that many batches change is written to the file once for all of them
     "wal_autocheckpoint=16000",

@@ -48,7 +48,7 @@ def tracker_error(error: BaseException, path: Path) -> MunimentError:
         return DiskFullError(f"{path.name}: no room is left")
     if _code(error) & 0xFF == sqlite3.SQLITE_IOERR:
         return TrackerError(
-            f"the tracker {path} cannot be written or read ({first_line(error)}): look after the disk, then give the "
+            f"the tracker {path} cannot be written or read ({first_line(error)}): check the disk, then give the "
             "same command again"
         )
     return TrackerError(f"the tracker's database failed: {first_line(error)}")

@@ -108,7 +108,7 @@ def _check(greeting: Greeting) -> None:
     if not 1 <= greeting.slots <= _MOST_SLOTS:
         raise UsageError(f"a pipeline has from 1 to {_MOST_SLOTS} slots, not {greeting.slots}")
     if not greeting.instance or set(greeting.instance) - set("0123456789abcdef"):
-        raise UsageError(f"{greeting.instance!r} is no hexadecimal id of an instance")
+        raise UsageError(f"{greeting.instance!r} is not a hexadecimal instance id")
 
 
 def _session(db: Database, which: ColumnElement[bool]) -> Session | None:

@@ -58,7 +58,7 @@ def _columns(terms: JobTerms) -> dict[str, Any]:
     }
     for name in ("concurrency", "drip"):
         if (wanted.get(name) or 0) < 0:
-            raise UsageError(f"{name} is never below 0")
+            raise UsageError(f"{name} must be at least 0")
     if "tags" in wanted:
         wanted["tags"] = tags_text(wanted["tags"])
     return wanted

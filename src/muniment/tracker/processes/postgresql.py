@@ -78,7 +78,7 @@ def processes_at(url: str, *, must_be_there: bool = False) -> ProcessStore:
     except SQLAlchemyError as error:
         raise opening_fault(error, url) from None
     if found is None and must_be_there:
-        raise UsageError(f"no processes are kept in {url}")
+        raise UsageError(f"no processes are stored in {url}")
     if found != PROCESSES_REVISION:
         migrate_processes(engine)
     return ProcessStore(EngineConnection(engine))

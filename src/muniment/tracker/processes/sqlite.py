@@ -34,7 +34,6 @@ class SqliteConnection:
         self._connection = sqlite3.connect(path, _PATIENCE_S, isolation_level=None, check_same_thread=False)
         try:
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute("PRAGMA fullfsync=ON")  # see tracker/db/sqlite.py
             self._bring_up_to_date()
         except BaseException:
             self._connection.close()
@@ -102,7 +101,7 @@ def open_processes(directory: Path) -> ProcessStore:
             path.touch(0o600)
         return ProcessStore(SqliteConnection(path))
     except FileExistsError:
-        raise TrackerError(f"the store of processes {path} cannot be used: {directory} is no directory") from None
+        raise TrackerError(f"the store of processes {path} cannot be used: {directory} is not a directory") from None
     except (OSError, sqlite3.Error) as error:
         raise _fault(path, error) from None
 
@@ -118,7 +117,7 @@ def processes_of(home: Path, database: str = "", *, must_be_there: bool = False)
 
         return processes_at(database, must_be_there=must_be_there)
     if must_be_there and not (home / PROCESSES_FILE).is_file():
-        raise UsageError(f"no processes are kept in {home}")
+        raise UsageError(f"no processes are stored in {home}")
     return open_processes(home)
 
 
