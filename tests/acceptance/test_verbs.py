@@ -169,7 +169,6 @@ def cut_off(out: Path, line: bytes) -> bytes:
     return msgspec.json.encode(ChangeReply())
 
 
-@pytest.mark.linux
 def test_a_verb_leaves_one_change_in_a_run(
     muniment: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

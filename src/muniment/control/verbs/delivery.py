@@ -68,9 +68,8 @@ def deliver(job: JobDirectory, change: Change) -> tuple[ChangeMade, ...]:
             return _change_resting(job, change)
         except BusyError:
             if time.monotonic() > give_up:
-                raise UsageError(
-                    f"the run in {job.out} accepts no changes while it starts or ends: give the command again in a moment"
-                ) from None
+                text = f"the run in {job.out} accepts no changes while it starts or ends"
+                raise UsageError(f"{text}: give the command again in a moment") from None
             time.sleep(_PAUSE_S)
 
 
