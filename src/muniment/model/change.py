@@ -14,7 +14,7 @@ __all__ = [
     "Change",
     "ChangeMade",
     "ChangeReply",
-    "ChangeRequest",
+    "JobRequest",
     "Removal",
     "RemoveIgnore",
     "RemoveSet",
@@ -29,14 +29,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-class ChangeRequest(Struct, frozen=True, kw_only=True):
+class JobRequest(Struct, frozen=True, kw_only=True):
     """A change that somebody asks for."""
 
     age: int | None = None
     """How many changes of the job the asker knew: of those after them, one that is this one is a repeat's."""
 
 
-class SetValues(ChangeRequest, frozen=True, tag=True):
+class SetValues(JobRequest, frozen=True, tag=True):
     """New values for settings."""
 
     who: str
@@ -44,42 +44,42 @@ class SetValues(ChangeRequest, frozen=True, tag=True):
     """Name and value, as written."""
 
 
-class AddIgnore(ChangeRequest, frozen=True, tag=True):
+class AddIgnore(JobRequest, frozen=True, tag=True):
     """One more ignore pattern."""
 
     who: str
     pattern: str
 
 
-class RemoveIgnore(ChangeRequest, frozen=True, tag=True):
+class RemoveIgnore(JobRequest, frozen=True, tag=True):
     """An ignore pattern is to go."""
 
     who: str
     pattern: str
 
 
-class AddSet(ChangeRequest, frozen=True, tag=True):
+class AddSet(JobRequest, frozen=True, tag=True):
     """All patterns of a built-in ignore set."""
 
     who: str
     name: str
 
 
-class RemoveSet(ChangeRequest, frozen=True, tag=True):
+class RemoveSet(JobRequest, frozen=True, tag=True):
     """A whole ignore set is to go."""
 
     who: str
     name: str
 
 
-class SetRules(ChangeRequest, frozen=True, tag=True):
+class SetRules(JobRequest, frozen=True, tag=True):
     """Other rules in place of those in force; the patterns stay."""
 
     who: str
     rules: tuple[Rule, ...]
 
 
-class SetNice(ChangeRequest, frozen=True, tag=True):
+class SetNice(JobRequest, frozen=True, tag=True):
     """Another nice value for pages of a host, or whose URLs begin so, or both."""
 
     who: str
@@ -89,26 +89,26 @@ class SetNice(ChangeRequest, frozen=True, tag=True):
     """None: what was said of just these before holds no more."""
 
 
-class SetTerms(ChangeRequest, frozen=True, tag=True):
+class SetTerms(JobRequest, frozen=True, tag=True):
     """Other terms beside settings and rules."""
 
     who: str
     terms: JobTerms
 
 
-class AbortJob(ChangeRequest, frozen=True, tag=True):
+class AbortJob(JobRequest, frozen=True, tag=True):
     """An end of the job: nothing more of it is handed out."""
 
     who: str
 
 
-class ResumeJob(ChangeRequest, frozen=True, tag=True):
+class ResumeJob(JobRequest, frozen=True, tag=True):
     """An aborted job is to go on."""
 
     who: str
 
 
-class StashPages(ChangeRequest, frozen=True, tag=True):
+class StashPages(JobRequest, frozen=True, tag=True):
     """Pages that wait are put aside: of a host, or whose URLs begin so, or both; without either all."""
 
     who: str
@@ -116,7 +116,7 @@ class StashPages(ChangeRequest, frozen=True, tag=True):
     prefix: str = ""
 
 
-class UnstashPages(ChangeRequest, frozen=True, tag=True):
+class UnstashPages(JobRequest, frozen=True, tag=True):
     """Pages come out of the stash."""
 
     who: str
