@@ -64,7 +64,7 @@ def job(place: TrackerPlace, urls: Sequence[str]) -> Iterator[tuple[Database, Fr
 
 
 def claimed(frontier: Frontier) -> list[Claim]:
-    return frontier.claim([(host, BATCH) for host in frontier.hosts.names()], 0)
+    return frontier.claim([(host, BATCH) for host in frontier.pending()], 0).claims
 
 
 # -- admission

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+from inspect import iscoroutinefunction
 
 from source_tree import folder, imports, path_of, trees
+
+from muniment.crawl import ports
 
 FLOORS = (
     {"errors", "clock", "disk", "lifetime"},
@@ -45,6 +48,15 @@ def test_imports_go_downward():
         if FLOOR.get(there, len(FLOORS)) >= FLOOR[here]
     }
     assert wrong == {}
+
+
+def test_a_crawl_reaches_the_tracker_through_the_queue_door_alone():
+    crawl = [module for module in MODULES if folder(module) == "crawl"]
+    assert len(crawl) > 30
+    assert {there for module in crawl for there in imports(module) if folder(there) == "tracker"} == set()
+    calls = [name for name in vars(ports.Queue) if not name.startswith("_")]
+    assert len(calls) <= 14
+    assert all(iscoroutinefunction(getattr(ports.Queue, name)) for name in calls)
 
 
 def test_no_import_circles():

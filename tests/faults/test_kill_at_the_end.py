@@ -18,7 +18,7 @@ import os, signal
 from muniment.clock import now_ms
 from muniment.crawl.orchestrator.loop import Orchestrator
 async def stop_workers(orchestrator):
-    orchestrator._frontier.settle(now_ms())
+    await orchestrator._queue.settle(now_ms())
     {}
 Orchestrator._stop_workers = stop_workers
 from muniment.cli import main

@@ -17,7 +17,8 @@ from muniment.control.privacy import keep_private
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import warc_info
-from muniment.crawl.worker.loop import Worker
+from muniment.crawl.worker.http_engine import HttpEngine
+from muniment.crawl.worker.loop import EngineFactory, Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
@@ -29,16 +30,16 @@ from muniment.rules.proxies import ProxyRule, proxy_rules
 __all__ = ["run_worker"]
 
 
-def run_worker() -> int:
+def run_worker(engine: EngineFactory = HttpEngine) -> int:
     """Serve the orchestrator that launched this process; the exit code."""
     channel = inherited_channel()
     if channel is None:
         raise UsageError("`muniment worker` is started by `muniment crawl`, not by hand")
     die_with_parent()
-    return uvloop.run(_serve(channel))
+    return uvloop.run(_serve(channel, engine))
 
 
-async def _serve(sock: socket.socket) -> int:
+async def _serve(sock: socket.socket, engine: EngineFactory) -> int:
     built: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
     worker: Worker | None = None
 
@@ -49,7 +50,7 @@ async def _serve(sock: socket.socket) -> int:
         elif isinstance(message, protocol.Setup):
             # at once: what was sent right after it is for the worker already
             try:
-                worker = _build(channel, message)
+                worker = _build(channel, message, engine)
             except OSError as error:
                 trouble = archive_error(error, Path(message.out) / "parts")
                 channel.send(protocol.WorkerFailure(isinstance(trouble, DiskFullError), str(trouble)))
@@ -95,7 +96,7 @@ def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     loop.default_exception_handler(context)
 
 
-def _build(channel: Channel, setup: protocol.Setup) -> Worker:
+def _build(channel: Channel, setup: protocol.Setup, engine: EngineFactory) -> Worker:
     if setup.private:
         keep_private()
     settings = setup.settings
@@ -117,7 +118,7 @@ def _build(channel: Channel, setup: protocol.Setup) -> Worker:
     )
     parts = Path(setup.out) / "parts"
     parts.mkdir(exist_ok=True)
-    return Worker(channel, setup, Client(config, parts), warc_info(setup))
+    return Worker(channel, setup, Client(config, parts), engine, warc_info(setup))
 
 
 def _with_account(rule: ProxyRule, accounts: Mapping[str, Account]) -> ProxyRule:

@@ -2,12 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from muniment.crawl.pages import Page
+from muniment.crawl.protocol import FromOrchestrator
+from muniment.model.capture import EarlierCapture
+from muniment.model.cookie import Cookie
 from muniment.model.event import Event, EventBatch
+from muniment.model.page import Claim
+from muniment.model.queue import (
+    Backlog,
+    ChangeOutcome,
+    ChangeRequest,
+    ClaimOutcome,
+    ClaimRequest,
+    FinishOutcome,
+    FinishRequest,
+    HostRecord,
+    RepeatedLine,
+    UpkeepOutcome,
+    UpkeepRequest,
+)
+from muniment.rules.robots.rules import RobotsAnswer
 
-__all__ = ["Events"]
+__all__ = ["Engine", "Events", "Queue"]
+
+
+class Engine(Protocol):
+    """Fetches a worker's pages, many at the same time.
+
+    What its worker does for it is `crawl.worker.services.EngineServices`: exchanges that a page takes are recorded as
+    they end, before the page is, and hosts that the claim is not of are asked in their turn.
+    """
+
+    async def visit(self, claim: Claim) -> Page | None:
+        """What became of a page, with its results; None when its host may not be asked now."""
+
+    def received(self, message: FromOrchestrator) -> None:
+        """Take in what the orchestrator sends beside claims: cookies, dead hosts, found names, other settings."""
+
+    def take_cookies(self) -> list[list[Cookie]]:
+        """The cookies that answers set since the last call, in parts that go into one message each."""
+
+    def forget_old(self, now: int) -> None:
+        """Drop what no longer holds at `now` (Unix ms); called about once a minute."""
 
 
 class Events(Protocol):
@@ -21,3 +60,50 @@ class Events(Protocol):
 
     def publish(self, *events: Event) -> None:
         """Pass on what has happened, and is committed."""
+
+
+class Queue(Protocol):
+    """The pages of one job: all that the orchestrator asks of a tracker.
+
+    A call may take its time, and may be made again when its answer was lost: that changes nothing. The orchestrator
+    makes one call after the other. Raises MunimentError.
+    """
+
+    async def pending(self, now: int) -> Backlog:
+        """The pages that wait at `now` (Unix ms), and what is known of their hosts."""
+
+    async def claim(self, request: ClaimRequest) -> ClaimOutcome:
+        """Hand out pages that are due."""
+
+    async def finish(self, request: FinishRequest) -> FinishOutcome:
+        """Take in what became of pages that were handed out."""
+
+    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
+        """Take pages back that were not fetched: page id and claim id of each."""
+
+    async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
+        """The earlier capture of each digest that has one."""
+
+    async def robots(self, origin: str) -> RobotsAnswer | None:
+        """The latest robots.txt answer of an origin that decided, however old."""
+
+    async def keep_robots(self, origin: str, answer: RobotsAnswer) -> None:
+        """Keep an answer that decides."""
+
+    async def cookies(self, url: str, now: int) -> str:
+        """What a normalised URL would be sent at `now` (Unix s)."""
+
+    async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
+        """Keep what has changed of hosts, at once."""
+
+    async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
+        """Do one batch of the tracker's own work, and what the request names."""
+
+    async def change(self, request: ChangeRequest) -> ChangeOutcome:
+        """Keep an operator's change of the job. Raises UsageError when it makes no sense."""
+
+    async def settle(self, now: int) -> str:
+        """Bring the job's state in line with its pages at `now` (Unix ms); returns it."""
+
+    async def repeats(self, after: int) -> Sequence[RepeatedLine]:
+        """The next lines of the list, after this one, whose URL an earlier line has; empty when there are no more."""

@@ -12,12 +12,11 @@ from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
 from muniment.model.event import DropEvent, EventBatch, PageEvent, Snapshot, TransferEvent, WaitingHost
-from muniment.model.seed import BadLine
+from muniment.model.queue import Totals
+from muniment.model.seed import BadLine, ListProgress
 from muniment.model.trouble import Trouble
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
 from muniment.rules.retry import is_failed
-from muniment.tracker.queue.counters import Totals
-from muniment.tracker.queue.seeds import ListProgress
 
 __all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Summary"]
 

@@ -104,6 +104,8 @@ class Claim(Struct, frozen=True, array_like=True):
     """A 429 or 503 uses up no try."""
     nice: int = 0
     """Lower goes first; a requisite has one less than a page in its place."""
+    host_id: int = 0
+    """The number of the host."""
 
 
 class PageResult(Struct, frozen=True, array_like=True):

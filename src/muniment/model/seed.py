@@ -7,7 +7,7 @@ from msgspec import Struct
 from muniment.model.link import FoundAs
 from muniment.model.prior import Prior
 
-__all__ = ["BadLine", "SeedBatch", "SeedLine", "SeedPlace", "in_shard"]
+__all__ = ["BadLine", "ListProgress", "SeedBatch", "SeedLine", "SeedPlace", "in_shard"]
 
 _NOTHING = Prior()
 
@@ -55,6 +55,17 @@ class SeedBatch(Struct, frozen=True):
     lines: list[SeedLine]
     bad: list[BadLine]
     end: SeedPlace
+
+
+class ListProgress(Struct, frozen=True):
+    """How far a list was read, and what was in it."""
+
+    place: SeedPlace
+    lines: int
+    """URLs taken, duplicates included."""
+    bad: int
+    duplicates: int
+    ended: bool
 
 
 def in_shard(key: bytes, shard: int, shards: int) -> bool:

@@ -18,7 +18,7 @@ CHANGES = [SetValues("me", (("delay", "1"),)), AddIgnore("me", "ü\n"), RemoveIg
 CHANGES += [AddSet("me", "phpbb"), RemoveSet("me", "phpbb")]
 
 
-def carry_out(change: Change) -> tuple[ChangeMade, ...]:
+async def carry_out(change: Change) -> tuple[ChangeMade, ...]:
     if isinstance(change, RemoveIgnore):
         raise UsageError("no such pattern")
     return (ChangeMade("x", change.who, str(change)),)

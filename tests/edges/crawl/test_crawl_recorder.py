@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,16 @@ from muniment.archive.index.journal import entries, journal_path
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.warc.records import WarcInfo
+from muniment.crawl import protocol
 from muniment.crawl.worker import recorder as recorder_module
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.crawl.worker.recorder import Recorder
+from muniment.crawl.worker.recorder import RecordedBatch, Recorder
+from muniment.model.capture import PageContext
 
 NAME = "large-00000.warc.gz"
 URL = "http://a.example/large"
+CONTEXT = PageContext("", -1, "robots", 1, "", "", "")
 
 
 class Slow:
@@ -48,10 +52,10 @@ def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: 
     slow.turned.clear()
 
     async def record() -> None:
-        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME), lambda *_: None)
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME))
         recorder.add(page)
         recorder.close()
-        recording = asyncio.create_task(recorder.run())
+        recording = asyncio.create_task(_run(recorder))
         while not recording.done():
             await asyncio.sleep(0.01)
             slow.turned.set()
@@ -65,21 +69,27 @@ def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: 
 def test_what_belongs_to_no_page_is_recorded_before_it_is_told(tmp_path: Path) -> None:
     """No page follows: what is told by then must have its row, and a close must leave nothing behind."""
     journal = journal_path(tmp_path / "parts", NAME)
-    told: list[int] = []
+    told: list[tuple[object, int]] = []
 
     async def record() -> None:
-        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME), _no_finish)
-        recording, is_told = asyncio.create_task(recorder.run()), asyncio.Event()
-        recorder.add_aside(exchange(URL, b"User-agent: *"))
-        recorder.when_recorded(lambda: told.append(_rows(journal)))
-        recorder.when_recorded(is_told.set)
+        is_told = asyncio.Event()
+
+        def tell(batch: RecordedBatch) -> None:
+            assert not batch.pages, "there is no page to finish"
+            told.extend((report, _rows(journal)) for report in batch.reports)
+            is_told.set()
+
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME))
+        recording = asyncio.create_task(_run(recorder, tell))
+        recorder.add_exchange(exchange(URL, b"User-agent: *"), CONTEXT)
+        recorder.add_report(protocol.Alive())
         await is_told.wait()
-        recorder.add_aside(exchange(URL, b"User-agent: me"))
+        recorder.add_exchange(exchange(URL, b"User-agent: me"), CONTEXT)
         recorder.close()
         await recording
 
     uvloop.run(record())
-    assert told == [1]
+    assert told == [(protocol.Alive(), 1)]
     assert _rows(journal) == 2
 
 
@@ -97,8 +107,8 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
     async def record() -> None:
         reported = asyncio.Event()
         channel = AnsweringChannel(NAME, lambda message: ended.append((message.name, sealed.exists())))
-        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, channel, lambda *_: reported.set())
-        recording = asyncio.create_task(recorder.run())
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, channel)
+        recording = asyncio.create_task(_run(recorder, lambda batch: reported.set()))
         recorder.add(page)
         await reported.wait()
         if damaged:
@@ -119,5 +129,6 @@ def _rows(journal: Path) -> int:
     return sum(entry.capture is not None for entry in entries(journal))
 
 
-def _no_finish(*_: object) -> None:
-    raise AssertionError("there is no page to finish")
+async def _run(recorder: Recorder, told: Callable[[RecordedBatch], None] = lambda batch: None) -> None:
+    async for batch in recorder.batches():
+        told(batch)

@@ -59,14 +59,15 @@ class Archive:
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
         visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HostQueues(1, DelayRange(0, 0)))
-        recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name), lambda *_: None)
+        recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name))
         for url, prior in pages:
             page = claim(url, prior=prior)
             visit = await visitor.visit(url, page.host, manner.conditions(page))
             assert visit is not None
             recorder.add(evaluate(page, visit.exchange, Outlinks(), manner))
         recorder.close()
-        await recorder.run()
+        async for _ in recorder.batches():
+            pass
         await client.close()
         assert walk_and_seal(self.out, self.out / "parts", self.name) is None
         return self.rows()

@@ -69,7 +69,11 @@ def test_no_page_is_given_the_same_claim_number_twice(tracker):
 def test_a_host_gives_at_most_what_is_asked(tracker):
     job = tracker(START, ONE, site("", "b.example"), site("1", "b.example"))
     first, second = sorted(job.frontier.pending())
-    assert [c.url for c in job.frontier.claim([(second, 1), (first, 5)], 0)] == [site("", "b.example"), START, ONE]
+    assert [c.url for c in job.frontier.claim([(second, 1), (first, 5)], 0).claims] == [
+        site("", "b.example"),
+        START,
+        ONE,
+    ]
 
 
 # -- finish

@@ -19,11 +19,43 @@ from muniment.crawl import protocol
 from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
+from muniment.model.queue import HostWaits
 from muniment.rules.politeness import HostSignal
+from muniment.tracker.queue.local import LocalQueue
 from muniment.tracker.schema.tables import hosts
-from muniment.tracker.stores.hosts import HostWaits
 
 NAMES = ("a.example", "b.example", "c.example")
+
+
+def at_once(call):
+    """What a call of a queue in this process returns: it never waits."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits")
+
+
+class KeptPolicy(HostPolicy):
+    """What changes is kept as it is while pages finish."""
+
+    def _then_kept(self, result):
+        at_once(self.keep())
+        for record in self.known.take_news():
+            self.known._queue._frontier.hosts.note(record)
+        return result
+
+    def told(self, *what, **how):
+        return self._then_kept(super().told(*what, **how))
+
+    def heard(self, *what):
+        return self._then_kept(super().heard(*what))
+
+    def learn(self, *what):
+        return self._then_kept(super().learn(*what))
+
+    def answered(self, *what):
+        return self._then_kept(super().answered(*what))
 
 
 class Desk:
@@ -40,10 +72,12 @@ class Desk:
         tell = lambda worker, message: self.said.append((worker, message))  # noqa: E731
         events = Publisher()
         events.listen(EventLog(self.descriptor, self.log).take)
-        self.desk = HostPolicy(self.hosts, self.schedule, events, tell, "muniment/1")
-        for host, pages in self.tracker.frontier.pending().items():
-            self.schedule.add_pending(host, self.hosts.name(host), pages)
+        self.queue = LocalQueue(self.tracker.frontier)
+        self.desk = KeptPolicy(self.queue, self.schedule, events, tell, "muniment/1")
         self.desk.begin(now_ms(), resumed=resumed)
+        for host in at_once(self.queue.pending(now_ms())).changes.pending:
+            self.schedule.add_pending(host.host_id, host.name, host.more)
+            self.desk.plan(host.host_id, host.record)
 
     def close(self):
         self.tracker.close()
@@ -63,7 +97,7 @@ class Desk:
     def finish(self, name, error):
         """What becomes of the page of a host that fails so, and whether it goes back untried."""
         claim = self.tracker.take(site("", name))
-        held = {claim.page_id: (claim, self.schedule.known(name))}
+        held = {claim.page_id: claim}
         batch = finish_batch([finished(claim, status=0, error=error)], [])
         return bool(self.desk.spare(batch, held)[1])
 
@@ -390,18 +424,17 @@ def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk
     """Fifty answers of 503 and not a good one: its pages use up their tries, and nothing waits for them."""
     host = desk.schedule.known("a.example")
     claim = structs.replace(desk.tracker.take(site("", "a.example")), free=True)
-    ids = {"a.example": host, "b.example": desk.schedule.known("b.example")}
     for _ in range(49):
         throttle(desk, "a.example", "503")
-    assert desk.desk.judged([claim], ids) == [claim]
+    assert desk.desk.judged([claim]) == [claim]
     throttle(desk, "a.example", "503")
-    [judged] = desk.desk.judged([claim], ids)
+    [judged] = desk.desk.judged([claim])
     assert not judged.free
     until = desk.desk._manners[host].until
     throttle(desk, "a.example", "503")
     assert desk.desk._manners[host].until == until
     good(desk, "a.example", 1)
-    assert desk.desk.judged([claim], ids) == [claim]
+    assert desk.desk.judged([claim]) == [claim]
 
 
 def test_a_host_that_throttles_all_its_many_pages_is_waited_for(desk):
@@ -411,9 +444,9 @@ def test_a_host_that_throttles_all_its_many_pages_is_waited_for(desk):
     desk.schedule.add_pending(host, "a.example", 39)
     for _ in range(199):
         throttle(desk, "a.example", "503")
-    assert desk.desk.judged([claim], {"a.example": host}) == [claim]
+    assert desk.desk.judged([claim]) == [claim]
     throttle(desk, "a.example", "503")
-    assert not desk.desk.judged([claim], {"a.example": host})[0].free
+    assert not desk.desk.judged([claim])[0].free
 
 
 def test_a_lost_network_ends_no_wait_that_a_host_asked_for(desk):

@@ -92,7 +92,7 @@ class Driver:
         elif deed < 14:
             hosts = sorted(frontier.pending())
             if hosts:
-                self.held += frontier.claim([(self.draw.choice(hosts), self.draw.randrange(1, 4))], 0)
+                self.held += frontier.claim([(self.draw.choice(hosts), self.draw.randrange(1, 4))], 0).claims
         elif deed == 14:
             frontier.repair()
         elif self.held:

@@ -74,7 +74,7 @@ def test_what_is_asked_of_a_whole_job_reads_no_page_that_is_done(tmp_path: Path)
     """Settled or taken up again: a job of millions of pages, of which none waits and none is held."""
     with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
         frontier = open_job(db, "job", Settings(), StartPages(["http://site.example/"]), 1).frontier
-        frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1)]), 0, 1)
+        frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1).claims]), 0, 1)
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)
         frontier.recover()

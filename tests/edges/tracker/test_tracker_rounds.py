@@ -203,7 +203,9 @@ def test_a_round_is_found_by_its_index(tmp_path: Path) -> None:
     """A job of millions of pages, of which a few have failed."""
     with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
         frontier = open_job(db, "job", Settings(tries=1), StartPages([ONE]), 1).frontier
-        frontier.finish(finish_batch([finished(c, done=False, **GONE) for c in frontier.claim([(1, 1)], 1)]), 0, 1)
+        frontier.finish(
+            finish_batch([finished(c, done=False, **GONE) for c in frontier.claim([(1, 1)], 1).claims]), 0, 1
+        )
         asked: list[str] = []
         db._cursor.connection.set_trace_callback(asked.append)
         assert frontier.next_round()

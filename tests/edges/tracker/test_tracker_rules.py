@@ -110,10 +110,10 @@ def test_a_run_killed_while_it_judged_by_new_rules_is_judged_by_the_next(tracker
 def test_an_added_pattern_holds_at_once_for_what_waits(tracker):
     job = begun(tracker)
     job.frontier.amend(AddIgnore("me", "two"), 1)
-    assert sorted(claim.url for claim in job.claim()) == [ONE, site("x.png")]
+    batch = job.frontier.claim([(host, 1_000) for host in job.frontier.pending()], 0)
+    assert sorted(claim.url for claim in batch.claims) == [ONE, site("x.png")]
     assert (job.states()[TWO], job.page(TWO)["reason"]) == ("SKIPPED", "ignore: two")
-    assert [left_out[1:] for left_out in job.frontier.take_left_out()] == [(TWO, "ignore: two")]
-    assert job.frontier.take_left_out() == []
+    assert [left_out[1:] for left_out in batch.left_out] == [(TWO, "ignore: two")]
 
 
 def test_an_added_pattern_holds_for_a_page_whose_try_was_under_way(tracker):

@@ -47,7 +47,7 @@ class ListTracker:
         return sum(self.book.admit(batch).values())
 
     def claims(self) -> dict[str, Claim]:
-        found = self.frontier.claim([(host, 1000) for host in sorted(self.frontier.pending())], 10**12)
+        found = self.frontier.claim([(host, 1000) for host in sorted(self.frontier.pending())], 10**12).claims
         return {claim.url: claim for claim in found}
 
     def finish(self, claim: Claim, *redirects: str, **how: object) -> None:
@@ -204,7 +204,7 @@ def test_the_cache_forgets_and_the_tracker_does_not(tracker):
 
 
 def again(tracker):
-    return list(tracker.book.repeats())
+    return [(line.key, line.meta_json) for line in tracker.book.repeats(0)]
 
 
 def test_what_a_line_says_whose_url_an_earlier_line_has_is_kept_beside(tracker):

@@ -56,7 +56,7 @@ class Tracker:
         self.open()
 
     def claim(self, most: int = 1000, now: int = 0) -> list[Claim]:
-        return self.frontier.claim([(host, most) for host in sorted(self.frontier.pending())], now)
+        return self.frontier.claim([(host, most) for host in sorted(self.frontier.pending())], now).claims
 
     def take(self, url: str, now: int = 0) -> Claim:
         """Claim one page; the others that come along are given back."""

@@ -24,8 +24,7 @@ from muniment.cli.display import (
 from muniment.cli.panel import panel_of
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.model.event import Snapshot, WaitingHost
-from muniment.model.seed import SeedPlace
-from muniment.tracker.queue.seeds import ListProgress
+from muniment.model.seed import ListProgress, SeedPlace
 
 
 def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snapshot:

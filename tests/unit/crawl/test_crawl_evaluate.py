@@ -14,7 +14,8 @@ from tests.support.exchanges import exchange
 from tests.support.pages import claim
 
 from muniment.archive.warc.records import outlink_line
-from muniment.crawl.worker.evaluate import ReadPolicy, Refusal, evaluate, finished, refused
+from muniment.crawl.pages import Refusal
+from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, finished, refused
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.found import MOST_LINKS
 from muniment.model.capture import EarlierCapture

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from muniment.crawl.orchestrator.limits import Limits
+from muniment.model.queue import Totals
 from muniment.settings.table import Settings
-from muniment.tracker.queue.counters import Totals
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.pages import packed_links
 
-from muniment.crawl.worker.outlinks import NOTHING, Outlinks, join_plain
+from muniment.crawl.pages import NOTHING
+from muniment.crawl.worker.outlinks import Outlinks, join_plain
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, resolve, url_key

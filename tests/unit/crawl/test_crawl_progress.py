@@ -10,7 +10,7 @@ from msgspec import structs
 from muniment.clock import steady_ms
 from muniment.crawl.progress import Progress
 from muniment.model.event import DropEvent, Event, EventBatch, PageEvent, TransferEvent, WaitingHost
-from muniment.tracker.queue.counters import Totals
+from muniment.model.queue import Totals
 
 
 def finished(

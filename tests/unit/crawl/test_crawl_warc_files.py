@@ -10,6 +10,11 @@ import pytest
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.orchestrator.warc_files import IndexProcess, WarcFiles
 from muniment.errors import ArchiveError
+from muniment.model.queue import RepeatedLine
+
+
+async def no_repeats(_after: int) -> list[RepeatedLine]:
+    return []
 
 
 class _Index:
@@ -40,7 +45,7 @@ def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, ca
         warc_files.ended("muniment-00000.warc.gz")
         await asyncio.sleep(0)
         assert await warc_files.walk_rest() == []
-        await warc_files.finish()
+        await warc_files.finish(no_repeats)
 
     asyncio.run(run())
     assert asked == ["muniment-00000.warc.gz", ""]
@@ -64,7 +69,7 @@ def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> No
         warc_files.ended("muniment-00000.warc.gz")
         await preparing
         assert await warc_files.walk_rest() == []
-        await warc_files.finish()
+        await warc_files.finish(no_repeats)
 
     asyncio.run(run())
     assert asked == [""]
@@ -105,7 +110,7 @@ def test_a_walk_beside_the_crawl_does_not_hold_up_the_end(
             await asyncio.sleep(0)
         await warc_files.prepare()
         assert await asyncio.wait_for(warc_files.walk_rest(), 20) == []
-        await warc_files.finish()
+        await warc_files.finish(no_repeats)
 
     asyncio.run(run())
     assert asked[-1] == ""

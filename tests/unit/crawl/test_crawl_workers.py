@@ -37,7 +37,7 @@ def workers() -> Workers:
 
 def hold(member: WorkerHandle, *urls: str) -> list[int]:
     claims = [claim(url, page_id=100 + number) for number, url in enumerate(urls)]
-    member.take(claims, {one.host: 1 for one in claims})
+    member.take(claims)
     return [one.page_id for one in claims]
 
 
@@ -54,7 +54,7 @@ def test_only_those_that_hold_pages_it_may_be_sent_with(workers: Workers) -> Non
     workers.tell_cookies(teller, said)
     assert other.heard == [CookiesUpdate([said[0], said[1], said[4]])]
     assert teller.heard == []
-    assert other.drop(first)[0].url == "https://www.a.example/"
+    assert other.drop(first).url == "https://www.a.example/"
     other.drop(101)
     workers.tell_cookies(teller, said)
     assert other.heard[1:] == [CookiesUpdate([said[4]])]

@@ -7,8 +7,9 @@ the last row of its URL. Nothing of it is held in memory but the rows of one str
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +22,7 @@ from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.link import FoundAs
 from muniment.model.url import url_key
 
-__all__ = ["RepeatedLines", "Said", "again_path", "write_again"]
+__all__ = ["RepeatedLines", "Said", "again_path", "write_again", "writing_again"]
 
 _A_STRETCH = 20_000
 """Lines whose URLs' rows are in memory at once."""
@@ -52,15 +53,20 @@ def again_path(parts: Path) -> Path:
 def write_again(parts: Path, lines: Iterable[Said]) -> None:
     """Tell the next join of these lines, all that there are; nothing is written for none."""
     lines = iter(lines)
-    if (first := next(lines, None)) is None:
-        return
+    if (first := next(lines, None)) is not None:
+        with writing_again(parts) as write:
+            write(chain([first], lines))
+
+
+@contextmanager
+def writing_again(parts: Path) -> Iterator[Callable[[Iterable[Said]], None]]:
+    """The same, bit by bit: yields what takes the next lines, of which there are some."""
     path = again_path(parts)
     aside = path.with_name(path.name + ".tmp")
     try:
         parts.mkdir(exist_ok=True)
         with aside.open("wb") as file:
-            file.write(frame(_encode(first)))
-            file.writelines(frame(_encode(line)) for line in lines)
+            yield lambda lines: file.writelines(frame(_encode(line)) for line in lines)
         sync_path(aside)
         rename(aside, path)
     except OSError as error:

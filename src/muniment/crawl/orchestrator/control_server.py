@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class ControlServer:
     """Open from the first worker to the first word about the end."""
 
-    def __init__(self, out: Path, carry_out: Callable[[Change], tuple[ChangeMade, ...]]) -> None:
+    def __init__(self, out: Path, carry_out: Callable[[Change], Awaitable[tuple[ChangeMade, ...]]]) -> None:
         self._out, self._carry_out = out, carry_out
         self._server: asyncio.Server | None = None
 
@@ -43,11 +43,11 @@ class ControlServer:
             self._server = None
             stop_listening(self._out)
 
-    def _answer(self, line: bytes) -> ChangeReply:
+    async def _answer(self, line: bytes) -> ChangeReply:
         try:
             if self._server is None:
                 raise UsageError("the run is ending; give the command again in a moment")
-            return ChangeReply(self._carry_out(msgspec.json.decode(line, type=cast("Any", Change))))
+            return ChangeReply(await self._carry_out(msgspec.json.decode(line, type=cast("Any", Change))))
         except (MunimentError, msgspec.DecodeError) as error:
             return ChangeReply(error=str(error))
 
@@ -55,7 +55,7 @@ class ControlServer:
 class _Visitor(asyncio.Protocol):
     """One connection: a line in, a line out, and it is closed."""
 
-    def __init__(self, answer: Callable[[bytes], ChangeReply]) -> None:
+    def __init__(self, answer: Callable[[bytes], Awaitable[ChangeReply]]) -> None:
         self._answer, self._line = answer, bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,7 +64,10 @@ class _Visitor(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._line += data
         if self._line.endswith(b"\n"):
-            self._transport.write(msgspec.json.encode(self._answer(bytes(self._line))) + b"\n")
-            self._transport.close()
+            self._replying = asyncio.ensure_future(self._reply(bytes(self._line)))
         elif len(self._line) > LONGEST_LINE:
             self._transport.abort()
+
+    async def _reply(self, line: bytes) -> None:
+        self._transport.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+        self._transport.close()

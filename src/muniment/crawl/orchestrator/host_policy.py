@@ -12,14 +12,15 @@ from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.orchestrator.answering_hosts import AnsweringHosts
+from muniment.crawl.orchestrator.known_hosts import AnsweringHosts, DeadOrigins, KnownHosts
 from muniment.crawl.orchestrator.network_outage import NetworkOutage
 from muniment.crawl.orchestrator.schedule import Schedule
-from muniment.crawl.ports import Events
+from muniment.crawl.ports import Events, Queue
 from muniment.http.user_agent import robots_agent
 from muniment.model.event import PauseEvent, ResumeEvent
 from muniment.model.failure import NO_ROUTE, of_this_machine
 from muniment.model.page import Claim, FinishBatch, PageResult
+from muniment.model.queue import HostRecord, HostWaits
 from muniment.model.url import host_of, origin_of
 from muniment.rules.politeness import (
     CALM,
@@ -31,14 +32,12 @@ from muniment.rules.politeness import (
     has_bad_pages,
     is_back_off,
     is_offline,
-    is_proof,
     is_timeout,
     is_unreached,
     is_waited_for,
     judge,
 )
 from muniment.rules.robots.rules import RobotsAnswer, crawl_delay_ms, product_token, settled
-from muniment.tracker.stores.hosts import Hosts, HostWaits
 
 __all__ = ["HostPolicy"]
 
@@ -49,8 +48,6 @@ _LATER_MS = 10_000
 _LONG_MS = 8_000
 """A wait that is written down and kept at once: a kill must not lose it."""
 _NONE = "none"  # how no URL begins
-_MOST_DEAD = 10_000
-"""Dead origins that are remembered; one that is forgotten is proved dead again."""
 
 Tell = Callable[[int, protocol.FromOrchestrator], None]
 
@@ -58,13 +55,14 @@ Tell = Callable[[int, protocol.FromOrchestrator], None]
 class HostPolicy:
     """Keeps the manners of all hosts; `tell` sends a message to a worker by number."""
 
-    def __init__(self, hosts: Hosts, schedule: Schedule, events: Events, tell: Tell, user_agent: str) -> None:
-        self._hosts, self._schedule, self._events, self._tell = hosts, schedule, events, tell
+    def __init__(self, queue: Queue, schedule: Schedule, events: Events, tell: Tell, user_agent: str) -> None:
+        self._schedule, self._events, self._tell = schedule, events, tell
+        self.known = KnownHosts(queue)
+        self._unsaid: list[tuple[int, HostState]] = []
+        """Pauses to write down when the tracker has kept them."""
         self._token = product_token(robots_agent(user_agent))
         self._since = 0
         self._manners: dict[int, HostState] = {}
-        self._failures: dict[str, int] = {}
-        """Failures in a row of origins that never answered, and of which no verdict is there yet."""
         self._paused: dict[int, str] = {}
         self._waited: set[int] = set()
         """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
@@ -73,8 +71,7 @@ class HostPolicy:
         self._network = NetworkOutage(events)
         self._heard = AnsweringHosts()
         schedule.turned = self._turned
-        self.dead: dict[str, str] = {}
-        """Origin, or name without addresses → why it is dead."""
+        self.dead = DeadOrigins()
 
     @property
     def lost(self) -> bool:
@@ -84,16 +81,16 @@ class HostPolicy:
     def begin(self, now: int, *, resumed: bool) -> None:
         """Take up what an earlier run was told to wait for; when it asked a host last, nobody knows."""
         self._since = now if resumed else 0
-        for host_id in self._schedule.busy_hosts():
-            self.plan(host_id)
 
-    def plan(self, host_id: int) -> None:
-        """A host gets pages: one that this run has not heard of begins with one connection, after its wait."""
+    def plan(self, host_id: int, record: HostRecord | None = None) -> None:
+        """A host, of which the tracker keeps this, gets pages: a new one begins with one connection, after its wait."""
+        if record is not None:
+            self.known.meet(record)
         if host_id in self._manners:
             return
         manners = self._manners[host_id] = self._first_manners(host_id)
         self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
-        self._schedule.set_gap(host_id, self._hosts.waits_of(host_id).crawl_delay_ms)
+        self._schedule.set_gap(host_id, self.known.of(host_id).waits.crawl_delay_ms)
         due = max(manners.until, self._since + self._schedule.gap(host_id) if self._since else 0)
         if due:
             self._schedule.hold(host_id, due)
@@ -103,7 +100,7 @@ class HostPolicy:
 
     def _first_manners(self, host_id: int) -> HostState:
         """How a host is to be treated by what the tracker keeps of it, and whether it has answered in this run."""
-        waits = self._hosts.waits_of(host_id)
+        waits = self.known.of(host_id).waits
         # one that could not be reached may be back, and whoever starts a run wants to know
         until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
         manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
@@ -126,6 +123,14 @@ class HostPolicy:
         if not waits and structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
             self._manners.pop(host_id, None)
             self._waited.discard(host_id)
+            self.known.forget(host_id)
+
+    async def keep(self) -> None:
+        """Have the tracker keep the waits that a kill must not lose; then pauses are written down."""
+        await self.known.keep_urgent()
+        for host_id, manners in self._unsaid:
+            self._pause(host_id, manners)
+        self._unsaid.clear()
 
     def _turned(self, host_id: int, busy: bool) -> None:
         self._heard.turned(host_id, busy=busy)
@@ -136,11 +141,11 @@ class HostPolicy:
         """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
         return self._network.most(wanted, now)
 
-    def judged(self, claims: list[Claim], host_ids: Mapping[str, int]) -> list[Claim]:
+    def judged(self, claims: list[Claim]) -> list[Claim]:
         """The claims, where throttling is the pages' own fault without the free answers that it would be worth."""
-        bare = [(name, one) for name, one in host_ids.items() if self._manners.get(one, CALM).bare]
-        bad = {name for name, one in bare if has_bad_pages(self._manners[one], self._schedule.waiting_pages(one))}
-        return [structs.replace(one, free=False) if one.host in bad else one for one in claims] if bad else claims
+        bare = [one for one in {claim.host_id for claim in claims} if self._manners.get(one, CALM).bare]
+        bad = {one for one in bare if has_bad_pages(self._manners[one], self._schedule.waiting_pages(one))}
+        return [structs.replace(one, free=False) if one.host_id in bad else one for one in claims] if bad else claims
 
     def told(self, worker: int, host: str, sign: HostSignal, *, crowded: bool = False) -> bool:
         """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
@@ -182,8 +187,10 @@ class HostPolicy:
 
     def _has_answered(self, host_id: int, origin: str) -> bool:
         """Whether an origin has answered in this job; of a name without scheme, whether any origin of it has."""
-        named = "://" not in origin
-        return self._hosts.answers(host_id) if named else self._hosts.has_answered(host_id, f"{origin}/")
+        record = self.known.of(host_id)
+        if "://" not in origin:
+            return bool(record.answered)
+        return record.has_answered(self._schedule.name(host_id), f"{origin}/")
 
     def answered(self, host_id: int, url: str, page: PageResult) -> None:
         """A page finished: an answer ends what bad news began."""
@@ -200,7 +207,7 @@ class HostPolicy:
     def _note_answer(self, host_id: int, url: str) -> None:
         self._network.answered(host_id, steady_ms())
         self._origin = f"{origin_of(url)}/"
-        self._hosts.note_answered(host_id, url)
+        self.known.answered(host_id, self._schedule.name(host_id), url)
         if self.lost:
             self._network_is_there()
 
@@ -211,8 +218,7 @@ class HostPolicy:
         before = self._manners.get(host_id, _UNHEARD)
         after = judge(before, HostSignal("answer", "", "", asked_at), now, 0.0)
         if after is not before:
-            self._failures.pop(origin_of(url), None)
-            self._failures.pop(host_of(url), None)
+            self.dead.answers(url)
             self._network.drop(host_id)
             self._change(host_id, before, after, now)
             self._schedule.rejoin(host_id)
@@ -228,22 +234,17 @@ class HostPolicy:
             return
         self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
         delay_ms = crawl_delay_ms(answer, self._token)
-        waits = self._hosts.waits_of(host_id)
+        waits = self.known.of(host_id).waits
         if delay_ms <= waits.crawl_delay_ms:
             return
         others = self._schedule.set_gap(host_id, delay_ms)
         self._permit(others)
         for worker in others:
             self._tell(worker, protocol.HostWait(host, delay_ms))
-        self._hosts.keep_waits(host_id, structs.replace(waits, crawl_delay_ms=delay_ms))
+        self.known.wants(host_id, structs.replace(waits, crawl_delay_ms=delay_ms), urgent=True)
 
-    def spare(
-        self, batch: FinishBatch, held: Mapping[int, tuple[Claim, int]]
-    ) -> tuple[FinishBatch, list[tuple[int, int]]]:
-        """A page that fails by no fault of its own goes back as if not tried: (page id, claim id).
-
-        `held` has the claim and the host's number of each page.
-        """
+    def spare(self, batch: FinishBatch, held: Mapping[int, Claim]) -> tuple[FinishBatch, list[tuple[int, int]]]:
+        """A page that fails by no fault of its own goes back as if not tried: (page id, claim id)."""
         self._origin = _NONE
         spared = [page for page in batch.pages if page.error and self._spares(page, held)]
         if not spared:
@@ -252,7 +253,7 @@ class HostPolicy:
         pages = [page for page in batch.pages if page.page_id not in ids]
         return structs.replace(batch, pages=pages), [(page.page_id, page.claim_id) for page in spared]
 
-    def _spares(self, page: PageResult, held: Mapping[int, tuple[Claim, int]]) -> bool:
+    def _spares(self, page: PageResult, held: Mapping[int, Claim]) -> bool:
         error = page.error
         if of_this_machine(error) or (self.lost and blameless(error)):
             return True
@@ -260,8 +261,8 @@ class HostPolicy:
             return True
         if not is_waited_for(error) or page.page_id not in held:
             return False
-        claim, host_id = held[page.page_id]
-        return self._hosts.has_answered(host_id, claim.url)
+        claim = held[page.page_id]
+        return self.known.of(claim.host_id).has_answered(claim.host, claim.url)
 
     def stuck(self, host_ids: Iterable[int]) -> None:
         """Pages of these hosts were spared: what could not be asked for now may be a little later."""
@@ -270,7 +271,7 @@ class HostPolicy:
         for host_id in () if self.lost else set(host_ids):
             until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
             for worker in self._schedule.hold(host_id, until):
-                self._tell(worker, protocol.HostWait(self._hosts.name(host_id), until - now))
+                self._tell(worker, protocol.HostWait(self._schedule.name(host_id), until - now))
 
     def gaps(self, names: Iterable[str]) -> dict[str, int]:
         """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
@@ -294,7 +295,7 @@ class HostPolicy:
     def _network_is_there(self) -> None:
         silent = list(self._network.silent)
         if self._network.is_there():
-            self._failures.clear()
+            self.dead.begin_anew()
             self._release(silent)
 
     def _release(self, host_ids: Iterable[int]) -> None:
@@ -306,14 +307,14 @@ class HostPolicy:
             self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
             self._paused.pop(host_id, None)
             for worker in self._schedule.hold(host_id, 0):
-                self._tell(worker, protocol.HostWait(self._hosts.name(host_id), 0))
+                self._tell(worker, protocol.HostWait(self._schedule.name(host_id), 0))
 
     def tick(self, now: int) -> None:
         """Say which pauses are over."""
         for host_id, reason in list(self._paused.items()):
             if self._manners[host_id].until <= now:
                 del self._paused[host_id]
-                self._events.publish(ResumeEvent(host=self._hosts.name(host_id), reason=reason))
+                self._events.publish(ResumeEvent(host=self._schedule.name(host_id), reason=reason))
 
     def only_waits(self, held: int) -> bool:
         """Whether all that is left, `held` pages in hand among it, is of hosts that are waited for."""
@@ -327,7 +328,7 @@ class HostPolicy:
     def waited(self) -> list[tuple[str, str, int]]:
         """(host, why, until when) of the hosts with pages that are waited for, the one that is asked first before."""
         hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
-        return [(self._hosts.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
+        return [(self._schedule.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
 
     def waited_ids(self) -> frozenset[int]:
         """The numbers of the hosts that are waited for."""
@@ -346,16 +347,11 @@ class HostPolicy:
 
     def _towards_death(self, host_id: int, sign: HostSignal, manners: HostState) -> HostState:
         """Count a failure of an origin; the manners without their wait when it was the last one needed."""
-        failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
-        if not is_proof(failures, heard=manners.heard) or sign.origin in self.dead:
+        reason = self.dead.fails(sign, heard=manners.heard)
+        if not reason:
             return manners
-        del self._failures[sign.origin]
-        if len(self.dead) >= _MOST_DEAD:
-            del self.dead[next(iter(self.dead))]
-        reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
-        self.dead[sign.origin] = reason
         self._network.drop(host_id)
-        self._events.publish(PauseEvent(host=self._hosts.name(host_id), reason=f"{sign.origin}: {reason}"))
+        self._events.publish(PauseEvent(host=self._schedule.name(host_id), reason=f"{sign.origin}: {reason}"))
         for worker in self._schedule.workers:
             self._tell(worker, protocol.DeadHost(sign.origin, reason))
         return structs.replace(manners, until=0, reason="")
@@ -374,25 +370,25 @@ class HostPolicy:
         asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses
         long = asked_for or (new and after.until - now >= _LONG_MS)
         if (after.until, after.strikes) != (before.until, before.strikes):
-            waits = HostWaits(self._hosts.waits_of(host_id).crawl_delay_ms, after.until, after.reason, after.strikes)
+            gap_ms = self.known.of(host_id).waits.crawl_delay_ms
             # a back-off is over in seconds: a kill may lose it, and a commit for each would hold up the other hosts
-            keep = self._hosts.keep_waits if long else self._hosts.note_waits
-            keep(host_id, waits)
+            self.known.wants(host_id, HostWaits(gap_ms, after.until, after.reason, after.strikes), urgent=long)
         if long and new:
-            self._pause(host_id, after)
+            self._paused[host_id] = after.reason
+            self._unsaid.append((host_id, after))
 
     def _pace(self, host_id: int, before: HostState, after: HostState) -> None:
         """Leave the gap between requests that a host's throttling asks for."""
         if after.gap_ms == before.gap_ms:
             return
         self._permit(self._schedule.set_gap(host_id, slow_ms=after.gap_ms))
-        name, gap = self._hosts.name(host_id), self._schedule.wanted_gap(host_id)
+        name, gap = self._schedule.name(host_id), self._schedule.wanted_gap(host_id)
         for worker in self._schedule.told_of(host_id):
             self._tell(worker, protocol.HostGap(name, gap))
 
     def _pause(self, host_id: int, manners: HostState) -> None:
         self._paused[host_id] = manners.reason
-        name, until = self._hosts.name(host_id), iso_ms(manners.until)
+        name, until = self._schedule.name(host_id), iso_ms(manners.until)
         self._events.publish(PauseEvent(host=name, reason=manners.reason, until=until))
 
     def _permit(self, lowered: dict[int, dict[str, int]]) -> None:

@@ -9,8 +9,8 @@ from muniment.clock import monotonic
 from muniment.crawl.ports import Events
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.event import PauseEvent, ResumeEvent
+from muniment.model.queue import Totals
 from muniment.settings.table import Settings
-from muniment.tracker.queue.counters import Totals
 
 __all__ = ["DiskSpace", "Limits", "no_room"]
 

@@ -1,7 +1,7 @@
-"""The orchestrator: owns the tracker, the hosts' permits and the file names, and answers workers.
+"""The orchestrator: owns the hosts' permits and the file names, and answers workers, one message after the other.
 
-worker asks for pages ──▶ schedule picks hosts ──▶ tracker claims ──▶ worker
-worker finishes pages ──▶ tracker (one transaction) ──▶ acknowledged ──▶ announced
+worker asks for pages ──▶ schedule picks hosts ──▶ queue claims ──▶ worker
+worker finishes pages ──▶ queue (one transaction) ──▶ announced ──▶ acknowledged
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,23 @@ from muniment.clock import steadied, steady_ms
 from muniment.crawl import protocol
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.control_server import ControlServer
-from muniment.crawl.orchestrator.damage import DamagedFiles
-from muniment.crawl.orchestrator.give_up import GiveUp
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
 from muniment.crawl.orchestrator.live_settings import LiveSettings
+from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
 from muniment.crawl.orchestrator.poison import PoisonPages
+from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.robots_cache import RobotsCache
-from muniment.crawl.orchestrator.rounds import Rounds
+from muniment.crawl.orchestrator.rounds import GiveUp, Rounds
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
-from muniment.crawl.orchestrator.warc_files import WarcFiles
+from muniment.crawl.orchestrator.warc_files import DamagedFiles, WarcFiles
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers
-from muniment.crawl.ports import Events
+from muniment.crawl.ports import Events, Queue
 from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
 from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
-from muniment.model.page import Claim
-from muniment.tracker.queue.frontier import Frontier
+from muniment.model.queue import ClaimOutcome, QueueChanges
 
 __all__ = ["Orchestrator"]
 
@@ -48,7 +48,7 @@ class Orchestrator:
 
     def __init__(
         self,
-        frontier: Frontier,
+        queue: Queue,
         warc_files: WarcFiles,
         events: Events,
         setup: protocol.Setup,
@@ -57,58 +57,81 @@ class Orchestrator:
         seed_feed: SeedFeed | None = None,
     ) -> None:
         settings = setup.settings
-        self._frontier, self._warc_files, self._events = frontier, warc_files, events
+        self._queue, self._warc_files, self._events = queue, warc_files, events
+        self._client = QueueClient(queue, self._take_in)
         self._limits, self._seed_feed = limits, seed_feed
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
-        self._hosts = HostPolicy(frontier.hosts, self._schedule, events, self._tell, settings.user_agent)
-        self._rounds = Rounds(frontier, events, self._add_pending)
+        self._tasks = OrderedTasks(self._give_up)
+        self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
+        tell = self._workers.send
+        self._hosts = HostPolicy(queue, self._schedule, events, tell, settings.user_agent)
+        self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
-        self._inflight = Concurrency(settings, events, self._tell)
-        self._damaged = DamagedFiles(frontier, warc_files, events)
-        self._robots = RobotsCache(frontier.robots, self._tell)
-        self._workers = Workers(launch, self._received, self._worker_ended)
+        self._inflight = Concurrency(settings, events, tell)
+        self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
+        self._robots = RobotsCache(queue, tell)
         self._settings = LiveSettings(
-            setup, frontier, self._schedule, limits, self._patience, self._inflight, events, self._workers, self.stop
+            *(setup, self._client, self._schedule, limits, self._patience, self._inflight),
+            *(events, self._workers, self.stop),
         )
-        self._desk = ControlServer(Path(setup.out), self._settings.change)
+        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
         self._disk = DiskSpace(Path(setup.out), limits, events)
         self._poison = PoisonPages()
         self.progress = Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
-        self._stopping = self._killed = self._drained = False
+        self._stopping = self._killed = False
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> RunOutcome:
         """Work until the job is finished or stopped; the index is joined when it returns."""
-        for host_id, pages in self._frontier.pending().items():
-            self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages)
-        self._schedule.backlog.add([(host, host, n) for host, n in self._frontier.requisites()], steady_ms())
-        self._hosts.begin(steady_ms(), resumed=resumed)
-        self._rounds.resume()
-        await self._desk.open()
+        tasks = asyncio.create_task(self._tasks.run())
         try:
-            outcome = await self._work()
+            await self._begin(resumed=resumed)
+            await self._desk.open()
+            try:
+                outcome = await self._work()
+            finally:
+                self._desk.close()
+            await self._stop_workers()
         finally:
-            self._desk.close()
-        await self._stop_workers()
+            tasks.cancel()
+        return await self._end_run(outcome)
+
+    async def _begin(self, *, resumed: bool) -> None:
+        backlog = await self._queue.pending(steady_ms())
+        self._hosts.begin(steady_ms(), resumed=resumed)
+        self._client.take_in(backlog.changes)
+        self._schedule.backlog.add([(host, host, n) for host, n in backlog.requisites], steady_ms())
+        self._rounds.resume(backlog.round_pages, backlog.round_due_at)
+        if self._seed_feed is not None and backlog.progress is not None:
+            self._seed_feed.begin(backlog.progress)
+
+    async def _end_run(self, outcome: RunOutcome) -> RunOutcome:
+        await self._queue.keep_hosts(self._hosts.known.take_news())
         if self._error is not None:
             await self._damaged.seal()
             raise self._error
         if self._killed:
             return RunOutcome(3, "stopped at once")
-        return await self._damaged.finish(outcome, self._seed_feed.repeats() if self._seed_feed else ())
+        return await self._damaged.finish(outcome, self._queue.repeats)
 
     async def _work(self) -> RunOutcome:
-        if self._verdict() is None:
+        do = self._tasks.carry_out
+        if await do(self._verdict) is None:
             await self._workers.hire()
         self._wake.set()  # a list is read at once
-        while (outcome := self._verdict()) is None:
+        while (outcome := await do(self._verdict)) is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _TICK_S)
+            self._wake.clear()  # after the wait: the tick before may have asked for this one
             try:
-                await self._tick()
+                await do(self._tick)
             except MunimentError as error:
                 self._give_up(error)  # what was fetched is sealed all the same
+            if self._wake.is_set():
+                await asyncio.sleep(0)  # others have their turn between two batches
         return outcome
 
     def stop(self, reason: str) -> None:
@@ -124,41 +147,35 @@ class Orchestrator:
         self._outcome = self._outcome or outcome
         self._wake.set()
 
-    def _verdict(self) -> RunOutcome | None:
+    async def _verdict(self) -> RunOutcome | None:
         if self._outcome is not None:
             return self._outcome
-        held = self._workers.pages_held()
+        held, state = self._workers.pages_held(), self._client.state
         more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
-        if not (held or more or self._frontier.repairing or self._settings.judging or self._rounds.begin()):
+        if not (held or more or state.at_work or await self._rounds.begin()):
             # a shard may have no line at all
-            nothing = self._frontier.empty and not (self._seed_feed and self._seed_feed.fruitless)
-            return RunOutcome(0 if self._frontier.totals.starts_captured or nothing else 4, "finished")
-        limit = self._limits.reached(self._frontier.totals, idle=not held)
+            nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)
+            return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
+        limit = self._limits.reached(state.totals, idle=not held)
         return RunOutcome(3, f"limit: {limit}") if limit else None
 
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), _TICK_S)
-        self._wake.clear()  # after the wait: the tick before may have asked for this one
         self._disk.tick()
         self._hosts.tick(steady_ms())
         self._inflight.tick(steady_ms(), self._workers.hosts_held)
-        if given_up := self._patience.tick(steady_ms(), self._workers.pages_held()):
+        if given_up := await self._patience.tick(steady_ms(), self._workers.pages_held()):
             self._end(RunOutcome(3, given_up))
-        self._settle()
-        if self._frontier.repairing:
-            self._add_pending(self._frontier.repair(), {})
-        self._add_pending(self._damaged.step(), {})
+        await self._client.settle(drained=not self._schedule.pending)
+        if self._client.state.at_work:
+            await self._client.upkeep()
+        await self._damaged.step()
         if self._seed_feed is not None and not self._disk.paused:
             pending, hosts = self._schedule.pending, self._schedule.hosts
-            self._add_pending(self._seed_feed.step(pending, hosts, idle=self._workers.idle), {})
-        if self._settings.judging:
-            self._add_pending(self._settings.judge(), {})
-        if self._hurried or self._settings.judging:
+            await self._seed_feed.step(pending, hosts, self._client.admit, idle=self._workers.idle)
+        if self._hurried or self._client.state.judging:
             self._wake.set()
-            await asyncio.sleep(0)  # others have their turn between two batches
-        self._serve()
+        await self._serve()
         self._workers.end_silent()
         self._workers.keep(self._settings.setup.workers, _GRACE_S)
         if self._short_of_workers or not self._workers.staying:
@@ -168,53 +185,53 @@ class Orchestrator:
     def _hurried(self) -> bool:
         return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
 
-    def _settle(self) -> None:
-        """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
-        drained = not self._schedule.pending
-        if drained != self._drained:
-            self._drained = drained
-            self._frontier.settle(steady_ms())
+    def _take_in(self, changes: QueueChanges) -> None:
+        """Go by what a call of the queue changed."""
+        self._events.publish(*skip_events(changes.skipped))
+        for host in changes.pending:
+            if host.fewer:
+                self._schedule.drop_pending(host.host_id, host.fewer)
+            if host.more:
+                self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
+                self._hosts.plan(host.host_id, host.record)
 
     # -- workers
 
     def _received(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
-        try:
-            self._answer(worker, message)
-        except MemoryError:
-            raise  # an end in good order takes memory, too
-        except Exception as error:
-            self._give_up(error)
+        self._tasks.add(partial(self._answer, worker, message))
 
     def _give_up(self, error: BaseException) -> None:
         self._error = self._error or error
         self._end(RunOutcome(1, str(error)))
 
-    def _answer(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
+    async def _answer(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
         match message:
             case protocol.Alive():
                 self._inflight.wanted(steady_ms())
             case protocol.WantPages(most):
                 worker.wants = most
-                self._serve_one(worker)
+                await self._serve_one(worker)
             case protocol.Finish():
-                self._finish(worker, message)
+                await self._finish(worker, message)
             case protocol.AskKnown(digests, number=n):
-                worker.send(protocol.KnownDigests(self._frontier.payloads.known(digests), number=n))
+                worker.send(protocol.KnownDigests(await self._queue.known(digests), number=n))
             case protocol.AskCookies(url, number=n):
-                worker.send(protocol.CookieField(self._frontier.cookies.header(url, steady_ms() // 1000), number=n))
+                worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n))
             case protocol.AskRobots(origin, number=number):
-                self._robots.asked(worker.number, number, origin)
+                await self._robots.asked(worker.number, number, origin)
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
                     self._hosts.learn(origin, answer)
-                self._robots.told(worker.number, origin, answer)
+                    await self._hosts.keep()
+                await self._robots.told(worker.number, origin, answer)
             case protocol.HostNews(host, sign):
                 sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
                 crowded = self._inflight.crowded(steady_ms())
                 if self._hosts.told(worker.number, host, sign, crowded=crowded):
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
-                self._serve()
+                await self._hosts.keep()
+                await self._serve()
             case protocol.AskFile(number=number):
                 worker.open_file = self._warc_files.next_name()
                 worker.send(protocol.FileName(worker.open_file, number=number))
@@ -223,9 +240,9 @@ class Orchestrator:
                 self._warc_files.ended(name)
             case protocol.PermitsReport(held):
                 self._hosts.permits_held(worker.number, held)
-                self._serve()
+                await self._serve()
             case protocol.GiveBack(claims):
-                self._release(worker, claims)
+                await self._release(worker, claims)
             case protocol.Hello():
                 self._welcome(worker)
             case protocol.WorkerFailure(disk_full, text):
@@ -235,10 +252,6 @@ class Orchestrator:
                 self._settings.found(worker, message)
             case protocol.Bye():
                 worker.goodbye()
-
-    def _tell(self, worker: int, message: protocol.FromOrchestrator) -> None:
-        if worker in self._workers.members:
-            self._workers.members[worker].send(message)
 
     def _welcome(self, worker: WorkerHandle) -> None:
         lowered = self._schedule.add_worker(worker.number)
@@ -253,19 +266,20 @@ class Orchestrator:
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
 
-    def _worker_ended(self, worker: WorkerHandle) -> None:
+    async def _worker_ended(self, worker: WorkerHandle) -> None:
         """What a worker held goes back; its file is cut to what its journal vouches for."""
+        self._workers.remove(worker)
         held = list(worker.held)
         try:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
-            self._release(worker, [(page, claim.claim_id) for page, (claim, _) in worker.held.items()])
+            await self._release(worker, [(page, claim.claim_id) for page, claim in worker.held.items()])
             self._events.publish(worker.end(stopping=self._stopping))
+            await self._robots.gone(worker.number)
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
-        self._robots.gone(worker.number)
         if not self._stopping:
             self._poison.died(held if worker.lost else [], worker.ending)
             if worker.finished or worker.leaving:
@@ -286,76 +300,69 @@ class Orchestrator:
 
     # -- pages
 
-    def _serve(self) -> None:
-        for worker in self._workers.members.values():
+    async def _serve(self) -> None:
+        for worker in list(self._workers.members.values()):
             if worker.wants:
-                self._serve_one(worker)
+                await self._serve_one(worker)
 
-    def _serve_one(self, worker: WorkerHandle) -> None:
+    async def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
         if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._poison.alone(worker.held):
             return
         out = self._workers.linked_held() if self._limits.counts else 0
-        most = self._limits.room(self._frontier.totals, out, worker.wants)
+        most = self._limits.room(self._client.state.totals, out, worker.wants)
         now = steady_ms()
         picked = self._schedule.pick(worker.number, self._hosts.most(most, now), now, len(worker.held))
         if not picked:
             return
-        claims = self._frontier.claim(picked, now)
-        left_out = self._frontier.take_left_out()
-        if left_out:
-            self._add_pending({host: -n for host, n in Counter(host for host, _, _ in left_out).items()}, {})
-            self._events.publish(*skip_events((url, why) for _, url, why in left_out))
-        got = Counter(claim.host for claim in claims)
+        claimed = await self._client.claim(picked, now, self._hosts.known.take_news())
+        got = Counter(claim.host_id for claim in claimed.claims)
         permits: dict[str, int] = {}
-        ids: dict[str, int] = {}
         for host_id, asked in picked:
-            name = self._frontier.hosts.name(host_id)
-            ids[name] = host_id
-            _, granted = self._schedule.claimed(worker.number, host_id, got[name], asked, now)
-            permits[name] = granted
-        if claims:
-            self._hand_out(worker, claims, ids, {host: n for host, n in permits.items() if got[host]})
+            name, granted = self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
+            if got[host_id]:
+                permits[name] = granted
+        if claimed.claims:
+            await self._hand_out(worker, claimed, permits)
 
-    def _hand_out(
-        self, worker: WorkerHandle, claims: list[Claim], ids: dict[str, int], permits: dict[str, int]
-    ) -> None:
+    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, permits: dict[str, int]) -> None:
         """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
-        out, back = self._poison.sift(self._hosts.judged(claims, ids), idle=not worker.held)
-        worker.take(claims, ids)
+        out, back = self._poison.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
+        worker.take(claimed.claims)
         if out:
             worker.wants = 0
-            cookies, more = self._frontier.cookies.some_of(permits)
-            worker.send(protocol.ClaimedPages(out, permits, cookies, self._hosts.gaps(permits), more))
-        self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
+            gaps = self._hosts.gaps(permits)
+            worker.send(protocol.ClaimedPages(out, permits, claimed.cookies, gaps, claimed.more_cookies))
+        await self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
 
-    def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:
+    async def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch, worker.held)
-        self._hosts.stuck(worker.held[page][1] for page, _ in spared if page in worker.held)
-        self._release(worker, spared)
+        self._hosts.stuck(worker.held[page].host_id for page, _ in spared if page in worker.held)
+        await self._release(worker, spared)
         held = worker.held
-        self._events.prepare(lambda: page_events((held[p.page_id][0], p) for p in batch.pages if p.page_id in held))
-        report = self._frontier.finish(batch, worker.number, steady_ms())
+        self._events.prepare(lambda: page_events((held[p.page_id], p) for p in batch.pages if p.page_id in held))
+        report = await self._client.finish(batch, worker.number, self._hosts.known.take_news())
         if message.batch.cookies:
             # committed, so that what a page is asked for with is never newer than what a resumed run knows
             self._workers.tell_cookies(worker, message.batch.cookies)
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
         self._poison.worked()
-        ended = [(worker.held[page.page_id][0], page) for page in report.accepted]
-        self._events.publish(TransferEvent(message.wire_bytes), *page_events(ended), *skip_events(report.skipped))
+        taken = set(report.accepted)
+        accepted = [(worker.drop(page.page_id), page) for page in batch.pages if page.page_id in taken]
+        self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
-        for page in report.accepted:
-            claim, host_id = worker.drop(page.page_id)
+        for claim, page in accepted:
             self._poison.cleared(page.page_id)
-            self._schedule.landed(worker.number, host_id)
-            self._schedule.backlog.tried(claim, host_id, now, done=page.done)
-            self._hosts.answered(host_id, claim.url, page)
+            self._schedule.landed(worker.number, claim.host_id)
+            self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)
+            self._hosts.answered(claim.host_id, claim.url, page)
             if page.done:
                 self._patience.went_on()
-        self._add_pending(report.pending, report.retries)
-        self._serve()
+        self._client.take_in(report.changes)
+        await self._hosts.keep()
+        await self._serve()
         worker.send(protocol.FinishAck())  # after the requisites of these pages: no further page takes their place
         if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
@@ -365,27 +372,24 @@ class Orchestrator:
         few = len(self._workers.staying) < self._settings.setup.workers
         return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
-    def _add_pending(self, pending: dict[int, int], retries: dict[int, int]) -> None:
-        for host_id, pages in pending.items():
-            self._schedule.add_pending(host_id, self._frontier.hosts.name(host_id), pages, retries.get(host_id, 0))
-            self._hosts.plan(host_id)
-
-    def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
+    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
         held = [(page, claim) for page, claim in claims if page in worker.held]
         if not held:
             return
-        self._frontier.release(held)
-        back: Counter[int] = Counter()
+        await self._queue.release(held)
+        back: Counter[tuple[int, str]] = Counter()
         for page, _ in held:
-            _, host_id = worker.drop(page)
-            self._schedule.landed(worker.number, host_id)
-            back[host_id] += 1
-        self._add_pending(dict(back), {})
+            claim = worker.drop(page)
+            self._schedule.landed(worker.number, claim.host_id)
+            back[claim.host_id, claim.host] += 1
+        for (host_id, name), pages in back.items():
+            self._schedule.add_pending(host_id, name, pages)
+            self._hosts.plan(host_id)
 
     def snapshot(self) -> Snapshot:
         """The crawl now."""
         return self.progress.snapshot(
-            self._frontier.totals,
+            self._client.state.totals,
             queued=self._schedule.pending,
             in_flight=self._workers.pages_held(),
             workers=len(self._workers.members),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from muniment.clock import now_ms
 from muniment.crawl import protocol
+from muniment.crawl.ports import Queue
 from muniment.rules.robots.rules import VALID_MS, RobotsAnswer, settled
-from muniment.tracker.stores.robots import RobotsStore
 
 __all__ = ["RobotsCache"]
 
@@ -17,34 +17,34 @@ Tell = Callable[[int, protocol.RobotsReply], None]
 class RobotsCache:
     """Answers workers by number. An answer holds for a day, longer while no new one is to be had (RFC 9309 §2.4)."""
 
-    def __init__(self, book: RobotsStore, tell: Tell) -> None:
-        self._book, self._tell = book, tell
+    def __init__(self, queue: Queue, tell: Tell) -> None:
+        self._queue, self._tell = queue, tell
         self._fetching: dict[str, list[tuple[int, int]]] = {}
         """Origin → the worker that fetches its robots.txt, then those that wait, each with its question's number."""
 
-    def asked(self, worker: int, number: int, origin: str) -> None:
+    async def asked(self, worker: int, number: int, origin: str) -> None:
         """A worker wants to know; the reply carries the number."""
         if origin in self._fetching:
             self._fetching[origin].append((worker, number))
             return
-        known = self._book.find(origin)
+        known = await self._queue.robots(origin)
         if known is not None and now_ms() - known.fetched_at <= VALID_MS:
             self._tell(worker, protocol.RobotsReply(known, number=number))
             return
         self._fetching[origin] = [(worker, number)]
         self._tell(worker, protocol.RobotsReply(known, fetch=True, number=number))
 
-    def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
+    async def told(self, worker: int, origin: str, answer: RobotsAnswer | None) -> None:
         """A worker has fetched it; None when the host could not be asked."""
         waiting = self._fetching.pop(origin, [])[1:]
         if answer is not None and settled(answer):
-            self._book.keep(origin, answer)
+            await self._queue.keep_robots(origin, answer)
         elif waiting:
-            answer = self._book.find(origin) or answer
+            answer = await self._queue.robots(origin) or answer
         for other, number in waiting:
             self._tell(other, protocol.RobotsReply(answer, number=number))
 
-    def gone(self, worker: int) -> None:
+    async def gone(self, worker: int) -> None:
         """A worker has ended: whoever waited for it fetches in its place."""
         for origin, asking in list(self._fetching.items()):
             leads = asking[0][0] == worker
@@ -53,4 +53,5 @@ class RobotsCache:
                 del self._fetching[origin]
             elif leads:
                 other, number = asking[0]
-                self._tell(other, protocol.RobotsReply(self._book.find(origin), fetch=True, number=number))
+                known = await self._queue.robots(origin)
+                self._tell(other, protocol.RobotsReply(known, fetch=True, number=number))

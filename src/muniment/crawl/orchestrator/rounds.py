@@ -1,46 +1,46 @@
-"""Rounds: pages whose tries are used up are asked again when nothing else is left."""
+"""Later rounds, for pages whose tries are used up when nothing else is left, and how long a run waits for hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from muniment.clock import iso_ms, steady_ms
+from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.ports import Events
 from muniment.model.event import PauseEvent
-from muniment.tracker.queue.frontier import Frontier
+from muniment.model.queue import QueueChanges
 
-__all__ = ["Rounds"]
+__all__ = ["GiveUp", "Rounds"]
 
 _LOOK_MS = 5_000
 """How often it is looked for pages to take up beside those of hosts that are waited for."""
+_SAID_AFTER_MS = 2_000
+"""Waits that are over sooner are not written down."""
 
 
 class Rounds:
-    """Begins the later rounds of a job; `add_pending` takes pages per host number, and when the first is due."""
+    """Begins the later rounds of a job; `take_up` asks for one beside pages of hosts, given by number."""
 
-    def __init__(
-        self, frontier: Frontier, events: Events, add_pending: Callable[[dict[int, int], dict[int, int]], None]
-    ) -> None:
-        self._frontier, self._events, self._add_pending = frontier, events, add_pending
+    def __init__(self, events: Events, take_up: Callable[[Collection[int]], Awaitable[QueueChanges]]) -> None:
+        self._events, self._take_up = events, take_up
         self._due_at = self._looked_at = 0
         self._pages = ""
 
-    def begin(self, waited: Collection[int] = ()) -> bool:
+    async def begin(self, waited: Collection[int] = ()) -> bool:
         """Take up what a later round has to do, when pages of `waited` hosts alone are left; whether there is any."""
         now = steady_ms()
         if waited and now < self._looked_at + _LOOK_MS:
             return False
         self._looked_at = now
-        taken = self._frontier.next_round(waited)
+        changes = await self._take_up(waited)
+        taken = [one for one in changes.pending if one.due_at]
         if not taken:
-            return False
-        self._add_pending({host: pages for host, pages, _ in taken}, {host: due_at for host, _, due_at in taken})
-        self._tell(sum(pages for _, pages, _ in taken), min(due_at for _, _, due_at in taken))
+            return bool(changes.pending)
+        self._tell(sum(one.more for one in taken), min(one.due_at for one in taken))
         return True
 
-    def resume(self) -> None:
-        """Say what is waited for when an earlier run began a round, and none of its pages is due."""
-        count, due_at = self._frontier.begun_round(steady_ms())
+    def resume(self, count: int, due_at: int) -> None:
+        """Say what is waited for when an earlier run began a round of so many pages, and none of them is due."""
         if count:
             self._tell(count, due_at)
 
@@ -52,3 +52,41 @@ class Rounds:
         """What is waited for before a round, for the display; empty for nothing."""
         seconds = (self._due_at - steady_ms() + 999) // 1000
         return f"asking {self._pages} that failed again in {seconds} s" if seconds > 0 else ""
+
+
+class GiveUp:
+    """Says when the wait for hosts is to end."""
+
+    def __init__(self, hosts: HostPolicy, rounds: Rounds, give_up_after: float) -> None:
+        self._hosts, self._rounds = hosts, rounds
+        self.give_up_after = give_up_after
+        """Seconds."""
+        self._since = 0
+
+    def went_on(self) -> None:
+        """A page is done: the wait begins anew."""
+        self._since = 0
+
+    async def tick(self, now: int, held: int) -> str:
+        """Look at what is left, `held` pages in hand among it; why to give up, or an empty text."""
+        if not self._hosts.only_waits(held):
+            self._since = 0
+            return ""
+        self._since = self._since or now
+        if now - self._since >= self.give_up_after * 1000:
+            return f"gave up waiting for {self._named()} after {self.give_up_after:g} s"
+        if now - self._since >= _SAID_AFTER_MS:
+            self._hosts.tell_wait(now)
+            if not (held or self._hosts.lost):
+                await self._rounds.begin(self._hosts.waited_ids())
+        return ""
+
+    def _named(self) -> str:
+        if self._hosts.lost:
+            return self._hosts.note().removeprefix("waiting for ")
+        waiting = self._hosts.waited()
+        if not waiting:
+            return "hosts"
+        host, why, _ = waiting[0]
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        return f"{host}{more} ({why})" if why else f"{host}{more}"

@@ -15,7 +15,7 @@ Pages of a host also wait while other hosts have much to do of what the pages be
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from muniment.crawl.orchestrator.host_plans import HostPlan, HostPlans
@@ -68,6 +68,12 @@ class Schedule:
         self._note(plan)
         self._offer(plan)
 
+    def drop_pending(self, host_id: int, pages: int) -> None:
+        """Pages of a host wait no more, though nobody claimed them."""
+        plan = self._plans[host_id]
+        self._count(plan, -pages)
+        self._note(plan)
+
     def _note(self, plan: HostPlan) -> None:
         if self._plans.note(plan):
             self.turned(plan.host_id, plan.busy)
@@ -96,14 +102,14 @@ class Schedule:
         plan = self._plans.named(name)
         return None if plan is None else plan.host_id
 
+    def name(self, host_id: int) -> str:
+        """The name of a host that has, or had, pages."""
+        return self._plans[host_id].name
+
     @property
     def workers(self) -> tuple[int, ...]:
         """The numbers of the workers."""
         return tuple(self._workers)
-
-    def busy_hosts(self) -> Iterator[int]:
-        """The hosts with pages that wait or are out."""
-        return iter(self._plans.busy)
 
     def is_busy(self, host_id: int) -> bool:
         """Whether pages of a host wait or are out."""

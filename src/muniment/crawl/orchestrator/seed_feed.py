@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from msgspec import structs
 
 from muniment.crawl.ports import Events
 from muniment.model.event import SkipEvent
 from muniment.model.link import FoundAs
-from muniment.model.seed import BadLine, SeedBatch, SeedLine, in_shard
+from muniment.model.queue import UpkeepOutcome
+from muniment.model.seed import BadLine, ListProgress, SeedBatch, SeedLine, SeedPlace, in_shard
 from muniment.model.url import url_key
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
 from muniment.settings.table import Settings
-from muniment.tracker.queue.seeds import ListProgress, SeedStore
 
 __all__ = ["SeedFeed"]
 
@@ -30,31 +29,33 @@ _MOST_EVENTS = 1_000
 """Bad lines that `crawl.jsonl` names."""
 
 
+Admit = Callable[[SeedBatch | None], Awaitable[UpkeepOutcome]]
+"""Has the tracker take in lines, or note that there are no more."""
+
+
 class SeedFeed:
     """Reads one list from where the last run left it."""
 
-    def __init__(self, source: SeedSource, book: SeedStore, settings: Settings, events: Events) -> None:
-        self._book, self._events = book, events
+    def __init__(self, source: SeedSource, settings: Settings, events: Events) -> None:
+        self._source, self._events = source, events
         self._shard, self._shards = settings.shard, settings.shards
-        self._batches: Iterator[SeedBatch] = batches(source, book.read.place) if self.waiting else iter(())
+        self._batches: Iterator[SeedBatch] = iter(())
+        self.read = ListProgress(SeedPlace(), 0, 0, 0, ended=False)
+        """How far the list was read."""
         self._told = 0
         self._others = False
         self.named: list[BadLine] = []
         """The first bad lines of this run."""
 
+    def begin(self, read: ListProgress) -> None:
+        """Go on where the last run left the list."""
+        self.read = read
+        self._batches = batches(self._source, read.place) if self.waiting else iter(())
+
     @property
     def waiting(self) -> bool:
         """Whether the list goes on."""
-        return not self._book.read.ended
-
-    @property
-    def read(self) -> ListProgress:
-        """How far the list was read."""
-        return self._book.read
-
-    def repeats(self) -> Iterator[tuple[bytes, str]]:
-        """What the lines say whose URL an earlier line has."""
-        return self._book.repeats()
+        return not self.read.ended
 
     @property
     def fruitless(self) -> bool:
@@ -65,19 +66,18 @@ class SeedFeed:
         """Whether so few pages wait that the list is to be read at once."""
         return self.waiting and pending < _PLENTY
 
-    def step(self, pending: int, hosts: int, *, idle: bool) -> Counter[int]:
-        """Take in one batch while `pending` pages of `hosts` wait; returns pages newly pending per host number.
+    async def step(self, pending: int, hosts: int, admit: Admit, *, idle: bool) -> None:
+        """Have one batch taken in while `pending` pages of `hosts` wait; at the end of the list, that is told.
 
         `idle`: a worker has asked for pages in vain.
         """
         if not self.waiting or (pending >= _MOST_AHEAD and not (idle and hosts < _ENOUGH_HOSTS)):
-            return Counter()
+            return
         batch = next(self._batches, None)
-        if batch is None:
-            self._book.end()
-            return Counter()
-        self._tell(batch.bad)
-        return self._book.admit(self._mine(batch))
+        if batch is not None:
+            self._tell(batch.bad)
+        outcome = await admit(None if batch is None else self._mine(batch))
+        self.read = outcome.progress or self.read
 
     def _mine(self, batch: SeedBatch) -> SeedBatch:
         if self._shards == 1:

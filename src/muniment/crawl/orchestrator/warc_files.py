@@ -1,4 +1,8 @@
-"""The warc_files: names for WARC files, and what becomes of full ones. The orchestrator's part of the archive."""
+"""Names for WARC files, and what becomes of full ones. The orchestrator's part of the archive.
+
+A file that fails its walk is set aside, and its pages are fetched again. The order that makes a crash harmless: its
+pages wait again, then it is written down, then the file moves. A kill in between has the next run begin anew.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from muniment.archive.index.journal import CAPTURES, PARTS, entries, journal_path
-from muniment.archive.index.repeated_lines import Said, write_again
+from muniment.archive.index.repeated_lines import writing_again
 from muniment.archive.recovery.cut import RepairReport, repair, repair_file
 from muniment.archive.recovery.inventory import REBUILT, Inventory, being_rebuilt, take_stock
 from muniment.archive.recovery.quarantine import place_aside, set_aside
@@ -21,16 +26,25 @@ from muniment.archive.recovery.verify import Damage
 from muniment.archive.segment import Segment
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.orchestrator.file_names import FileNames
-from muniment.errors import ArchiveError
+from muniment.crawl.ports import Events
+from muniment.crawl.progress import RunOutcome
+from muniment.errors import ArchiveError, MunimentError
 from muniment.model.capture import Capture
+from muniment.model.event import DamageEvent
+from muniment.model.queue import QueueChanges, RepeatedLine
 from muniment.procs.children.launch import STOCK
 
-__all__ = ["IndexProcess", "WarcFiles"]
+__all__ = ["DamagedFiles", "IndexProcess", "NextRepeats", "WarcFiles"]
+
+NextRepeats = Callable[[int], Awaitable[Sequence[RepeatedLine]]]
+"""The next lines of a list, after one of this number, whose URL an earlier line has."""
 
 _damages = msgspec.json.Decoder(list[Damage])
 _stock = msgspec.json.Decoder(Inventory)
 _rebuilt = msgspec.json.Decoder(dict[str, int])
 _MOST_NAMED = 5
+_BATCH = 1_000
+"""Captures of a damaged file that are told together."""
 _log = logging.getLogger(__name__)
 
 
@@ -190,14 +204,15 @@ class WarcFiles:
         self._damaged.clear()  # it is still open, so that it was found again
         return _damages.decode(said)
 
-    async def finish(self, repeats: Iterable[Said] = ()) -> None:
-        """Close the gaps in the numbers and join the index; `walk_rest` has been called.
-
-        `repeats` are the lines of a list whose URL an earlier line has.
-        """
+    async def finish(self, repeats: NextRepeats) -> None:
+        """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
         assert self._join is not None
         self._fill_gaps()
-        write_again(self._parts, repeats)
+        if lines := await repeats(0):
+            with writing_again(self._parts) as write:
+                while lines:
+                    write((line.key, line.meta_json) for line in lines)
+                    lines = await repeats(lines[-1].number)
         await self._join.done()
 
     def _fill_gaps(self) -> None:
@@ -214,6 +229,55 @@ class WarcFiles:
         """How many WARC files there are, and their bytes."""
         sizes = self._names.sizes()
         return len(sizes), sum(sizes)
+
+
+class DamagedFiles:
+    """Acts on what the walks of one run found."""
+
+    def __init__(
+        self, warc_files: WarcFiles, events: Events, fetch_again: Callable[[list[Capture]], Awaitable[QueueChanges]]
+    ) -> None:
+        """`fetch_again` has the pages of captures wait again."""
+        self._warc_files, self._events, self._fetch_again = warc_files, events, fetch_again
+
+    async def step(self) -> None:
+        """Set aside what was found since the last call."""
+        for damage in self._warc_files.take_damaged():
+            await self._set_aside(damage)
+
+    async def finish(self, outcome: RunOutcome, repeats: NextRepeats) -> RunOutcome:
+        """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended.
+
+        `repeats` gives the lines of a list whose URL an earlier line has.
+        """
+        pages = await self._walk_rest()
+        await self._warc_files.finish(repeats)
+        if not pages or outcome.exit_code:
+            return outcome
+        return RunOutcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")
+
+    async def seal(self) -> None:
+        """Seal what is whole after an error, which says more than what may go wrong here; the index is not joined."""
+        with suppress(MunimentError):
+            await self._walk_rest()
+
+    async def _walk_rest(self) -> int:
+        """Have the rest walked and what is damaged set aside; how many pages wait again for it."""
+        return sum([await self._set_aside(damage) for damage in await self._warc_files.walk_rest()])
+
+    async def _set_aside(self, damage: Damage) -> int:
+        name, place = damage.name, self._warc_files.place_aside(damage.name)
+        pages = 0
+        captures = self._warc_files.captures(name)
+        while batch := list(islice(captures, _BATCH)):
+            pages += sum(one.more for one in (await self._fetch_again(batch)).pending)
+        self._events.publish(DamageEvent(name, damage.offset, damage.text, place, pages))
+        _log.warning(
+            "%s is damaged at byte %d (%s): it is kept as %s, and its %d pages are fetched again",
+            *(name, damage.offset, damage.text, place, pages),
+        )
+        self._warc_files.set_aside(name)
+        return pages
 
 
 def _lost(stock: Inventory, out: Path) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
@@ -40,8 +40,8 @@ class WorkerHandle:
     def __init__(self, number: int, process: Child) -> None:
         self.number, self.process = number, process
         self.channel: Channel | None = None
-        self.held: dict[int, tuple[Claim, int]] = {}
-        """Pages handed out: page id → the claim and its host number."""
+        self.held: dict[int, Claim] = {}
+        """Pages handed out, by page id."""
         self._hosts: Counter[str] = Counter()
         self._domains: Counter[str] = Counter()
         """How many of the pages are of a host, and how many of these hosts may be sent a domain's cookies."""
@@ -59,18 +59,18 @@ class WorkerHandle:
         self._judged = (monotonic(), 0.0)
         self.busy = False
 
-    def take(self, claims: Iterable[Claim], host_ids: Mapping[str, int]) -> None:
+    def take(self, claims: Iterable[Claim]) -> None:
         """Pages are handed out to it."""
         for claim in claims:
             host = claim.host
-            self.held[claim.page_id] = claim, host_ids[host]
+            self.held[claim.page_id] = claim
             self._hosts[host] += 1
             if self._hosts[host] == 1:
                 self._domains.update(domains_of(host))
 
-    def drop(self, page_id: int) -> tuple[Claim, int]:
+    def drop(self, page_id: int) -> Claim:
         """It holds a page no more; what it held."""
-        claim, host_id = self.held.pop(page_id)
+        claim = self.held.pop(page_id)
         host = claim.host
         self._hosts[host] -= 1
         if not self._hosts[host]:
@@ -79,7 +79,7 @@ class WorkerHandle:
                 self._domains[domain] -= 1
                 if not self._domains[domain]:
                     del self._domains[domain]
-        return claim, host_id
+        return claim
 
     def sends(self, cookie: Cookie) -> bool:
         """Whether it holds a page of a host that a cookie may be sent to."""
@@ -149,7 +149,7 @@ class Workers:
         self,
         launch: Callable[[], LaunchedWorker],
         received: Callable[[WorkerHandle, FromWorker], None],
-        ended: Callable[[WorkerHandle], None],
+        ended: Callable[[WorkerHandle], Awaitable[None]],
         *,
         silence_s: float = _SILENCE_S,
     ) -> None:
@@ -191,6 +191,11 @@ class Workers:
                 member.silent_s = 0.0
                 member.kill()
 
+    def send(self, number: int, message: FromOrchestrator) -> None:
+        """Send a message to a worker, if there is one of this number."""
+        if number in self.members:
+            self.members[number].send(message)
+
     def tell_cookies(self, teller: WorkerHandle, cookies: list[Cookie]) -> None:
         """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
         for member in self.members.values():
@@ -206,10 +211,13 @@ class Workers:
         except TimeoutError:
             member.kill()
             await member.process.wait_async()
-        del self.members[member.number]
         if member.process.returncode == OUT_OF_MEMORY:
             _log.warning("worker %d got no more memory and is replaced", member.number)
-        self._ended(member)
+        await self._ended(member)
+
+    def remove(self, member: WorkerHandle) -> None:
+        """All that a worker said is answered, and its process has ended."""
+        del self.members[member.number]
 
     @property
     def staying(self) -> list[WorkerHandle]:
@@ -232,11 +240,11 @@ class Workers:
 
     def linked_held(self) -> int:
         """Those of them that are more than requisites."""
-        return sum(claim.depth >= 0 for member in self.members.values() for claim, _ in member.held.values())
+        return sum(claim.depth >= 0 for member in self.members.values() for claim in member.held.values())
 
     def hosts_held(self) -> int:
         """Hosts that these pages are of."""
-        return len({host_id for member in self.members.values() for _, host_id in member.held.values()})
+        return len({claim.host_id for member in self.members.values() for claim in member.held.values()})
 
     def keep(self, most: int, grace_s: float) -> None:
         """Tell workers that are too many, the newest first, to finish what is in flight and to end."""

@@ -49,25 +49,13 @@ class Visit(Struct, frozen=True):
 
 
 class HostTurns(Protocol):
-    """Says when a host may be asked (`lanes.Lanes`)."""
+    """Says when a host may be asked (`HostQueues`)."""
 
     def start(self, host: str) -> bool:
         """Whether a request may go out at this moment; if so, it has."""
 
     def wait(self, host: str) -> float:
         """Seconds until one may."""
-
-    def held(self, host: str) -> bool:
-        """Whether the host is being left alone."""
-
-    def permits(self, host: str) -> int:
-        """How many connections this worker may have."""
-
-    def enter(self, host: str) -> None:
-        """A request begins to wait for its turn."""
-
-    def leave(self, host: str) -> int:
-        """It has ended; how many others there are."""
 
 
 class _Opened:
@@ -91,33 +79,6 @@ class Agent:
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
-
-    async def visit_when_due(self, url: str, host: str) -> Visit | None:
-        """Like `visit`, but waits for the gap between requests; None when the host is left alone for some time.
-
-        A host without a permit here (a robots.txt leads to it) is asked over one connection, which is then closed.
-        """
-        self._turns.enter(host)
-        try:
-            while not self._turns.held(host):
-                await asyncio.sleep(max(0.0, self._turns.wait(host)))
-                if not self._turns.permits(host):
-                    self._client.set_limit(host, 1)
-                visit = await self.visit(url, host)
-                if visit is not None:
-                    return visit
-            return None
-        finally:
-            self._leave(host)
-
-    def _leave(self, host: str) -> None:
-        others = self._turns.leave(host)
-        if not self._turns.permits(host):
-            self._client.set_limit(host, 0)
-            if others:
-                self._client.set_limit(host, 1)
-            else:
-                self._client.unset_limit(host)
 
     async def visit(self, url: str, host: str, added: Headers = ()) -> Visit | None:
         """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.

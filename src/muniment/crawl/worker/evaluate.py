@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from muniment.clock import now_ms
-from muniment.crawl.worker.outlinks import NOTHING, Outlinks, ResolvedLinks
+from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
+from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.coding import decode
 from muniment.extract.found import FoundLinks
 from muniment.extract.headers import header_links, header_wishes, redirect_reference
@@ -35,10 +36,7 @@ from muniment.rules.robots.rules import product_token
 from muniment.settings.table import Settings
 
 __all__ = [
-    "Evaluation",
-    "Page",
     "ReadPolicy",
-    "Refusal",
     "evaluate",
     "failed",
     "finished",
@@ -57,38 +55,6 @@ _LABELS = tuple(found_as.label for found_as in FoundAs)
 _SITEMAP = FoundAs.SITEMAP
 _LISTED = frozenset({FoundAs.SITEMAP, FoundAs.SITEMAP_URL})
 _READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
-
-
-class Evaluation(Struct, frozen=True):
-    """A page that was fetched and is ready to be recorded."""
-
-    claim: Claim
-    exchange: Exchange
-    context: PageContext
-    found: ResolvedLinks
-    done: bool
-    retry_after_ms: int
-    before: tuple[Exchange, ...] = ()
-    """Exchanges of the same try that led to this one: the challenge that an account met."""
-    cookies_sent: bytes = b""
-    """Digest of the cookies that the page was asked for with."""
-    unchanged: bool = False
-    """It is what its seed line knows."""
-    earlier: EarlierCapture | None = None
-    """What it need not be stored again for: the capture that its seed line knows."""
-
-
-class Refusal(Struct, frozen=True):
-    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or it asks for that."""
-
-    claim: Claim
-    reason: str
-    final: bool
-    retry_after_ms: int
-    found: ResolvedLinks = NOTHING
-
-
-Page = Evaluation | Refusal
 
 
 class ReadPolicy(Struct, frozen=True):
@@ -173,7 +139,8 @@ def evaluate(
         target,
         found.lines,
     )
-    page = Evaluation(claim, exchange, context, found, done, wait)
+    results = _results(claim, exchange) if claim.orders.ua else ()
+    page = Evaluation(claim, exchange, context, found, done, wait, results=results)
     return page if claim.prior is None else _compared(page, claim.prior, manner)
 
 
@@ -307,7 +274,7 @@ def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResul
         claim.follow,
         "",
         page.cookies_sent if page.context.redirect_to else b"",
-        _results(claim, exchange) if claim.orders.ua else (),
+        page.results,
         page.found.dropped,
         claim.free,
     )

@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import cast
 
-from msgspec import Struct
-
 from muniment.archive.warc.records import outlink_line
+from muniment.crawl.pages import NOTHING, ResolvedLinks
 from muniment.extract.found import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import MOST_URL, directory_of, origin_of, resolve, shortened, url_key
 from muniment.rules.session_ids import page_key
 
-__all__ = ["NOTHING", "Outlinks", "ResolvedLinks", "join_plain"]
+__all__ = ["Outlinks", "join_plain"]
 
 _MOST_REMEMBERED = 150_000
 _BYTE = tuple(bytes([found_as]) for found_as in FoundAs)
@@ -46,20 +45,6 @@ class _Target:
         self.entry, self.line = self.key + _BYTE[_A], outlink_line(self.url, _LABEL[_A])
 
 
-class ResolvedLinks(Struct, frozen=True):
-    """The outlinks of one page, each once: requisites and the like first, then what its anchors lead to."""
-
-    entries: bytes
-    """For the tracker: key and FoundAs of each (`model.page.LINK_ENTRY` bytes each)."""
-    lines: bytes
-    """For the metadata record: its lines."""
-    news: tuple[tuple[bytes, str], ...]
-    """Key and text of the URLs that this worker tells the tracker for the first time."""
-    dropped: int = 0
-    """About how many more there were than are followed."""
-
-
-NOTHING = ResolvedLinks(b"", b"", ())
 _NOWHERE = _Target("", b"")
 """What a reference that is no http or https URL means."""
 

@@ -1,4 +1,4 @@
-"""Recorder: batches of harvested pages become synced records, then one finish.
+"""Recorder: batches of pages become synced records, then one finish.
 
 The order is the guarantee: records synced, journal synced, finish sent. A batch is what is ready: up to 100 pages, or
 whatever 50 ms brought.
@@ -7,11 +7,13 @@ whatever 50 ms brought.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.segment import Segment
@@ -19,19 +21,21 @@ from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, ExchangeRecords, Wanted
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import AskFile, AskKnown, FileEnd
-from muniment.crawl.worker.evaluate import Evaluation, Page, Refusal, finished, refused
+from muniment.crawl.pages import Evaluation, Page, Refusal
+from muniment.crawl.protocol import AskFile, AskKnown, FileEnd, FromWorker
+from muniment.crawl.worker.evaluate import finished, refused
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
-from muniment.model.link import FoundAs
 from muniment.model.page import PageResult
 
-__all__ = ["Page", "Recorder"]
+__all__ = ["RecordedBatch", "Recorder"]
 
 _MOST_PAGES = 100
 _LONGEST_WAIT_S = 0.05
+_MOST_ASIDES = 32
+"""Exchanges that wait to be recorded before their pages, above which their engine waits."""
 _PAGES_A_TURN = 16
 """Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
 _AT_ONCE = 4 << 20
@@ -41,10 +45,17 @@ _WALKED_HERE = 3 << 29
 """Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
 
 Known = dict[bytes, EarlierCapture]
-Report = Callable[[list[Page], list[PageResult]], None]
-_ROBOTS = PageContext(
-    via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
-)
+T = TypeVar("T")
+
+
+class RecordedBatch(Struct, frozen=True):
+    """Pages whose records are synced."""
+
+    pages: list[Page]
+    results: list[PageResult]
+    """One for each of the pages."""
+    reports: list[FromWorker]
+    """What was to be sent once the exchanges before it are recorded; it goes first."""
 
 
 class Recorder:
@@ -56,33 +67,40 @@ class Recorder:
         info: WarcInfo,
         warc_size: int,
         channel: Channel,
-        report: Report,
         *,
         every_body: bool = False,
     ) -> None:
         """With `every_body`, one that this directory keeps already is stored again, too."""
         self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
-        self._channel, self._report = channel, report
+        self._channel = channel
         self._ready: list[Page] = []
-        self._asides: list[Exchange] = []
-        self._words: list[Callable[[], None]] = []
-        self._wake = asyncio.Event()
+        self._asides: list[tuple[Exchange, PageContext]] = []
+        self._reports: list[FromWorker] = []
+        self._wake, self._taken = asyncio.Event(), asyncio.Event()
         self._closing = False
         self._segment: Segment | None = None
         self._ended: list[str] = []
         self.enough = 1
         """Pages that make a batch worth writing before 50 ms are over."""
 
-    def add_aside(self, exchange: Exchange) -> None:
-        """Take in an exchange that belongs to no page (robots.txt); it is recorded with the next batch."""
+    def add_exchange(self, exchange: Exchange, context: PageContext) -> None:
+        """Take in an exchange that comes before its page, or has none; it is recorded with the next batch."""
         self._wake_for_first()
-        self._asides.append(exchange)
+        self._asides.append((exchange, context))
+        if len(self._asides) >= _MOST_ASIDES:
+            self._wake.set()
 
-    def when_recorded(self, say: Callable[[], None]) -> None:
-        """Call this once the asides taken in so far are synced: what they mean must not outlive their records."""
+    async def room(self) -> None:
+        """Wait while many such exchanges are not recorded."""
+        if len(self._asides) >= _MOST_ASIDES:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def add_report(self, message: FromWorker) -> None:
+        """Give this out with the batch after the exchanges taken in so far."""
         self._wake_for_first()
-        self._words.append(say)
+        self._reports.append(message)
 
     def add(self, page: Page) -> None:
         """Take in a page; it is recorded with the next batch."""
@@ -92,23 +110,33 @@ class Recorder:
             self._wake.set()
 
     @property
+    def _enough(self) -> bool:
+        return len(self._ready) >= min(self.enough, _MOST_PAGES) or len(self._asides) >= _MOST_ASIDES
+
+    @property
     def _waits(self) -> bool:
-        return bool(self._ready or self._asides or self._words)
+        return bool(self._ready or self._asides or self._reports)
 
     def _wake_for_first(self) -> None:
         if not self._waits:
             self._wake.set()
 
-    async def run(self) -> None:
-        """Record batches until `close`, then end the file, walk and seal it."""
+    async def batches(self) -> AsyncIterator[RecordedBatch]:
+        """Batches that are recorded, until `close`; then end the file, walk and seal it.
+
+        What the caller does with a batch comes before the end of its file is sent.
+        """
         while await self._some():
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
-            await self._record(batch)
+            yield await self._record(batch)
+            self._send_ends()
+            for page in batch:
+                _close(page)
         if self._segment is not None:
             last = self._segment
             await self._end(last)
             await self._walk(last)
-        self._tell()
+        self._send_ends()
 
     def close(self) -> None:
         """Record what is ready, then end."""
@@ -122,7 +150,7 @@ class Recorder:
                 return False
             self._wake.clear()
             await self._wake.wait()
-        if len(self._ready) < min(self.enough, _MOST_PAGES) and not self._closing:
+        if not (self._closing or self._enough):
             self._wake.clear()
             try:
                 await asyncio.wait_for(self._wake.wait(), _LONGEST_WAIT_S)
@@ -130,28 +158,20 @@ class Recorder:
                 pass
         return True
 
-    async def _record(self, batch: list[Page]) -> None:
+    async def _record(self, batch: list[Page]) -> RecordedBatch:
         fetched = [page for page in batch if isinstance(page, Evaluation)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
         digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
         earlier = (await self._channel.ask(AskKnown(digests))).earlier if digests else {}
         results: list[PageResult] = []
-        words = await self._record_asides()
+        reports = await self._record_asides()
         for at in range(0, len(batch), _PAGES_A_TURN):
             results += await self._turn(batch[at : at + _PAGES_A_TURN], earlier)
             await asyncio.sleep(0)
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
-        for say in words:
-            say()
-        if batch:
-            self._report(batch, results)
-            await self._channel.drained()
-        self._tell()
-        for page in fetched:
-            for exchange in (*page.before, page.exchange):
-                exchange.body.close()
+        return RecordedBatch(batch, results, reports)
 
     async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
         """Record some pages; what lies in memory is made into records for all of them first."""
@@ -172,14 +192,17 @@ class Recorder:
                 await asyncio.sleep(0)
         return results
 
-    async def _record_asides(self) -> list[Callable[[], None]]:
-        """Record them; what is to be said when they are synced."""
-        asides, words, self._asides, self._words = self._asides, self._words, [], []
-        for exchange in asides:
+    async def _record_asides(self) -> list[FromWorker]:
+        """Record them; what is to be reported when they are synced."""
+        asides, reports, self._asides, self._reports = self._asides, self._reports, [], []
+        self._taken.set()
+        for at, (exchange, context) in enumerate(asides, 1):
             if exchange.head:
-                (await self._open_segment()).write(exchange, _ROBOTS)
+                await _beside_loop((await self._open_segment()).write, exchange, context, size=exchange.body.length)
             exchange.body.close()
-        return words
+            if at % _PAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+        return reports
 
     async def _open_segment(self) -> Segment:
         if self._segment is not None and self._segment.size >= self._warc_size:
@@ -205,11 +228,17 @@ class Recorder:
                     None, walk_and_seal, self._out, self._parts, segment.name
                 )
 
-    def _tell(self) -> None:
-        # after the finish of its pages: a file that fails its walk must not be told of before them
+    def _send_ends(self) -> None:
+        # after the finish of its pages: a file that fails its walk must not be reported before them
         ended, self._ended = self._ended, []
         for name in ended:
             self._channel.send(FileEnd(name))
+
+
+def _close(page: Page) -> None:
+    if isinstance(page, Evaluation):
+        for exchange in (*page.before, page.exchange):
+            exchange.body.close()
 
 
 def _digest_of(page: Evaluation) -> bytes:
@@ -231,10 +260,15 @@ def _wanted(page: Evaluation, earlier: Known) -> Wanted:
 
 
 async def _written(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
-    """Record a page; beside the loop when that takes long, for a worker that says nothing is taken for hung."""
-    if max(exchange.body.length for exchange in (*page.before, page.exchange)) <= _AT_ONCE:
-        return _write(segment, page, earlier, made)
-    return await asyncio.get_running_loop().run_in_executor(None, _write, segment, page, earlier, made)
+    size = max(exchange.body.length for exchange in (*page.before, page.exchange))
+    return await _beside_loop(_write, segment, page, earlier, made, size=size)
+
+
+async def _beside_loop(record: Callable[..., T], *what: object, size: int) -> T:
+    """Record beside the loop what takes long, for a worker that says nothing is taken for hung."""
+    if size <= _AT_ONCE:
+        return record(*what)
+    return await asyncio.get_running_loop().run_in_executor(None, partial(record, *what))
 
 
 def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:

@@ -41,6 +41,8 @@ class _Drawn(Struct, frozen=True):
 
     picked: list[tuple[int, int]]
     claims: list[Claim]
+    left_out: Counter[int]
+    """Pages that the rules leave out now, by host."""
 
 
 class _Work:
@@ -80,20 +82,21 @@ class _Work:
 
     def claim(self, most: int, now: int, after: int) -> _Drawn:
         """Claim pages of the hosts that are due, in turn, within the caller's transaction."""
-        drawn = _Drawn([], [])
+        drawn = _Drawn([], [], Counter())
         while picked := self._pick(most - len(drawn.claims), now, {host for host, _ in drawn.picked}):
             drawn.picked.extend(picked)
-            drawn.claims.extend(self.frontier.claim_within(picked, now, after + len(drawn.claims)))
+            batch = self.frontier.claim_within(picked, now, after + len(drawn.claims))
+            drawn.claims.extend(batch.claims)
+            drawn.left_out.update(host for host, _, _ in batch.left_out)
             if not self._shared:
                 break  # beside others, a host may give less than is known of it
         return drawn
 
     def note(self, drawn: _Drawn) -> None:
         """Note that claims were made, and that their transaction took place."""
-        got = Counter(claim.host for claim in drawn.claims)
-        left_out = Counter(host for host, _, _ in self.frontier.take_left_out())
+        got = Counter(claim.host_id for claim in drawn.claims)
         for host, asked in drawn.picked:
-            taken = got[self.frontier.hosts.name(host)] + left_out[host]
+            taken = got[host] + drawn.left_out[host]
             # beside others, what is known of a host may be too much
             self.pending[host] = 0 if self._shared and taken < asked else self.pending[host] - taken
 

@@ -95,7 +95,7 @@ class Claims:
             redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
 
-    def claim(self, row: Row, host: str, tries: int, ruleset: Ruleset) -> Claim:
+    def claim(self, row: Row, host_id: int, host: str, tries: int, ruleset: Ruleset) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
         page_id, url, _, tried, left, hops, found_as, via, site, deaths, via_id, nice, rounds, throttled, *listed = row
         left = left if tried else tries
@@ -123,6 +123,7 @@ class Claims:
             self._referrer(found_as, via, via_id),
             throttled < MOST_FREE,
             nice,
+            host_id,
         )
 
     def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> EngineOrders:

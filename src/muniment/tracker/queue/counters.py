@@ -9,17 +9,18 @@ from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
 from muniment.model.page import PageResult
+from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.schema.tables import job_sums
 
-__all__ = ["Counters", "Totals", "take_out"]
+__all__ = ["Counters", "take_out"]
 
 _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
     job_sums.c.payload_bytes,
 )  # fmt: skip
-"""In the order of `Totals`."""
+"""In the order of `_Sums`."""
 _BEGUN = BatchInsert(job_sums, "job_id", "session", conflict="IGNORE")
 _OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
 _SAVE = Prepared(
@@ -32,8 +33,8 @@ _SAVE = Prepared(
 )
 
 
-class Totals(Struct):
-    """Running sums of the job."""
+class _Sums(Struct):
+    """`Totals` while they grow."""
 
     captured: int = 0
     failed: int = 0
@@ -71,12 +72,17 @@ class Counters:
             self._db.many(_BEGUN, [(self._job_id, self._db.session)])
         # in one statement: what others commit between two of them would be taken from what is ours
         rows = self._db.rows(_OF_ALL, (self._job_id,))
-        self.totals = Totals(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
-        self._others = Totals(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
+        self._sums = _Sums(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
+        self._others = _Sums(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
+
+    @property
+    def totals(self) -> Totals:
+        """Sums of the job: what this process added, and what others had when it began."""
+        return Totals(*structs.astuple(self._sums))
 
     def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
         """Add a done page to its sum; which one that is (`pages.counted`)."""
-        totals = self.totals
+        totals = self._sums
         totals.payload_bytes += page.body_length
         if is_failed(page.status, page.error):
             totals.failed += 1
@@ -90,8 +96,8 @@ class Counters:
 
     def save(self, again: Counter[int]) -> None:
         """Write them; pages that go again, by the sum that they were added to, are taken out first."""
-        self.totals.captured -= again[1]
-        self.totals.requisites -= again[2]
-        self.totals.failed -= again[3]
-        mine = tuple(map(sub, structs.astuple(self.totals), structs.astuple(self._others)))
+        self._sums.captured -= again[1]
+        self._sums.requisites -= again[2]
+        self._sums.failed -= again[3]
+        mine = tuple(map(sub, structs.astuple(self._sums), structs.astuple(self._others)))
         self._db.many(_SAVE, [(*mine, self._job_id, self._db.session)])

@@ -17,6 +17,7 @@ from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
+from muniment.model.queue import Totals
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
@@ -25,7 +26,7 @@ from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.claims import Claims
-from muniment.tracker.queue.counters import Counters, Totals
+from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.queue.lineage import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
@@ -42,7 +43,7 @@ from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
 from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["FinishReport", "Frontier"]
+__all__ = ["ClaimBatch", "FinishReport", "Frontier"]
 
 _CLAIMED = BatchUpdate(
     pages.update()
@@ -99,6 +100,14 @@ _page_of = itemgetter(-1)
 """The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
 
 
+class ClaimBatch(Struct, frozen=True):
+    """Pages that are handed out."""
+
+    claims: list[Claim]
+    left_out: list[tuple[int, str, str]]
+    """Host number, URL and reason of the pages that a newer version of the rules leaves out; they wait no more."""
+
+
 class FinishReport(Struct, frozen=True):
     """What one finish batch changed."""
 
@@ -152,7 +161,6 @@ class Frontier:
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
         self.peers = Writers(db, job_id)
-        self._left_out: list[tuple[int, str, str]] = []
         self._sums = Counters(db, job_id)
 
     @retrying_transaction
@@ -169,7 +177,7 @@ class Frontier:
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job: what this process added, and what others had when it began."""
+        """Sums of the job."""
         return self._sums.totals
 
     def pending(self) -> dict[int, int]:
@@ -189,31 +197,34 @@ class Frontier:
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
     @retrying_transaction
-    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
+    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> ClaimBatch:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
-        Pages that a newer version of the rules leaves out are skipped instead (`take_left_out`). All have
-        the first number after `after`; without it, the one after that of the last claims.
+        Pages that a newer version of the rules leaves out are skipped instead. All have the first number after `after`;
+        without it, the one after that of the last claims.
         """
         with self._db.transaction():
             return self.claim_within(wanted, now, after)
 
-    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> list[Claim]:
+    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> ClaimBatch:
         """The same, within the caller's transaction."""
         looks = self.peers.asked()
         answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
         self._keep_up(self.peers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []
+        left_out: list[tuple[int, str, str]] = []
         ruleset = self._admission.ruleset
         self._claims.begin(after)
         self._claims.trace(answers[len(looks) :], ruleset)
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:
-                if row[2] != ruleset.version and self._leave_out(host_id, row, skipped):
+                if row[2] != ruleset.version and (reason := ruleset.verdict(row[1], row[5], row[6]).skipped):
+                    skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
+                    left_out.append((host_id, row[1], reason))
                     continue
-                claim = self._claims.claim(row, name, self._admission.tries, ruleset)
+                claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
                 if claim.last_try and self.hosts.has_answered(host_id, claim.url):
                     claim = structs.replace(claim, answered=True)
                 claims.append(claim)
@@ -221,7 +232,7 @@ class Frontier:
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
             self.results.expect(claims)
-        return claims
+        return ClaimBatch(claims, left_out)
 
     def _keep_up(self, seen: WriterChanges) -> None:
         """Go by what other processes changed."""
@@ -231,21 +242,6 @@ class Frontier:
             self.cookies.look_again()
         if seen.ruleset is not None:
             self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
-
-    def _leave_out(self, host_id: int, row: Row, skipped: list[Row]) -> bool:
-        """Whether the rules in force leave out a page that was judged by older ones."""
-        ruleset = self._admission.ruleset
-        reason = ruleset.verdict(row[1], row[5], row[6]).skipped
-        if not reason:
-            return False
-        skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
-        self._left_out.append((host_id, row[1], reason))
-        return True
-
-    def take_left_out(self) -> list[tuple[int, str, str]]:
-        """Host number, URL and reason of the pages that claims skipped since the last call; they wait no more."""
-        left_out, self._left_out = self._left_out, []
-        return left_out
 
     @retrying_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:

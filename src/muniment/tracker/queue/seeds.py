@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec import Struct, structs
+from msgspec import structs
 from sqlalchemy import bindparam, literal_column, null, select
 
 from muniment.model.page import PageState
 from muniment.model.prior import Prior
-from muniment.model.seed import SeedBatch, SeedLine, SeedPlace
+from muniment.model.queue import RepeatedLine
+from muniment.model.seed import ListProgress, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import url_key
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import pages, seed_lists, seeds
 
-__all__ = ["ListProgress", "SeedStore", "begin_list", "repeated_lines"]
+__all__ = ["SeedStore", "begin_list", "repeated_lines"]
 
 _SEED_COLUMNS = ("job_id", "page_id", "line", "digest", "etag", "last_modified", "captured_at", "meta_json")
 _SEED = BatchInsert(seeds, *_SEED_COLUMNS, conflict="IGNORE")
@@ -50,17 +51,6 @@ _READ = Prepared(
     *"onlbde",
     "job",
 )
-
-
-class ListProgress(Struct, frozen=True):
-    """How far a list was read, and what was in it."""
-
-    place: SeedPlace
-    lines: int
-    """URLs taken, duplicates included."""
-    bad: int
-    duplicates: int
-    ended: bool
 
 
 def begin_list(db: Database, job_id: int) -> None:
@@ -150,9 +140,10 @@ class SeedStore:
         self._db.many(_ADOPT, [(self._job_id, page_id) for page_id, own in hops.items() if own])
         return hops
 
-    def repeats(self) -> Iterator[tuple[bytes, str]]:
-        """What the lines say whose URL an earlier line has."""
-        return repeated_lines(self._db, self._job_id)
+    def repeats(self, after: int) -> list[RepeatedLine]:
+        """The next lines after a line whose URL an earlier line has; empty when there are no more."""
+        rows = self._db.rows(_REPEATS, (self._job_id, after))
+        return [RepeatedLine(line, bytes(key), str(meta_json)) for line, key, meta_json in rows]
 
 
 def repeated_lines(db: Database, job_id: int) -> Iterator[tuple[bytes, str]]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct, structs
+from msgspec import structs
 from sqlalchemy import bindparam, literal_column, select
 
-from muniment.model.url import origin_of
+from muniment.model.queue import HostRecord, HostWaits, origin_within
 from muniment.rules.scope import site_paths
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs
 from muniment.tracker.stores.host_table import Host, HostTable
 from muniment.tracker.stores.id_blocks import IdBlocks
 
-__all__ = ["Host", "HostWaits", "Hosts"]
+__all__ = ["Host", "Hosts"]
 
 _ADD = BatchInsert(hosts, "job_id", "id", "name", "site_paths", conflict="IGNORE")
 _FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths, hosts.c.answered)
@@ -56,17 +56,6 @@ _WAIT = Prepared(
     ),
     "gap", "u", "r", "s", "job", "host",
 )  # fmt: skip
-
-
-class HostWaits(Struct, frozen=True):
-    """What a host wants of us, over a resume."""
-
-    crawl_delay_ms: int = 0
-    until: int = 0
-    """Unix ms: nothing is asked before."""
-    reason: str = ""
-    strikes: int = 0
-    """Bad news in a row; the back-off grows with it."""
 
 
 _NONE = HostWaits()
@@ -140,9 +129,8 @@ class Hosts:
 
     def has_answered(self, host_id: int, url: str) -> bool:
         """Whether the origin of a URL of a host has answered in this job."""
-        name, answered = self.name(host_id), self._table.answered(host_id)
-        # what is neither http nor https has a host without a name, which never answers
-        return bool(answered) and _origin_within(name, url) in answered.split()
+        name = self.name(host_id)
+        return HostRecord(host_id, self._table.answered(host_id)).has_answered(name, url)
 
     def answers(self, host_id: int) -> bool:
         """Whether any origin of a host has answered in this job."""
@@ -152,11 +140,26 @@ class Hosts:
     def note_answered(self, host_id: int, url: str) -> None:
         """Keep that the origin of a URL has answered, with the pages that finish next."""
         name, answered = self.name(host_id), self._table.answered(host_id)
-        origin = _origin_within(name, url)
+        origin = origin_within(name, url)
         if origin not in answered.split():
             # one text for all hosts that are alike
             both = self._heard[host_id] = sys.intern(f"{answered} {origin}".lstrip())
             self._table.answer(host_id, both)
+
+    def record(self, host_id: int) -> HostRecord | None:
+        """What is kept of a host; None for nothing."""
+        answered, waits = self._table.answered(host_id), self.waits.get(host_id, _NONE)
+        return HostRecord(host_id, answered, waits) if answered or waits is not _NONE else None
+
+    def note(self, record: HostRecord) -> None:
+        """Keep what has changed of a host with the pages that finish next."""
+        host_id = record.host_id
+        self.name(host_id)
+        if record.waits != self.waits_of(host_id):
+            self.note_waits(host_id, record.waits)
+        if record.answered != self._table.answered(host_id):
+            answered = self._heard[host_id] = sys.intern(record.answered)
+            self._table.answer(host_id, answered)
 
     def name(self, host_id: int) -> str:
         """The name of a host by its number."""
@@ -225,10 +228,3 @@ class Hosts:
 def _host(row: Row) -> Host:
     host_id, name, paths, answered = row
     return Host(host_id, name, paths, sys.intern(answered))
-
-
-def _origin_within(name: str, url: str) -> str:
-    """The origin of a URL of a host, as its scheme and what port it names: `http`, `https:8443`."""
-    origin = origin_of(url)
-    scheme, _, authority = origin.partition("://")
-    return scheme + authority[len(name) :]

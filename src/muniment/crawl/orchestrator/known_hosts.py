@@ -1,0 +1,129 @@
+"""What a run knows of hosts: what the tracker keeps of those that have pages, which have answered, which are dead."""
+
+from __future__ import annotations
+
+import sys
+
+from msgspec import structs
+
+from muniment.crawl.ports import Queue
+from muniment.model.queue import HostRecord, HostWaits, origin_within
+from muniment.model.url import host_of, origin_of
+from muniment.rules.politeness import HostSignal, is_proof
+
+__all__ = ["AnsweringHosts", "DeadOrigins", "KnownHosts"]
+
+_MOST_DEAD = 10_000
+"""Dead origins that are remembered; one that is forgotten is proved dead again."""
+
+
+class KnownHosts:
+    """The records of hosts by their numbers. A host that asks for nothing and never answered has none."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._urgent = False
+        self._records: dict[int, HostRecord] = {}
+        self._news: dict[int, HostRecord] = {}
+        """Those that changed since the tracker was sent them, hosts that were forgotten among them."""
+
+    def meet(self, record: HostRecord) -> None:
+        """A host has pages, and this is what the tracker keeps of it."""
+        host_id = record.host_id
+        if host_id not in self._records:
+            self._records[host_id] = self._news.get(host_id, record)
+
+    def of(self, host_id: int) -> HostRecord:
+        """What is known of a host."""
+        return self._records.get(host_id) or self._news.get(host_id) or HostRecord(host_id)
+
+    def forget(self, host_id: int) -> None:
+        """A host has nothing to do any more; the tracker knows it."""
+        self._records.pop(host_id, None)
+
+    def wants(self, host_id: int, waits: HostWaits, *, urgent: bool) -> None:
+        """Note what a host wants of us; an `urgent` wait is one that a kill must not lose."""
+        self._urgent = self._urgent or urgent
+        self._change(structs.replace(self.of(host_id), waits=waits))
+
+    def answered(self, host_id: int, name: str, url: str) -> None:
+        """Note that the origin of a URL of a host has answered."""
+        record, origin = self.of(host_id), origin_within(name, url)
+        if origin not in record.answered.split():
+            # one text for all hosts that are alike
+            both = sys.intern(f"{record.answered} {origin}".lstrip())
+            self._change(structs.replace(record, answered=both))
+
+    def take_news(self) -> list[HostRecord]:
+        """The records that changed since the last call."""
+        news = list(self._news.values())
+        self._news.clear()
+        return news
+
+    async def keep_urgent(self) -> None:
+        """Have the tracker keep urgent waits at once; the others are kept with the pages that finish next."""
+        if self._urgent:
+            self._urgent = False
+            await self._queue.keep_hosts(self.take_news())
+
+    def _change(self, record: HostRecord) -> None:
+        self._records[record.host_id] = self._news[record.host_id] = record
+
+
+class AnsweringHosts:
+    """Which hosts have answered in this run, in a byte each: their numbers are small and dense."""
+
+    def __init__(self) -> None:
+        self._flags = bytearray()
+        self.at_work = 0
+        """Those that have answered and have pages that wait or are out."""
+
+    def __contains__(self, host_id: int) -> bool:
+        """Whether a host has answered."""
+        return host_id < len(self._flags) and bool(self._flags[host_id])
+
+    def add(self, host_id: int, *, busy: bool) -> None:
+        """A host has answered; `busy` when it has pages."""
+        if host_id in self:
+            return
+        if host_id >= len(self._flags):
+            self._flags.extend(bytes(host_id + 1 - len(self._flags)))
+        self._flags[host_id] = 1
+        self.at_work += busy
+
+    def turned(self, host_id: int, *, busy: bool) -> None:
+        """A host has pages from now on, or none any more."""
+        if host_id in self:
+            self.at_work += 1 if busy else -1
+
+
+class DeadOrigins(dict[str, str]):
+    """Origin, or name without addresses → why it is dead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failures: dict[str, int] = {}
+        """Failures in a row of origins that never answered, and of which no verdict is there yet."""
+
+    def fails(self, sign: HostSignal, *, heard: bool) -> str:
+        """Count a failure of an origin; why it is dead when it was the last one needed, or an empty text.
+
+        `heard`: its host has answered.
+        """
+        failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
+        if not is_proof(failures, heard=heard) or sign.origin in self:
+            return ""
+        del self._failures[sign.origin]
+        if len(self) >= _MOST_DEAD:
+            del self[next(iter(self))]
+        self[sign.origin] = f"dead-host: given up after {failures} failures, the last one {sign.text}"
+        return self[sign.origin]
+
+    def answers(self, url: str) -> None:
+        """The origin of a URL has answered."""
+        self._failures.pop(origin_of(url), None)
+        self._failures.pop(host_of(url), None)
+
+    def begin_anew(self) -> None:
+        """The failures so far were no fault of the hosts."""
+        self._failures.clear()

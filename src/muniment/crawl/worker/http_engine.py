@@ -1,0 +1,159 @@
+"""The HTTP engine: one request for a page, after its origin's robots.txt, as somebody with cookies and accounts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import structs
+
+from muniment.archive.durable import body_error
+from muniment.clock import now_ms
+from muniment.crawl import protocol
+from muniment.crawl.pages import Evaluation, Page, Refusal
+from muniment.crawl.worker.agent import Agent, Visit
+from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
+from muniment.crawl.worker.outlinks import Outlinks
+from muniment.crawl.worker.robots import Learnt, Robots
+from muniment.crawl.worker.services import EngineServices
+from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
+from muniment.http.credentials import CredentialReach
+from muniment.model.cookie import Cookie
+from muniment.model.exchange import Exchange
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim
+from muniment.model.url import host_of, origin_of, url_key
+from muniment.rules.politeness import HostSignal
+from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
+from muniment.rules.session_ids import page_key
+from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
+from muniment.settings.table import Settings
+
+__all__ = ["HttpEngine"]
+
+
+class HttpEngine:
+    """An `Engine` that fetches each page by itself (`crawl.ports`)."""
+
+    def __init__(self, services: EngineServices) -> None:
+        setup, client = services.setup, services.client
+        settings = setup.settings
+        self._services, self._client = services, client
+        self._settings, self._policy = settings, ReadPolicy.of(settings)
+        self._sitemaps = reads_sitemaps(settings)
+        self._agent = Agent(client, CredentialReach(setup.credentials), services.hosts, self._ask_cookies)
+        self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
+        robots = Robots(self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots)
+        self._robots = robots if settings.robots else None
+        self._dead: dict[str, str] = {}
+        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
+
+    async def visit(self, claim: Claim) -> Page | None:
+        """What became of a page; None when its host may not be asked now."""
+        dead = self._dead and (self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host))
+        if reason := claim.barred or dead:
+            return turned_away(claim, reason, self._outlinks, self._policy)
+        named = None
+        if self._robots is not None:
+            rules = self._robots.known(claim.url) or await self._learn_rules(claim, self._robots)
+            if not isinstance(rules, RobotsRules):
+                return self._without_rules(claim, rules)
+            if not rules.allows(claim.url):
+                return turned_away(claim, DISALLOWED, self._outlinks, self._policy)
+            named = rules.sitemaps
+            del rules  # megabytes of them may be dropped meanwhile
+        visit = await self._agent.visit(claim.url, claim.host, self._policy.headers(claim))
+        if visit is None:
+            return None
+        exchange = visit.exchange
+        if exchange.failure is not None and exchange.failure.code == "disk":
+            # not the page's fault: the run stops, and the page waits for a disk that takes it
+            raise body_error(exchange.failure)
+        self._services.wire_bytes += len(exchange.head) + exchange.body.length
+        if (sign := page_sign(exchange)) is not None:
+            self._services.signal(claim.host, sign)
+        beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
+        return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
+
+    def received(self, message: protocol.FromOrchestrator) -> None:
+        """Take in what the orchestrator sends beside claims."""
+        match message:
+            case protocol.ClaimedPages():
+                self._agent.given(message.cookies, message.more_cookies)
+            case protocol.CookiesUpdate(cookies):
+                self._agent.learn(cookies)
+            case protocol.DeadHost(origin, reason):
+                self._dead[origin] = reason
+            case protocol.NameAddresses(name, classes):
+                self._client.allow(name, classes)
+            case protocol.SettingsUpdate(settings):
+                self._amend(settings)
+
+    def take_cookies(self) -> list[list[Cookie]]:
+        """The cookies that answers set since the last call, in parts that go into one message each."""
+        return self._agent.take_news()
+
+    def forget_old(self, now: int) -> None:
+        """Drop the rules of robots.txt that no longer hold at `now` (Unix ms)."""
+        if self._robots is not None:
+            self._robots.forget_old(now)
+
+    def _amend(self, settings: Settings) -> None:
+        self._settings, self._policy = settings, ReadPolicy.of(settings)
+        self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
+
+    def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:
+        """The sitemaps of a start page's site, given those that its robots.txt names."""
+        return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
+
+    async def _learn_rules(self, claim: Claim, robots: Robots) -> Learnt:
+        rules = await robots.learn(claim.url)
+        if isinstance(rules, RobotsRules):
+            self._services.hosts.keep_gap(claim.host, rules.crawl_delay_ms / 1000)
+        return rules
+
+    def _without_rules(self, claim: Claim, answer: RobotsAnswer | None) -> Page | None:
+        """What becomes of a page whose origin gives no robots.txt: it waits, or fails as it would without."""
+        if answer is not None and answer.failure is not None:
+            return failed(claim, answer.failure, self._outlinks, self._policy)
+        self._services.leave_alone(claim.host)
+        return None
+
+    async def _fetch_robots(self, url: str, origin: str) -> Exchange | None:
+        """A request for the robots.txt of an origin, which is recorded; None when its host may not be asked now."""
+        host, services = host_of(url), self._services
+        elsewhere = host != host_of(origin)
+        visit = await services.as_guest(host, partial(self._agent.visit, url, host))
+        if visit is None:
+            if elsewhere:
+                text = f"robots.txt leads to {host}, which waits"
+                services.signal(host_of(origin), HostSignal("closed", text, origin, now_ms()))
+            return None
+        for exchange in (*visit.before, visit.exchange):
+            services.record_robots(exchange)
+        if (sign := robots_sign(visit.exchange)) is not None:
+            services.signal(host, sign)
+        if elsewhere and (sign := elsewhere_sign(visit.exchange, origin)) is not None:
+            services.signal(host_of(origin), sign)
+        return visit.exchange
+
+    def _ask_robots(self, origin: str) -> asyncio.Future[protocol.RobotsReply]:
+        return self._services.channel.ask(protocol.AskRobots(origin))
+
+    def _report_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
+        self._services.when_recorded(protocol.RobotsReport(origin, answer))
+
+    async def _ask_cookies(self, url: str) -> str:
+        return (await self._services.channel.ask(protocol.AskCookies(url))).field
+
+
+def _visited(page: Evaluation | Refusal, visit: Visit) -> Page:
+    """A page with how its answer was come by."""
+    if isinstance(page, Evaluation) and (visit.before or visit.cookies_sent):
+        return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
+    if isinstance(page, Refusal):
+        for early in visit.before:
+            early.body.close()
+    return page

@@ -1,0 +1,102 @@
+"""What a worker does for its engine: it records exchanges, passes on what hosts signal, and gives turns of hosts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from muniment.crawl import protocol
+from muniment.crawl.channel import Channel
+from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.recorder import Recorder
+from muniment.fetch.client import Client
+from muniment.model.capture import PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.link import FoundAs
+from muniment.model.page import Claim
+from muniment.rules.politeness import HostSignal
+
+__all__ = ["EngineServices"]
+
+T = TypeVar("T")
+_LEAST_HOLD_S = 1.0
+"""How long a host that complains is left alone until the orchestrator decides."""
+_REQUISITE = "requisite"
+_ROBOTS = PageContext(
+    via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
+)
+
+
+class EngineServices:
+    """One worker's, for its engine."""
+
+    def __init__(
+        self, channel: Channel, setup: protocol.Setup, client: Client, hosts: HostQueues, recorder: Recorder
+    ) -> None:
+        self.channel, self.setup, self.client, self.hosts = channel, setup, client, hosts
+        self._recorder = recorder
+        self.wire_bytes = 0
+        """Bytes received since the last finish."""
+
+    async def record(self, exchange: Exchange, claim: Claim) -> None:
+        """Record an exchange that a page took, before the page; waits while too many are not recorded.
+
+        The recorder closes the body.
+        """
+        self.wire_bytes += len(exchange.head) + exchange.body.length
+        self._recorder.add_exchange(exchange, _part_of(claim))
+        await self._recorder.room()
+
+    def record_robots(self, exchange: Exchange) -> None:
+        """Record the answer to a request for robots.txt; its body can be read until the next await."""
+        self._recorder.add_exchange(exchange, _ROBOTS)
+
+    def when_recorded(self, message: protocol.FromWorker) -> None:
+        """Send a message once the exchanges so far are recorded: what they mean must not outlive their records."""
+        self._recorder.add_report(message)
+
+    def signal(self, host: str, signal: HostSignal) -> None:
+        """Send bad news at once, and act on the worst before the orchestrator answers."""
+        self.channel.send(protocol.HostNews(host, signal))
+        # the other pages of a host that is away would fail one after the other until the orchestrator has judged
+        away = signal.kind in ("unreachable", "offline") and not self.client.reaches(host)
+        if away or signal.kind in ("throttled", "challenge", "closed"):
+            self.hosts.hold(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000))
+
+    def leave_alone(self, host: str) -> None:
+        """Ask a host nothing for a moment, unless it is left alone anyway."""
+        if not self.hosts.held(host):
+            self.hosts.hold(host, _LEAST_HOLD_S)
+
+    async def as_guest(self, host: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
+        """Ask a host for what is no page of it, when it is due; None when it is left alone for some time.
+
+        `ask` gives None when a request may not go out after all. A host without a permit here is asked over one
+        connection, which is then closed.
+        """
+        self.hosts.enter(host)
+        try:
+            while not self.hosts.held(host):
+                await asyncio.sleep(max(0.0, self.hosts.wait(host)))
+                if not self.hosts.permits(host):
+                    self.client.set_limit(host, 1)
+                answer = await ask()
+                if answer is not None:
+                    return answer
+            return None
+        finally:
+            self._leave(host)
+
+    def _leave(self, host: str) -> None:
+        others = self.hosts.leave(host)
+        if not self.hosts.permits(host):
+            self.client.set_limit(host, 0)
+            if others:
+                self.client.set_limit(host, 1)
+            else:
+                self.client.unset_limit(host)
+
+
+def _part_of(claim: Claim) -> PageContext:
+    return PageContext(claim.url, claim.depth, _REQUISITE, claim.attempt, claim.seed_url, claim.meta_json, "")

@@ -1,0 +1,230 @@
+"""What crosses the queue door, between the orchestrator and a tracker: a batch in, one value out, all of it frozen.
+
+Calls that change something carry an ask number, which grows from call to call: the same call again has the same
+answer and changes nothing more.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.model.capture import Capture
+from muniment.model.change import Change, ChangeMade
+from muniment.model.cookie import Cookie
+from muniment.model.page import Claim, FinishBatch
+from muniment.model.seed import ListProgress, SeedBatch
+from muniment.model.url import origin_of
+
+__all__ = [
+    "Backlog",
+    "ChangeOutcome",
+    "ChangeRequest",
+    "ClaimOutcome",
+    "ClaimRequest",
+    "FinishOutcome",
+    "FinishRequest",
+    "HostPages",
+    "HostRecord",
+    "HostWaits",
+    "QueueChanges",
+    "QueueState",
+    "RepeatedLine",
+    "Totals",
+    "UpkeepOutcome",
+    "UpkeepRequest",
+    "origin_within",
+]
+
+
+class HostWaits(Struct, frozen=True, array_like=True):
+    """What a host wants of us, over a resume."""
+
+    crawl_delay_ms: int = 0
+    until: int = 0
+    """Unix ms: nothing is asked before."""
+    reason: str = ""
+    strikes: int = 0
+    """Bad news in a row; the back-off grows with it."""
+
+
+_NO_WAITS = HostWaits()
+
+
+def origin_within(name: str, url: str) -> str:
+    """The origin of a URL of a host, as its scheme and what port it names: `http`, `https:8443`."""
+    scheme, _, authority = origin_of(url).partition("://")
+    return scheme + authority[len(name) :]
+
+
+class HostRecord(Struct, frozen=True, array_like=True):
+    """What is kept of a host over a resume, sent whole."""
+
+    host_id: int
+    answered: str = ""
+    """Which of its origins answered in this job, as `http https:8443`; empty for none."""
+    waits: HostWaits = _NO_WAITS
+
+    def has_answered(self, name: str, url: str) -> bool:
+        """Whether the origin of a URL of the host, whose name this is, has answered in this job."""
+        # what is neither http nor https has a host without a name, which never answers
+        return bool(self.answered) and origin_within(name, url) in self.answered.split()
+
+
+class HostPages(Struct, frozen=True, array_like=True):
+    """A change of the pages of a host that wait."""
+
+    host_id: int
+    name: str
+    more: int
+    fewer: int = 0
+    """Pages that wait no more, though nobody claimed them."""
+    due_at: int = 0
+    """Unix ms: none of the new ones is due before; 0 for now."""
+    record: HostRecord | None = None
+    """None for a host of which nothing is kept."""
+
+
+class Totals(Struct, frozen=True, array_like=True):
+    """Sums of the job."""
+
+    captured: int = 0
+    failed: int = 0
+    starts_captured: int = 0
+    requisites: int = 0
+    payload_bytes: int = 0
+
+
+class QueueState(Struct, frozen=True, array_like=True):
+    """How a job stands."""
+
+    totals: Totals = Totals()
+    repairing: bool = False
+    """Shorter paths are still being sent to the pages they lead to; a job is not finished while they are."""
+    judging: bool = False
+    """Pages that wait are still to be judged by new patterns; a job is not finished while they are."""
+    empty: bool = False
+    """The job knows no URL at all."""
+
+    @property
+    def at_work(self) -> bool:
+        """Whether upkeep has more to do."""
+        return self.repairing or self.judging
+
+
+class QueueChanges(Struct, frozen=True, array_like=True):
+    """What a call changed, and how the job stands after it."""
+
+    state: QueueState
+    pending: list[HostPages] = []
+    skipped: list[tuple[str, str]] = []
+    """URL and reason of the pages that are left out from now on."""
+
+
+class Backlog(Struct, frozen=True, array_like=True):
+    """What a run begins with."""
+
+    changes: QueueChanges
+    """All pages that wait."""
+    requisites: list[tuple[int, int]] = []
+    """Those of them that others are shown with: host number, how many."""
+    round_pages: int = 0
+    """Pages that a later round, which an earlier run began, has to do, when no others wait."""
+    round_due_at: int = 0
+    """When the first of them is due, Unix ms."""
+    progress: ListProgress | None = None
+    """Of a fetch: how far its list was read."""
+
+
+class ClaimRequest(Struct, frozen=True, array_like=True):
+    """Pages of hosts are wanted."""
+
+    ask: int
+    wanted: list[tuple[int, int]]
+    """Host number and the most pages of it."""
+    now: int
+    """Unix ms: pages that are due later stay."""
+    hosts: list[HostRecord] = []
+    """Those that changed since they were sent last; they are kept with the next finish."""
+
+
+class ClaimOutcome(Struct, frozen=True, array_like=True):
+    """The pages that are handed out."""
+
+    claims: list[Claim]
+    cookies: dict[str, list[Cookie]]
+    """By host: those of the hosts of these pages that have some."""
+    more_cookies: list[str]
+    """Hosts that have too many for a message: what a URL of theirs is sent is asked for."""
+    changes: QueueChanges
+
+
+class FinishRequest(Struct, frozen=True, array_like=True):
+    """What became of pages; their records are synced."""
+
+    ask: int
+    batch: FinishBatch
+    worker: int
+    now: int
+    """Unix ms."""
+    hosts: list[HostRecord] = []
+    """Those that changed since they were sent last."""
+
+
+class FinishOutcome(Struct, frozen=True, array_like=True):
+    """What a finish changed; it is committed."""
+
+    accepted: list[int]
+    """Pages whose claim still held; the others changed nothing."""
+    requisites: list[tuple[int, int, int]]
+    """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
+    changes: QueueChanges
+
+
+class UpkeepRequest(Struct, frozen=True, array_like=True):
+    """Work of the tracker's own: one batch of repair and of judging again, and what is named here."""
+
+    ask: int
+    lines: SeedBatch | None = None
+    """Lines of the list, to be taken in."""
+    list_ended: bool = False
+    """The whole list was read."""
+    lost: list[Capture] = []
+    """Captures that are gone: their pages wait again."""
+    next_round: bool = False
+    """Take up the pages whose tries are used up, if none but pages of `waited` hosts wait."""
+    waited: list[int] = []
+
+
+class UpkeepOutcome(Struct, frozen=True, array_like=True):
+    """What upkeep changed."""
+
+    changes: QueueChanges
+    progress: ListProgress | None = None
+    """Of a fetch: how far its list was read."""
+
+
+class ChangeRequest(Struct, frozen=True, array_like=True):
+    """A change of the job by an operator."""
+
+    ask: int
+    change: Change
+    now: int
+    """Unix ms."""
+
+
+class ChangeOutcome(Struct, frozen=True, array_like=True):
+    """What an operator changed; it is kept."""
+
+    made: tuple[ChangeMade, ...]
+    changes: QueueChanges
+    repeated: bool = False
+    """They were made before, when the same request came for the first time."""
+
+
+class RepeatedLine(Struct, frozen=True, array_like=True):
+    """A line of a list whose URL an earlier line has."""
+
+    number: int
+    key: bytes
+    """Of its URL."""
+    meta_json: str
