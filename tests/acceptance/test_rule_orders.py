@@ -10,10 +10,10 @@ from typing import Any
 from tests.support.gated_site import Answer, GatedSite
 from warc_reading import records
 
-from muniment.app.change import change_crawl
 from muniment.control.place import tracker_place
+from muniment.control.verbs.delivery import JobDirectory
+from muniment.control.verbs.rules import replace_rules
 from muniment.http.user_agent import AGENTS
-from muniment.model.change import SetRules
 from muniment.model.rule import Rule
 from muniment.rules.session_ids import page_key
 from muniment.tracker.connect import tracker_to_read
@@ -55,7 +55,7 @@ def test_a_page_its_hops_and_its_requisites_are_asked_for_as_a_rule_says(
         command = ("crawl", site.url, "-o", out, *QUIET)
         assert muniment(*command, "--max-pages", 1).code == 3
         rules = (Rule(regex="/(spoofed|not)$", ua="firefox"),)
-        change_crawl(out, tracker_place(out, None), SetRules("me", rules))
+        replace_rules(JobDirectory(out, tracker_place(out, None), "me"), rules)
         assert muniment(*command).code == 0
         agents = {
             record.url.removeprefix(site.url): agent_of(record.block)

@@ -9,13 +9,12 @@ import msgspec
 
 from muniment.cli.invocation import Group
 from muniment.cli.options import log_option, out_option, state_option
-from muniment.cli.set import carry_out
+from muniment.cli.set import tell_changes, the_job
 from muniment.control.ignores import built_in_sets, in_force, matching
 from muniment.control.place import tracker_place
+from muniment.control.verbs.ignores import add_ignore, add_ignore_set, remove_ignore, remove_ignore_set
 from muniment.errors import UsageError
-from muniment.model.change import AddIgnore, AddSet, RemoveIgnore, RemoveSet
 from muniment.rules.ignore_sets import built_in
-from muniment.settings.environment import operator_name
 
 __all__ = ["ignores"]
 
@@ -102,9 +101,8 @@ def test(url: str, out: Path | None, state: Path | None, as_json: bool, quiet: b
 @log_option
 def add(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Add an ignore pattern or a set to a crawl; queued pages that match are skipped."""
-    who, one = operator_name(), _either(pattern, name)
-    change = AddIgnore(who, one) if name is None else AddSet(who, one)
-    return carry_out(out, state, change, as_json=as_json, quiet=quiet)
+    one, add_it = _either(pattern, name), add_ignore if name is None else add_ignore_set
+    return tell_changes(add_it(the_job(out, state), one), as_json=as_json, quiet=quiet)
 
 
 @ignores.command()
@@ -117,9 +115,8 @@ def add(pattern: str | None, name: str | None, out: Path, state: Path | None, as
 @log_option
 def remove(pattern: str | None, name: str | None, out: Path, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Remove an ignore pattern or a set, as `ignores list -o DIR` spells it; its skipped pages are queued again."""
-    who, one = operator_name(), _either(pattern, name)
-    change = RemoveIgnore(who, one) if name is None else RemoveSet(who, one)
-    return carry_out(out, state, change, as_json=as_json, quiet=quiet)
+    one, remove_it = _either(pattern, name), remove_ignore if name is None else remove_ignore_set
+    return tell_changes(remove_it(the_job(out, state), one), as_json=as_json, quiet=quiet)
 
 
 def _either(pattern: str | None, name: str | None) -> str:

@@ -7,15 +7,17 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.app.change import change_crawl
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.control.place import tracker_place
+from muniment.control.verbs.delivery import JobDirectory
+from muniment.control.verbs.nice import set_nice
+from muniment.control.verbs.settings import set_values
 from muniment.errors import UsageError
-from muniment.model.change import Change, SetNice, SetValues
+from muniment.model.change import ChangeMade
 from muniment.rules.changes import changeable, parse_assignments, parse_nice
 from muniment.settings.environment import operator_name
 
-__all__ = ["carry_out", "set_"]
+__all__ = ["set_", "tell_changes", "the_job"]
 
 
 _NAMES = ", ".join(changeable())
@@ -37,23 +39,27 @@ def set_(
 
     nice=N with --host or --prefix has pages go earlier (below 0) or later (above 0) than others of their host.
     """
-    return carry_out(out, state, _change(values, host, prefix), as_json=as_json, quiet=quiet)
+    changes = _changed(the_job(out, state), parse_assignments(values), host, prefix)
+    return tell_changes(changes, as_json=as_json, quiet=quiet)
 
 
-def _change(values: tuple[str, ...], host: str, prefix: str) -> Change:
-    assigned = parse_assignments(values)
-    if not any(name == "nice" for name, _ in assigned):
+def _changed(job: JobDirectory, values: tuple[tuple[str, str], ...], host: str, prefix: str) -> tuple[ChangeMade, ...]:
+    if not any(name == "nice" for name, _ in values):
         if host or prefix:
             raise UsageError("--host and --prefix are for nice=N alone")
-        return SetValues(operator_name(), assigned)
-    if len(assigned) > 1:
+        return set_values(job, values)
+    if len(values) > 1:
         raise UsageError("nice=N must be set alone; give the other settings in another command")
-    return SetNice(operator_name(), host, prefix, parse_nice(assigned[0][1]))
+    return set_nice(job, parse_nice(values[0][1]), host=host, prefix=prefix)
 
 
-def carry_out(out: Path, state: Path | None, change: Change, *, as_json: bool, quiet: bool) -> int:
-    """Make a change and print it."""
-    changes = change_crawl(out, tracker_place(out, state), change)
+def the_job(out: Path, state: Path | None) -> JobDirectory:
+    """The job in a directory, for who gave the command."""
+    return JobDirectory(out, tracker_place(out, state), operator_name())
+
+
+def tell_changes(changes: tuple[ChangeMade, ...], *, as_json: bool, quiet: bool) -> int:
+    """Print the changes that a command made."""
     if as_json:
         click.echo(msgspec.json.encode(changes).decode())
     elif not quiet:

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from muniment.model.job import JobTerms
 from muniment.model.rule import Rule
 
 __all__ = [
+    "AbortJob",
     "AddIgnore",
     "AddSet",
     "Change",
     "ChangeMade",
     "ChangeReply",
+    "JobRequest",
     "Removal",
     "RemoveIgnore",
     "RemoveSet",
+    "ResumeJob",
+    "RuleChange",
     "SetNice",
     "SetRules",
+    "SetTerms",
     "SetValues",
+    "StashPages",
+    "UnstashPages",
 ]  # fmt: skip
 
 
-class SetValues(Struct, frozen=True, tag=True):
+class JobRequest(Struct, frozen=True, kw_only=True):
+    """A change that somebody asks for."""
+
+    age: int | None = None
+    """How many changes of the job the asker knew: of those after them, one that is this one is a repeat's."""
+
+
+class SetValues(JobRequest, frozen=True, tag=True):
     """New values for settings."""
 
     who: str
@@ -29,42 +44,42 @@ class SetValues(Struct, frozen=True, tag=True):
     """Name and value, as written."""
 
 
-class AddIgnore(Struct, frozen=True, tag=True):
+class AddIgnore(JobRequest, frozen=True, tag=True):
     """One more ignore pattern."""
 
     who: str
     pattern: str
 
 
-class RemoveIgnore(Struct, frozen=True, tag=True):
+class RemoveIgnore(JobRequest, frozen=True, tag=True):
     """An ignore pattern is to go."""
 
     who: str
     pattern: str
 
 
-class AddSet(Struct, frozen=True, tag=True):
+class AddSet(JobRequest, frozen=True, tag=True):
     """All patterns of a built-in ignore set."""
 
     who: str
     name: str
 
 
-class RemoveSet(Struct, frozen=True, tag=True):
+class RemoveSet(JobRequest, frozen=True, tag=True):
     """A whole ignore set is to go."""
 
     who: str
     name: str
 
 
-class SetRules(Struct, frozen=True, tag=True):
+class SetRules(JobRequest, frozen=True, tag=True):
     """Other rules in place of those in force; the patterns stay."""
 
     who: str
     rules: tuple[Rule, ...]
 
 
-class SetNice(Struct, frozen=True, tag=True):
+class SetNice(JobRequest, frozen=True, tag=True):
     """Another nice value for pages of a host, or whose URLs begin so, or both."""
 
     who: str
@@ -74,9 +89,45 @@ class SetNice(Struct, frozen=True, tag=True):
     """None: what was said of just these before holds no more."""
 
 
+class SetTerms(JobRequest, frozen=True, tag=True):
+    """Other terms beside settings and rules."""
+
+    who: str
+    terms: JobTerms
+
+
+class AbortJob(JobRequest, frozen=True, tag=True):
+    """An end of the job: nothing more of it is handed out."""
+
+    who: str
+
+
+class ResumeJob(JobRequest, frozen=True, tag=True):
+    """An aborted job is to go on."""
+
+    who: str
+
+
+class StashPages(JobRequest, frozen=True, tag=True):
+    """Pages that wait are put aside: of a host, or whose URLs begin so, or both; without either all."""
+
+    who: str
+    host: str = ""
+    prefix: str = ""
+
+
+class UnstashPages(JobRequest, frozen=True, tag=True):
+    """Pages come out of the stash."""
+
+    who: str
+    most: int | None = None
+    """How many, nice then first in first out; None: all."""
+
+
+RuleChange = AddIgnore | AddSet | SetRules | SetNice | RemoveIgnore | RemoveSet
 Removal = RemoveIgnore | RemoveSet
 """What may bring pages back, and keeps none out."""
-Change = SetValues | AddIgnore | AddSet | SetRules | SetNice | Removal
+Change = SetValues | RuleChange | SetTerms | AbortJob | ResumeJob | StashPages | UnstashPages
 
 
 class ChangeMade(Struct, frozen=True):

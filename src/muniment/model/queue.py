@@ -217,6 +217,8 @@ class ChangeOutcome(Struct, frozen=True, array_like=True):
 
     made: tuple[ChangeMade, ...]
     changes: QueueChanges
+    repeated: bool = False
+    """They were made before, when the same request came for the first time."""
 
 
 class RepeatedLine(Struct, frozen=True, array_like=True):

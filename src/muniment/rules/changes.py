@@ -12,7 +12,7 @@ from muniment.model.change import ChangeMade
 from muniment.settings.table import DelayRange, Option, Settings, options
 from muniment.settings.values import parse_number
 
-__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments", "parse_nice"]
+__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments", "parse_nice", "written_values"]
 
 NONE = "none"
 """How the absence of a limit is written."""
@@ -48,10 +48,7 @@ def parse_nice(text: str) -> int | None:
 
 def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tuple[Settings, tuple[ChangeMade, ...]]:
     """The settings with new values, and what changed; raises UsageError for an invalid name or value."""
-    given: dict[str, Any] = {}
-    for name, text in values:
-        field, kind, default, option = _find(name)
-        given[field] = default if text == NONE and default is None else _parse(name, kind, option, text)
+    given = _given(values)
     after = structs.replace(before, **given)
     changed = tuple(
         ChangeMade(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
@@ -59,6 +56,19 @@ def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tupl
         if getattr(before, field) != getattr(after, field)
     )
     return after, changed
+
+
+def written_values(values: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Name and value of each as the audit has them; raises UsageError for an invalid one."""
+    return frozenset((field.replace("_", "-"), _text(value)) for field, value in _given(values).items())
+
+
+def _given(values: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name, text in values:
+        field, kind, default, option = _find(name)
+        given[field] = default if text == NONE and default is None else _parse(name, kind, option, text)
+    return given
 
 
 def _find(name: str) -> tuple[str, Any, Any, Option]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import structs
 
 from muniment.crawl import protocol
@@ -12,7 +14,7 @@ from muniment.crawl.orchestrator.rounds import GiveUp
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
 from muniment.crawl.ports import Events
-from muniment.model.change import Change, ChangeMade, SetValues
+from muniment.model.change import AbortJob, Change, ChangeMade, SetValues
 from muniment.model.event import change_events
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
@@ -33,16 +35,21 @@ class LiveSettings:
         inflight: Concurrency,
         events: Events,
         workers: Workers,
+        stop: Callable[[str], None],
     ) -> None:
         self.setup = setup
         """What a worker that joins is told."""
         self._queue, self._schedule, self._limits, self._inflight = queue, schedule, limits, inflight
-        self._patience, self._events, self._workers = patience, events, workers
+        self._patience, self._events, self._workers, self._stop = patience, events, workers, stop
 
     async def change(self, change: Change) -> tuple[ChangeMade, ...]:
         """Carry out a change; raises UsageError for one that makes no sense."""
         kept = await self._queue.change(change)
+        if kept.repeated:
+            return kept.made
         self._events.publish(*change_events(change.who, kept.made))
+        if isinstance(change, AbortJob) and kept.made:
+            self._stop("aborted")
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)

@@ -72,7 +72,7 @@ class Orchestrator:
         self._robots = RobotsCache(queue, tell)
         self._settings = LiveSettings(
             *(setup, self._client, self._schedule, limits, self._patience, self._inflight),
-            *(events, self._workers),
+            *(events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
         self._disk = DiskSpace(Path(setup.out), limits, events)

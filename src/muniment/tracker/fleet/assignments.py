@@ -8,10 +8,12 @@ from typing import Any
 from sqlalchemy import bindparam, func, or_, select
 
 from muniment.errors import UsageError
+from muniment.model.change import ChangeMade
 from muniment.model.job import JobState
 from muniment.model.pipeline import Pipeline, Session, SlotLock, tags_of
 from muniment.rules.assignment import JobOffer, Slot, assign
 from muniment.tracker.db.database import Asked, Database, Prepared, Row, retrying_transaction
+from muniment.tracker.jobs.audit import made_since, note
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import jobs
 
@@ -91,24 +93,49 @@ def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[
 
 
 @retrying_transaction
-def lock_slot(db: Database, pipeline: str, slot: int, lock: SlotLock, now: int, job_id: int | None = None) -> None:
+def lock_slot(
+    db: Database,
+    pipeline: str,
+    slot: int,
+    lock: SlotLock,
+    now: int,
+    job_id: int | None = None,
+    *,
+    who: str = "",
+    age: int | None = None,
+) -> tuple[ChangeMade, ...]:
     """Lock a slot to its job, or to another one; `SlotLock.NONE` unlocks it. Raises UsageError when it has no job.
 
-    A pipeline that is away may be locked: it finds its job when it comes.
+    A pipeline that is away may be locked: it finds its job when it comes. `age` is that of the job that the asker
+    knew: a repeat changes nothing.
     """
     if slot < 0:
         raise UsageError("slots are numbered from 0")
     here = (assignments.c.pipeline_id == pipeline) & (assignments.c.slot == slot)
     with db.transaction() as connection:
-        held = connection.execute(select(assignments.c.job_id).where(here)).scalar()
-        wanted = job_id if job_id is not None else held
+        held = connection.execute(select(assignments.c.job_id, assignments.c.lock).where(here)).first()
+        before, locked = held or (None, SlotLock.NONE.value)
+        wanted = job_id if job_id is not None else before
         if wanted is None:
             raise UsageError(f"slot {slot} of the pipeline {pipeline} has no job; name the one to lock it to")
-        state = connection.execute(select(jobs.c.state).where(jobs.c.id == wanted)).scalar()
-        if state is None:
-            raise UsageError(f"there is no job {wanted}")
-        if lock is SlotLock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
-            raise UsageError(f"job {wanted} is {state} already")
+        _check_lockable(db, wanted, lock)
+        change = ChangeMade(f"lock of {pipeline}/{slot}", locked if before == wanted else "", lock.value)
+        name = change.what, change.after
+        if age is not None and (made := made_since(db, wanted, age, who, lambda one: (one.what, one.after) == name)):
+            return made
+        if (before, locked) == (wanted, lock.value):
+            return ()
         connection.execute(assignments.delete().where(here))
         row = {"pipeline_id": pipeline, "slot": slot, "job_id": wanted, "lock": lock.value, "since": now}
         connection.execute(assignments.insert().values(row))
+        note(db, wanted, who, (change,), now)
+    return (change,)
+
+
+def _check_lockable(db: Database, job_id: int, lock: SlotLock) -> None:
+    # locked before the slot, as by who settles slots
+    state = db.connection.execute(select(jobs.c.state).where(jobs.c.id == job_id).with_for_update()).scalar()
+    if state is None:
+        raise UsageError(f"there is no job {job_id}")
+    if lock is SlotLock.UNTIL_FINISHED and state in {JobState.FINISHED, JobState.ABORTED}:
+        raise UsageError(f"job {job_id} is {state} already")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from sqlalchemy import bindparam, select
@@ -11,7 +11,7 @@ from muniment.model.change import ChangeMade
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.tables import job_changes, jobs
 
-__all__ = ["AuditEntry", "changes_of", "note", "settings_age"]
+__all__ = ["AuditEntry", "changes_of", "made_since", "note", "settings_age"]
 
 _AGE = Prepared(select(jobs.c.settings_age).where(jobs.c.id == bindparam("job")), "job")
 
@@ -52,3 +52,11 @@ def changes_of(db: Database, job_id: int, since: int = 0) -> list[AuditEntry]:
     c = job_changes.c
     found = select(c.age, c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id, c.age > since)
     return [AuditEntry(*row) for row in db.connection.execute(found.order_by(c.age))]
+
+
+def made_since(
+    db: Database, job_id: int, age: int, who: str, wanted: Callable[[AuditEntry], bool]
+) -> tuple[ChangeMade, ...]:
+    """The changes after an age that somebody made, as far as they are wanted: what a repeat of theirs made before."""
+    made = (entry for entry in changes_of(db, job_id, age) if entry.who == who and wanted(entry))
+    return tuple(ChangeMade(entry.what, entry.before, entry.after) for entry in made)

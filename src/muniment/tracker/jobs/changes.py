@@ -1,40 +1,46 @@
-"""Amendments: changes of a job's settings and patterns, kept in the tracker before anybody acts on them."""
+"""Changes of a job: kept in the tracker, with its audit, before anybody acts on them."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
 
 import msgspec
 from msgspec import Struct
 
 from muniment.model.change import (
+    AbortJob,
     AddIgnore,
     AddSet,
     Change,
     ChangeMade,
     RemoveIgnore,
     RemoveSet,
+    ResumeJob,
+    RuleChange,
     SetNice,
     SetRules,
+    SetTerms,
     SetValues,
+    StashPages,
+    UnstashPages,
 )
+from muniment.model.job import JobState
 from muniment.model.rule import Rule
-from muniment.rules.changes import change_settings
+from muniment.rules.changes import change_settings, written_values
 from muniment.rules.ignore_sets import set_of
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import (
-    Rules,
-    add_ignore,
-    add_set,
-    remove_ignore,
-    remove_set,
-    replace_rules,
-    set_nice,
-)
+from muniment.rules.rulesets import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.jobs.audit import note
+from muniment.tracker.jobs.audit import AuditEntry, made_since, note
+from muniment.tracker.jobs.control import apply_abort, apply_resume, apply_terms, terms_texts
+from muniment.tracker.jobs.stash import apply_stash, apply_unstash
 
 __all__ = ["ChangeResult", "amend"]
+
+_UNSTASH = "unstash"
 
 
 class ChangeResult(Struct, frozen=True):
@@ -45,63 +51,141 @@ class ChangeResult(Struct, frozen=True):
     """The settings in force now, secrets left out; None when they are as before."""
     ruleset: Ruleset | None = None
     """The patterns in force now; None when they are as before. Pages that wait are still to be judged by them."""
+    pending: dict[int, int] = {}
+    """Pages newly pending, or fewer, per host number."""
+    repeated: bool = False
+    """The changes were made before, when the same request came for the first time."""
 
 
 @retrying_transaction
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
-    """Keep a change, in one transaction; raises UsageError when it makes no sense."""
-    if isinstance(change, SetValues):
-        return _set(db, job, change, now)
+    """Keep a change, in one transaction; a repeat changes nothing. Raises UsageError when it makes no sense."""
     with db.transaction():
         # who admits pages meanwhile does so by the version before, and is done before the walk through them begins
         db.take_turns(job.job_id, alone=True)
-        version, known = jobs.latest_rules(db, job.job_id)
-        rules, changed = _changed_rules(known, change)
-        if rules == known:
-            return ChangeResult(())
-        ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
-        jobs.save_rules(db, job.job_id, rules, now)
-        note(db, job.job_id, change.who, (changed,), now)
+        if made := _made_before(db, job.job_id, change):
+            return ChangeResult(made, repeated=True)
+        result = _apply(db, job, change, now)
+        if job.over and result.changes:
+            jobs.apply_reopen(db, job.job_id)
+        note(db, job.job_id, change.who, result.changes, now)
+    return result
+
+
+def _apply(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
+    match change:
+        case SetValues():
+            result = _set(db, job, change)
+        case SetTerms(_, terms):
+            result = ChangeResult(apply_terms(db, job.job_id, terms))
+        case AbortJob():
+            result = ChangeResult(apply_abort(db, job.job_id, now))
+        case ResumeJob():
+            result = ChangeResult(apply_resume(db, job.job_id))
+        case StashPages(_, host, prefix):
+            put = apply_stash(db, job.job_id, host=host, prefix=prefix)
+            result = _moved(_stash_name(change), put, {host_id: -count for host_id, count in put.items()})
+        case UnstashPages(_, most):
+            taken = apply_unstash(db, job.job_id, most)
+            result = _moved(_UNSTASH, taken, dict(taken))
+        case _:
+            result = _change_rules(db, job, change, now)
+    return result
+
+
+def _moved(what: str, pages: Counter[int], pending: dict[int, int]) -> ChangeResult:
+    changes = (ChangeMade(what, "", f"{pages.total()} pages"),) if pages else ()
+    return ChangeResult(changes, pending=pending)
+
+
+def _set(db: Database, job: jobs.Job, change: SetValues) -> ChangeResult:
+    settings, changes = change_settings(jobs.settings_of(jobs.load_job(db, job.job_id)), change.values)
+    if not changes:
+        return ChangeResult(())
+    jobs.save_settings(db, job.job_id, settings)
+    return ChangeResult(changes, settings=settings)
+
+
+def _change_rules(db: Database, job: jobs.Job, change: RuleChange, now: int) -> ChangeResult:
+    version, known = jobs.latest_rules(db, job.job_id)
+    rules, changed = _changed_rules(known, change)
+    if rules == known:
+        return ChangeResult(())
+    ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
+    jobs.save_rules(db, job.job_id, rules, now)
     return ChangeResult((changed,), ruleset=ruleset)
 
 
-def _changed_rules(
-    known: Rules, change: AddIgnore | SetRules | SetNice | RemoveIgnore | AddSet | RemoveSet
-) -> tuple[Rules, ChangeMade]:
+def _changed_rules(known: Rules, change: RuleChange) -> tuple[Rules, ChangeMade]:
     """The rules after a change, and what it is called before and after."""
-    if isinstance(change, SetRules):
-        rules = replace_rules(known, change.rules)
-        return rules, ChangeMade("rules", _text(known.in_order), _text(rules.in_order))
-    if isinstance(change, SetNice):
-        rules, was = set_nice(known, change.host, change.prefix, change.nice)
-        about = " and ".join(filter(None, (change.host.lower(), change.prefix)))
-        before, after = ("" if value is None else str(value) for value in (was, change.nice))
-        return rules, ChangeMade(f"nice of {about}", before, after)
-    rules, before, after = _changed_ignores(known, change)
-    return rules, ChangeMade("ignores", before, after)
+    match change:
+        case SetRules(_, in_order):
+            return replace_rules(known, in_order), ChangeMade("rules", _text(known.in_order), _text(in_order))
+        case SetNice(_, host, prefix, nice):
+            rules, was = set_nice(known, host, prefix, nice)
+            return rules, ChangeMade(_nice_name(change), _nice_text(was), _nice_text(nice))
+        case AddIgnore(_, pattern):
+            return add_ignore(known, pattern), _ignores_change(change)
+        case RemoveIgnore(_, pattern):
+            return remove_ignore(known, pattern), _ignores_change(change)
+        case AddSet(_, name):
+            return add_set(known, set_of(name)), _ignores_change(change)
+        case RemoveSet(_, name):
+            return remove_set(known, name), _ignores_change(change)
+
+
+# -- repeats: what was cut off before its answer, or comes late
+
+
+def _made_before(db: Database, job_id: int, change: Change) -> tuple[ChangeMade, ...]:
+    """What a change made when it came before, by the age of the job that its asker knew; nothing for a new one."""
+    if change.age is None:
+        return ()
+    return made_since(db, job_id, change.age, change.who, lambda entry: _is_of(entry, change))
+
+
+def _is_of(entry: AuditEntry, change: Change) -> bool:
+    match change:
+        case SetValues(_, values):
+            marks: Collection[tuple[str, str]] = written_values(values)
+        case SetTerms(_, terms):
+            marks = terms_texts(terms).items()
+        case SetRules(_, rules):
+            marks = [("rules", _text(rules))]
+        case SetNice(_, _, _, nice):
+            marks = [(_nice_name(change), _nice_text(nice))]
+        case AbortJob() | ResumeJob():
+            marks = [("state", (JobState.ABORTED if isinstance(change, AbortJob) else JobState.ACTIVE).value)]
+        case StashPages() | UnstashPages():
+            marks = [(_UNSTASH if isinstance(change, UnstashPages) else _stash_name(change), entry.after)]
+        case _:
+            return ChangeMade(entry.what, entry.before, entry.after) == _ignores_change(change)
+    return (entry.what, entry.after) in marks
+
+
+# -- names in the audit
+
+
+def _ignores_change(change: AddIgnore | RemoveIgnore | AddSet | RemoveSet) -> ChangeMade:
+    one = change.pattern if isinstance(change, AddIgnore | RemoveIgnore) else f"set {change.name}"
+    return ChangeMade("ignores", "", one) if isinstance(change, AddIgnore | AddSet) else ChangeMade("ignores", one, "")
+
+
+def _nice_name(change: SetNice) -> str:
+    return f"nice of {_about(change.host, change.prefix)}"
+
+
+def _stash_name(change: StashPages) -> str:
+    return f"stash of {_about(change.host, change.prefix) or 'all'}"
+
+
+def _about(host: str, prefix: str) -> str:
+    return " and ".join(filter(None, (host.lower(), prefix)))
+
+
+def _nice_text(nice: int | None) -> str:
+    return "" if nice is None else str(nice)
 
 
 def _text(rules: tuple[Rule, ...]) -> str:
     return msgspec.json.encode(rules).decode() if rules else ""
-
-
-def _changed_ignores(rules: Rules, change: AddIgnore | RemoveIgnore | AddSet | RemoveSet) -> tuple[Rules, str, str]:
-    match change:
-        case AddIgnore(_, pattern):
-            return add_ignore(rules, pattern), "", pattern
-        case RemoveIgnore(_, pattern):
-            return remove_ignore(rules, pattern), pattern, ""
-        case AddSet(_, name):
-            return add_set(rules, set_of(name)), "", f"set {name}"
-        case RemoveSet(_, name):
-            return remove_set(rules, name), f"set {name}", ""
-
-
-def _set(db: Database, job: jobs.Job, change: SetValues, now: int) -> ChangeResult:
-    settings, changes = change_settings(jobs.settings_of(job), change.values)
-    if not changes:
-        return ChangeResult(())
-    with db.transaction():
-        jobs.save_settings(db, job.job_id, settings)
-        note(db, job.job_id, change.who, changes, now)
-    return ChangeResult(changes, settings=settings)

@@ -38,6 +38,7 @@ __all__ = [
     "any_parked",
     "any_pending",
     "any_start_captured",
+    "apply_reopen",
     "clear_finished",
     "create_job",
     "find_job",
@@ -219,10 +220,14 @@ def any_pending(db: Database, job_id: int) -> bool:
 @retrying_transaction
 def reopen(db: Database, job_id: int) -> None:
     """Make an ended job ACTIVE again: a change may have made pages pending, which the next run judges."""
-    with db.transaction() as connection:
-        connection.execute(
-            jobs.update().where(jobs.c.id == job_id).values(state="ACTIVE", outcome="", finished_at=None)
-        )
+    with db.transaction():
+        apply_reopen(db, job_id)
+
+
+def apply_reopen(db: Database, job_id: int) -> None:
+    """The same within the caller's transaction."""
+    reopened = jobs.update().where(jobs.c.id == job_id).values(state="ACTIVE", outcome="", finished_at=None)
+    db.connection.execute(reopened)
 
 
 def any_start_captured(db: Database, job_id: int) -> bool:

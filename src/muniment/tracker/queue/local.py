@@ -156,7 +156,7 @@ class LocalQueue:
     def _change(self, request: ChangeRequest) -> ChangeOutcome:
         change = request.change
         amended = self._frontier.amend(change, request.now)
-        pending: Counter[int] = Counter()
+        pending: Counter[int] = Counter(amended.pending)
         skipped: list[tuple[str, str]] = []
         if amended.ruleset is not None:
             # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
@@ -168,7 +168,7 @@ class LocalQueue:
             if isinstance(change, SetNice):
                 # claims go by what is written, and the workers ask again at once
                 skipped = self._judge(pending)
-        return ChangeOutcome(amended.changes, self._changed(pending, skipped))
+        return ChangeOutcome(amended.changes, self._changed(pending, skipped), amended.repeated)
 
     async def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages at `now` (Unix ms); returns it."""

@@ -1,0 +1,1 @@
+"""The verbs: one function for each change of a job that an operator can make, whatever asks for it."""

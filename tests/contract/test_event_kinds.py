@@ -1,0 +1,29 @@
+"""Kinds of events are in one module, and every line of the log has a kind of its own."""
+
+from __future__ import annotations
+
+import ast
+
+from source_tree import trees
+
+from muniment.model.event import Event, LogEvent
+
+KINDS = {"start", "capture", "fail", "skip", "drop", "pause", "resume", "worker", "stop", "finish", "change", "damaged"}
+
+
+def test_kinds_of_events_are_in_one_module() -> None:
+    bases = {Event.__name__, LogEvent.__name__}
+    found = {
+        module
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and bases & {getattr(base, "id", "") for base in node.bases}
+    }
+    assert found == {"muniment.model.event"}
+
+
+def test_each_kind_of_line_has_a_name_of_its_own() -> None:
+    kinds = LogEvent.__subclasses__()
+    assert {kind.__struct_config__.tag for kind in kinds} == KINDS
+    assert len(kinds) == len(KINDS)
+    assert all(kind.__struct_config__.frozen for kind in (*kinds, *Event.__subclasses__()))
