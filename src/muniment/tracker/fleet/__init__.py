@@ -1,4 +1,4 @@
 """Pipelines: who may work for the tracker, their sessions, and which job each slot works at.
 
-Others import: nothing.
+Others import: assignments.
 """

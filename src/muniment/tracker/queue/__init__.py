@@ -1,4 +1,4 @@
 """The queue of pages: admitted, claimed, finished, given back.
 
-Others import: admission, counters, frontier, lost_captures, page_facts, page_lookup, rejudge, retries, seeds, sites.
+Others import: admission, frontier, local, lost_captures, page_facts, page_lookup, rejudge, retries, seeds, sites.
 """

@@ -19,8 +19,7 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
-from muniment.tracker.queue.lineage import Heritage, before, heirs, heritages
-from muniment.tracker.queue.referrers import first_referrers
+from muniment.tracker.queue.lineage import Heritage, before, first_referrers, heirs, heritages
 from muniment.tracker.schema.tables import PENDING, pages, seeds
 from muniment.tracker.schema.tries import TRIED
 

@@ -43,7 +43,7 @@ from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
 from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["ClaimBatch", "FinishReport", "Frontier"]
+__all__ = ["DuePages", "FinishReport", "Frontier"]
 
 _CLAIMED = BatchUpdate(
     pages.update()
@@ -100,7 +100,7 @@ _page_of = itemgetter(-1)
 """The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
 
 
-class ClaimBatch(Struct, frozen=True):
+class DuePages(Struct, frozen=True):
     """Pages that are handed out."""
 
     claims: list[Claim]
@@ -197,7 +197,7 @@ class Frontier:
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
     @retrying_transaction
-    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> ClaimBatch:
+    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
         Pages that a newer version of the rules leaves out are skipped instead. All have the first number after `after`;
@@ -206,7 +206,7 @@ class Frontier:
         with self._db.transaction():
             return self.claim_within(wanted, now, after)
 
-    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> ClaimBatch:
+    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
         """The same, within the caller's transaction."""
         looks = self.peers.asked()
         answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
@@ -232,7 +232,7 @@ class Frontier:
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
             self.results.expect(claims)
-        return ClaimBatch(claims, left_out)
+        return DuePages(claims, left_out)
 
     def _keep_up(self, seen: WriterChanges) -> None:
         """Go by what other processes changed."""
