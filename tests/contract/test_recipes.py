@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.gated_site import GatedSite
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "acceptance", "faults", "edges", "unit", "node_modules")
@@ -43,6 +44,50 @@ source = open_source("list.csv", None, Path("list.csv"))
 print(source.kind, [(line.number, line.url) for batch in batches(source, SeedPlace()) for line in batch.lines])
 """
 
+ENGINE = '''"""The HTTP engine, with a word on standard error for each page."""
+
+from __future__ import annotations
+
+import sys
+
+from muniment.crawl.pages import Page
+from muniment.crawl.worker.http_engine import HttpEngine
+from muniment.model.page import Claim
+
+__all__ = ["LoudEngine"]
+
+
+class LoudEngine(HttpEngine):
+    """An `Engine` that says what it fetches."""
+
+    async def visit(self, claim: Claim) -> Page | None:
+        """What became of a page; None when its host may not be asked now."""
+        print(f"fetching {claim.url}", file=sys.stderr)
+        return await super().visit(claim)
+'''
+QUEUE = '''"""The local queue, with a word on standard error for each claim."""
+
+from __future__ import annotations
+
+import sys
+
+from muniment.model.queue import ClaimOutcome, ClaimRequest
+from muniment.tracker.queue.local import LocalQueue
+
+__all__ = ["LoudQueue"]
+
+
+class LoudQueue(LocalQueue):
+    """A `Queue` that says what it hands out."""
+
+    async def claim(self, request: ClaimRequest) -> ClaimOutcome:
+        """Claim pages."""
+        outcome = await super().claim(request)
+        for claim in outcome.claims:
+            print(f"claimed {claim.url}", file=sys.stderr)
+        return outcome
+'''
+
 
 class Copy:
     """A copy of the tree, and what was changed in it."""
@@ -63,6 +108,20 @@ class Copy:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def crawl(self, url: str) -> str:
+        """What a crawl by the copy says on standard error."""
+        command = [sys.executable, "-m", "muniment", "crawl", url, "-o", "out", "--quiet"]
+        env = {**os.environ, "PYTHONPATH": str(self.root / "src"), "MUNIMENT_PROCESSES": str(self.root / "processes")}
+        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def replace(self, path: str, before: str, after: str) -> None:
+        file = self.root / path
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, after))
 
     def insert(self, path: str, before: str, line: str) -> None:
         file = self.root / path
@@ -102,3 +161,27 @@ def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
     copy.run(*documented)
     copy.run("-m", "pytest", "-q", "tests/contract/test_house.py", "tests/contract/test_rooms.py")
     assert copy.changed() == (["src/muniment/seeds/csv.py"], {"src/muniment/seeds/formats.py": 1})
+
+
+def test_an_engine_is_one_file_and_one_line(copy: Copy) -> None:
+    (copy.root / "src/muniment/crawl/worker/loud_engine.py").write_text(ENGINE)
+    line = "from muniment.crawl.worker.{} import {} as DefaultEngine\n"
+    copy.replace(
+        "src/muniment/app/worker.py", line.format("http_engine", "HttpEngine"), line.format("loud_engine", "LoudEngine")
+    )
+    with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
+        said = copy.crawl(site.url)
+    assert {f"fetching {site.url}", f"fetching {site.url}a"} <= set(said.splitlines())
+    assert copy.changed() == (["src/muniment/crawl/worker/loud_engine.py"], {"src/muniment/app/worker.py": 2})
+
+
+def test_a_queue_transport_is_one_file_and_one_line(copy: Copy) -> None:
+    (copy.root / "src/muniment/tracker/loud_queue.py").write_text(QUEUE)
+    line = "from muniment.tracker.{} import {} as JobQueue\n"
+    copy.replace(
+        "src/muniment/app/run.py", line.format("queue.local", "LocalQueue"), line.format("loud_queue", "LoudQueue")
+    )
+    with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
+        said = copy.crawl(site.url)
+    assert {f"claimed {site.url}", f"claimed {site.url}a"} <= set(said.splitlines())
+    assert copy.changed() == (["src/muniment/tracker/loud_queue.py"], {"src/muniment/app/run.py": 2})

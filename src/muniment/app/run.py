@@ -60,7 +60,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.open import OpenJob, StartPages, open_job
-from muniment.tracker.queue.local import LocalQueue
+from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
 
 __all__ = ["run_locked"]
@@ -212,7 +212,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
-    queue = LocalQueue(opened.frontier, opened.seeds)
+    queue = JobQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]

@@ -17,7 +17,7 @@ from muniment.control.privacy import keep_private
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import warc_info
-from muniment.crawl.worker.http_engine import HttpEngine
+from muniment.crawl.worker.http_engine import HttpEngine as DefaultEngine
 from muniment.crawl.worker.loop import EngineFactory, Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.fetch.client import Client
@@ -30,7 +30,7 @@ from muniment.rules.proxies import ProxyRule, proxy_rules
 __all__ = ["run_worker"]
 
 
-def run_worker(engine: EngineFactory = HttpEngine) -> int:
+def run_worker(engine: EngineFactory = DefaultEngine) -> int:
     """Serve the orchestrator that launched this process; the exit code."""
     channel = inherited_channel()
     if channel is None:
