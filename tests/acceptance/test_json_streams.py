@@ -60,7 +60,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (2, ["fetch", "--json", "missing"], "missing cannot be read"),
         (2, ["fetch", "--json", "file"], "is empty"),
         (2, ["check", "--json", "missing"], "missing"),
-        (2, ["check", "--json", "."], "holds no WARC files"),
+        (2, ["check", "--json", "."], "has no WARC files"),
         (2, ["inspect", "--json", "missing"], "missing"),
         (1, ["inspect", "--json", "damaged"], "captures.parquet"),
         (2, ["why", "--json", URL, "-o", "missing"], "missing"),
@@ -79,7 +79,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (2, ["process", "tail", "--json", "--follow", "0000"], "--follow"),
         (2, ["process", "prune", "--json", "--older-than", "x"], "span of time"),
         (2, ["process", "list", "--json", "--state", "missing"], "missing"),
-        (2, ["process", "list", "--json", "--state", "."], "no processes are kept"),
+        (2, ["process", "list", "--json", "--state", "."], "no processes are stored"),
         (2, ["process", "tree", "--json", "--log-level", "loud"], "loud"),
     ],
 )

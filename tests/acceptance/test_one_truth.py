@@ -253,7 +253,7 @@ def test_an_index_that_cannot_be_read_is_told_before_anything_is_fetched(
     done = run(muniment, site, out)
     assert (done.code, len(site.requests)) == (1, before)
     [line] = done.stderr.splitlines()
-    assert "captures.parquet: not a readable Parquet file; muniment check --repair sets it aside" in line
+    assert "captures.parquet: not a readable Parquet file; muniment check --repair moves it aside" in line
     assert muniment("check", out, "--repair").code == 0
     assert run(muniment, site, out).code == 0
     whole = muniment("check", out)

@@ -123,8 +123,8 @@ def test_wrong_use_of_nice_is_told(muniment: Callable[..., Any], tmp_path: Path)
         assert muniment("crawl", site.url, "-o", out, *QUIET).code == 0
     for wrong, told in (
         (("nice=1",), "name one of them"),
-        (("nice=x", "--host", "a.example"), "no whole number"),
-        (("nice=1", "delay=5", "--host", "a.example"), "by itself"),
+        (("nice=x", "--host", "a.example"), "not a whole number"),
+        (("nice=1", "delay=5", "--host", "a.example"), "alone"),
         (("delay=5", "--host", "a.example"), "for nice=N alone"),
     ):
         done = muniment("set", "-o", out, *wrong)

@@ -23,7 +23,7 @@ def test_every_command_finds_a_tracker_that_lies_elsewhere(muniment: Callable[..
         assert muniment("ignores", "list", "-o", out).code == 0
         assert "is finished" in complaint(muniment("set", "-o", out, "delay=5"))
         assert muniment(*command).code == 0, "the same crawl, though --state was left out"
-        assert f"lies in {state}: leave --state out" in complaint(muniment(*command, "--state", tmp_path / "other"))
+        assert f"is in {state}: leave --state out" in complaint(muniment(*command, "--state", tmp_path / "other"))
         assert site.requests == ["/"]
         other = complaint(muniment("crawl", site.url, "-o", tmp_path / "out2", "--state", state, *PACE))
         assert "is the tracker of" in other
@@ -34,4 +34,4 @@ def test_a_tracker_inside_is_not_left_behind(muniment: Callable[..., Any], tmp_p
     with GatedSite({"/": "a page"}) as site:
         command = ("crawl", site.url, "-o", out, *PACE)
         assert muniment(*command).code == 0
-        assert "holds its tracker itself" in complaint(muniment(*command, "--state", tmp_path / "state"))
+        assert "has its own tracker" in complaint(muniment(*command, "--state", tmp_path / "state"))

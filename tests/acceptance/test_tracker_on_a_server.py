@@ -40,7 +40,7 @@ def test_every_command_finds_the_job_of_its_directory(
         assert muniment("check", one).code == muniment("check", two).code == 0
         assert site.requests == asked
         assert "leave --database out" in complaint(muniment(*first, "--database", tracker_database + "&port=1"))
-        assert "lies in postgresql://" in complaint(muniment(*first, "--state", tmp_path / "state"))
+        assert "is in postgresql://" in complaint(muniment(*first, "--state", tmp_path / "state"))
 
 
 def test_check_holds_pages_on_the_server_to_the_index(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import filecmp
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -185,3 +186,14 @@ def test_a_queue_transport_is_one_file_and_one_line(copy: Copy) -> None:
         said = copy.crawl(site.url)
     assert {f"claimed {site.url}", f"claimed {site.url}a"} <= set(said.splitlines())
     assert copy.changed() == (["src/muniment/tracker/loud_queue.py"], {"src/muniment/app/run.py": 2})
+
+
+def test_where_to_change_what_is_there() -> None:
+    """The files and names of the table in `docs/contributing.md`."""
+    text = (ROOT / "docs/contributing.md").read_text()
+    table = text[text.index("## Where to change what") : text.index("## Recipes")]
+    files = re.findall(r"`([\w/]+(?:\.py|/))`", table)
+    assert len(files) > 10
+    assert [name for name in files if not (ROOT / "src/muniment" / name).exists()] == []
+    for name, file in re.findall(r"`([A-Za-z_]+(?:=True)?)` in `([\w/]+\.py)`", table):
+        assert name in (ROOT / "src/muniment" / file).read_text(), name

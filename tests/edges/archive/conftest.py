@@ -85,7 +85,7 @@ def kill_at(monkeypatch):
 
     names = ("fsync", "fdatasync", "replace", "rename", "unlink", "rmdir", "ftruncate")
     real = {name: getattr(os, name) for name in names if hasattr(os, name)}
-    real["rename_exclusively"] = disk._rename_exclusively
+    real["_renameat2"] = disk._renameat2
 
     def run(step, n: int) -> bool:
         """Whether the step came to its end before the n-th call."""
@@ -103,9 +103,9 @@ def kill_at(monkeypatch):
 
         with monkeypatch.context() as patch:
             # the call that is none of Python's
-            patch.setattr(disk, "_rename_exclusively", counted("rename_exclusively"))
+            patch.setattr(disk, "_renameat2", counted("_renameat2"))
             for name in real:
-                if name == "rename_exclusively":
+                if name == "_renameat2":
                     continue
                 patch.setattr(os, name, counted(name))
             try:

@@ -70,7 +70,7 @@ def test_one_wrong_bit_anywhere_is_found_where_it_lies(full):
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: b""])
 def test_a_file_of_another_length_is_damaged(full, change):
     full.open_warc().write_bytes(change(full.open_warc().read_bytes()))
-    assert "row journal vouches for" in walk(full).text
+    assert "row journal" in walk(full).text
 
 
 def test_without_checksums_every_member_is_inflated(full):
@@ -88,11 +88,11 @@ def test_without_checksums_every_member_is_inflated(full):
     ("change", "text"),
     [
         (lambda record: record + b"more", "does not fit its member"),
-        (lambda record: record.replace(b"Content-Length", b"Content-Lentgh", 1), "header of a record"),
-        (lambda record: b"junk" + record, "header of a record"),
+        (lambda record: record.replace(b"Content-Length", b"Content-Lentgh", 1), "record header"),
+        (lambda record: b"junk" + record, "record header"),
         (
             lambda record: record.replace(b"Content-Length: ", b"Content-Length: " + b"9" * 5000, 1),
-            "header of a record",
+            "record header",
         ),
     ],
 )
@@ -116,9 +116,9 @@ def test_members_lie_where_the_journal_says(full):
         full.journal(),
         [JournalEntry(first.warc_length - 1, None), JournalEntry(second.warc_length, second.capture), *rest],
     )
-    assert "beyond byte" in walk(full).text
+    assert "ends after byte" in walk(full).text
     rewrite(full.journal(), [JournalEntry(second.warc_length, second.capture), *rest])
-    assert "does not lie where" in walk(full).text
+    assert "not at its offset" in walk(full).text
 
 
 def test_killed_at_any_step_it_is_sealed_or_not(full, kill_at):

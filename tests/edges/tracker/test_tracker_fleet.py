@@ -157,8 +157,8 @@ def test_goodbye_and_a_released_page_are_no_deaths_and_a_dead_worker_is_one(flee
 @pytest.mark.parametrize(
     ("greeting", "says"),
     [
-        (Greeting("xyz", 1, "1"), "no hexadecimal"),
-        (Greeting("", 1, "1"), "no hexadecimal"),
+        (Greeting("xyz", 1, "1"), "not a hexadecimal"),
+        (Greeting("", 1, "1"), "not a hexadecimal"),
         (Greeting("ab", 0, "1"), "from 1 to 1000 slots"),
         (Greeting("ab", 1001, "1"), "from 1 to 1000 slots"),
     ],
@@ -338,10 +338,10 @@ def test_large_results_are_files_by_digest_once(fleet, tmp_path):
 @pytest.mark.parametrize(
     ("result", "says"),
     [
-        (Result("weather", b"1"), "no result 'weather'"),
+        (Result("weather", b"1"), "unknown result 'weather'"),
         (Result(ResultKind.STATUS_CODE, b'"200"'), "status_code is not what it should be"),
         (Result(ResultKind.FINAL_URL, b"{"), "final_url is not"),
-        (Result(ResultKind.CUSTOM_JS, b"", status="perhaps"), "never 'perhaps'"),
+        (Result(ResultKind.CUSTOM_JS, b"", status="perhaps"), "invalid status 'perhaps'"),
     ],
 )
 def test_a_result_that_is_none_of_its_kind_is_refused_whole(fleet, result, says):

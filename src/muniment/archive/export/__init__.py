@@ -1,4 +1,4 @@
-"""Export: an archive's index as CDXJ, and the archive as a WACZ file.
+"""Export: an archive's index as CDXJ.
 
 Others import: cdxj, target.
 """

@@ -24,7 +24,7 @@ from muniment.rules.host_queue import HostQueue
 
 __all__ = ["Schedule"]
 
-_AHEAD = 5
+_HELD_PER_PERMIT = 5
 """Pages a worker holds per permit (see `crawl.worker`)."""
 _GAP_AHEAD_MS = 2_000
 """With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
@@ -277,7 +277,7 @@ class Schedule:
                 heapq.heappush(self._alarms, (due, plan.host_id))
             return 0
         permits = self._grantable(plan, worker)
-        ahead = permits * _AHEAD
+        ahead = permits * _HELD_PER_PERMIT
         if gap := self._gap(plan):
             ahead = min(ahead, 1 + _GAP_AHEAD_MS // gap)
         room = min(plan.pending, ahead - plan.held.get(worker, 0)) if permits > 0 else 0
@@ -291,7 +291,7 @@ class Schedule:
     def _before_requisites(self, plan: HostPlan, beside: Iterable[int], now: int) -> int:
         """Pages of a host that may go before requisites of other hosts; its own may always go."""
         left = max((self._left(self._plans[one], plan, now) for one in beside), default=0)
-        most = max(self.per_host * _AHEAD - left, self.backlog.left(plan.host_id))
+        most = max(self.per_host * _HELD_PER_PERMIT - left, self.backlog.left(plan.host_id))
         return most - sum(plan.held.values())
 
     def _left(self, beside: HostPlan, plan: HostPlan, now: int) -> int:

@@ -21,7 +21,7 @@ __all__ = ["HostQueues"]
 _WINDOW = 3
 _MOST_LANDED = 500
 """Pages of all hosts that are fetched and not yet acknowledged: each host's window is small, but there are many."""
-_AHEAD = 5
+_HELD_PER_REQUEST = 5
 """Pages held per request in flight: three in the window, two waiting behind them."""
 _nice = attrgetter("nice")
 
@@ -109,7 +109,7 @@ class HostQueues:
     @property
     def wanted(self) -> int:
         """How many more pages it could hold."""
-        return self._inflight * _AHEAD - self.queued - self.running
+        return self._inflight * _HELD_PER_REQUEST - self.queued - self.running
 
     def set_delay(self, delay: DelayRange) -> None:
         """Another gap from now on: the next request to a host starts a whole new one from now, whatever was due."""

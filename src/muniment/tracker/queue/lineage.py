@@ -100,7 +100,7 @@ _before = pages.alias("before")
 _URL_BEFORE = (
     select(_before.c.url).where(_before.c.job_id == pages.c.job_id, _before.c.id == pages.c.via_id).scalar_subquery()
 )
-_LED = Lookup(select(pages.c.id, pages.c.found_as, pages.c.via_id, _URL_BEFORE), pages.c.job_id, pages.c.id)
+_REFERRED = Lookup(select(pages.c.id, pages.c.found_as, pages.c.via_id, _URL_BEFORE), pages.c.job_id, pages.c.id)
 
 
 def first_referrers(db: Database, job_id: int, redirecting: Collection[int], most: int) -> dict[int, str]:
@@ -110,7 +110,7 @@ def first_referrers(db: Database, job_id: int, redirecting: Collection[int], mos
     for _ in range(most):
         if not at:
             break
-        led = {row[0]: row[1:] for row in db.lookup(_LED, job_id, sorted(set(at.values())))}
+        led = {row[0]: row[1:] for row in db.lookup(_REFERRED, job_id, sorted(set(at.values())))}
         farther: dict[int, int] = {}
         for page_id, reached in at.items():
             found_as, via_id, url = led[reached]
