@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,14 @@ def job(place: TrackerPlace, urls: Sequence[str]) -> Iterator[tuple[Database, Fr
         yield db, open_job(db, "benchmark", SETTINGS, StartPages(urls), 1).frontier
 
 
+@cache
+def hosts_of(frontier: Frontier) -> tuple[int, ...]:
+    """The hosts of the start pages; links lead to no others."""
+    return tuple(frontier.pending())
+
+
 def claimed(frontier: Frontier) -> list[Claim]:
-    return frontier.claim([(host, BATCH) for host in frontier.pending()], 0).claims
+    return frontier.claim([(host, BATCH) for host in hosts_of(frontier)], 0).claims
 
 
 # -- admission
