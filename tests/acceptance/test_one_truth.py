@@ -124,7 +124,7 @@ def test_an_index_that_is_gone_is_rebuilt_from_the_records(
     assert done.code == 0
     if not killed:
         first, second = complaints(done)
-        assert f"captures.parquet is gone from {out}: what records tell is rebuilt now; if it was moved away" in first
+        assert f"captures.parquet is gone from {out}: the records rebuild the rows now; if it was moved away" in first
         assert "4 rows of the index were rebuilt from the records" in second
     rows = captures(out)
     assert set(map(key, before)) <= set(map(key, rows))
@@ -155,7 +155,7 @@ def test_a_part_that_is_gone_is_rebuilt(
     site.release()
     done = run(muniment, site, out)
     assert done.code == 0
-    expected = f"the rows of muniment-00001.warc.gz are gone from {out}: what records tell is rebuilt now"
+    expected = f"the rows of muniment-00001.warc.gz are gone from {out}: the records rebuild the rows now"
     assert [expected in line for line in complaints(done)] == ([] if again else [True, False])
     whole = muniment("check", out)
     assert whole.code == 0, whole.stdout

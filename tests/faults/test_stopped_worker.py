@@ -66,7 +66,7 @@ def test_a_worker_that_stands_still_too_long_is_replaced(
         assert set(site.counts()) == {"/", *PATHS}
     workers = [(event["number"], event["state"]) for event in _events(out) if event["event"] == "worker"]
     if stands_still == "the worker":
-        assert "worker 0 has said nothing for 3 s and is replaced" in complaints
+        assert "worker 0 sent nothing for 3 s and is replaced" in complaints
         assert workers == [(0, "started"), (0, "lost"), (1, "started"), (1, "ended")]
     else:
         assert workers == [(0, "started"), (0, "ended")]

@@ -16,13 +16,13 @@ __all__ = ["Channel"]
 
 R = TypeVar("R", bound=Reply)
 _MOST_WAITING = 1 << 20
-"""Bytes that wait to be read by the other side, above which `drained` waits."""
+"""Bytes that wait for the other side to read them, above which `drained` waits."""
 
 
 class Channel(asyncio.Protocol):
-    """Hands each whole message to `received`, in order; calls `lost` once when the other side is gone.
+    """Passes each whole message to `received`, in order; calls `lost` once when the other side is gone.
 
-    A reply goes to whoever asked for it instead.
+    A reply goes to its asker instead.
     """
 
     def __init__(self, kind: Any, received: Callable[[Any], None], lost: Callable[[], None]) -> None:
@@ -36,7 +36,7 @@ class Channel(asyncio.Protocol):
         self._asked: dict[int, asyncio.Future[Any]] = {}
 
     async def open(self, sock: socket.socket) -> None:
-        """Begin on a connected socket; what the other side has said already is received before this returns."""
+        """Begin on a connected socket; what the other side has sent already is received before this returns."""
         sock.setblocking(False)
         await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=sock)
 
@@ -54,7 +54,7 @@ class Channel(asyncio.Protocol):
         self._drained.set()
 
     async def drained(self) -> None:
-        """Wait while megabytes that were sent wait to be read."""
+        """Wait while megabytes of sent messages are unread."""
         await self._drained.wait()
 
     def data_received(self, data: bytes) -> None:
@@ -67,12 +67,12 @@ class Channel(asyncio.Protocol):
 
     def _replied(self, reply: Reply) -> None:
         asked = self._asked.pop(reply.number, None)
-        # whoever asked may have given up meanwhile
+        # the asker may have given up meanwhile
         if asked is not None and not asked.done():
             asked.set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the owner (asyncio.Protocol)."""
+        """Notify the owner (asyncio.Protocol)."""
         self._transport = None
         self._drained.set()
         for asked in self._asked.values():
@@ -81,18 +81,18 @@ class Channel(asyncio.Protocol):
         self._lost()
 
     def send(self, message: FromWorker | FromOrchestrator) -> None:
-        """Send a message; to a side that is gone it says nothing, for `lost` tells."""
+        """Send a message; to a side that is gone this does nothing, because `lost` reports that."""
         if self._transport is not None:
             self._transport.write(encode(message))
 
     def ask(self, question: Question[R]) -> asyncio.Future[R]:
-        """Send a question; its reply, which is cancelled when the other side is gone."""
+        """Send a question; returns its reply, which is cancelled when the other side is gone."""
         number = next(self._numbers)
         reply = self._asked[number] = asyncio.get_running_loop().create_future()
         self.send(cast("FromWorker", structs.replace(question, number=number)))
         return reply
 
     def close(self) -> None:
-        """Close after what was sent is out."""
+        """Close after everything sent is out."""
         if self._transport is not None:
             self._transport.close()

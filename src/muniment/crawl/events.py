@@ -1,4 +1,4 @@
-"""Events of a run: published after the commit of what they say, to listeners that never hold the crawl up."""
+"""Events of a run: published after the commit that they report, to listeners that never delay the crawl."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["Listener", "Publisher", "Subscription"]
 
 _log = logging.getLogger(__name__)
 _LAST_WORDS_S = 1.0
-"""How long the end of a run waits for a listener to take what is in its queue."""
+"""How long the end of a run waits for a listener to take the events in its queue."""
 
 Listener = Callable[[EventBatch], None]
 
 
 class Subscription:
-    """A listener with a thread and a bounded queue of its own: what finds no room is dropped and counted."""
+    """A listener with a thread and a bounded queue of its own: events that do not fit are dropped and counted."""
 
     def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], most: int) -> None:
         self.dropped = 0
         """Events that the listener did not get."""
         self._listener, self._kinds, self._most = listener, kinds, most
         self._queue: SimpleQueue[EventBatch | None] = SimpleQueue()
-        self._sent = self._taken = 0  # each is counted by one thread alone
+        self._sent = self._taken = 0  # each is counted by one thread only
         self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
         self._thread.start()
 
@@ -41,7 +41,7 @@ class Subscription:
             self._queue.put(EventBatch(batch.at, kept))
 
     def close(self) -> None:
-        """Let the listener take what is queued, unless that takes longer than a moment."""
+        """Let the listener take what is queued, for a moment at most."""
         self._queue.put(None)
         self._thread.join(_LAST_WORDS_S)
 
@@ -64,30 +64,30 @@ class Publisher:
         self._subscriptions: list[Subscription] = []
 
     def listen(self, listener: Listener, *, before_commit: bool = False) -> None:
-        """Call a listener in the turn of the crawl: it must be quick, misses nothing, and its errors end the run.
+        """Call a listener within the crawl: it must be quick, misses nothing, and its errors end the run.
 
-        With `before_commit` it gets what is about to be committed; a crash may have it come again.
+        With `before_commit` it gets what is about to be committed; after a crash it may get the same again.
         """
         (self._before if before_commit else self._at_once).append(listener)
 
     def subscribe(self, listener: Listener, *kinds: type[Event], most: int = 10_000) -> Subscription:
-        """Call a listener in a thread of its own, however slow it is, with events of these kinds; at most so many wait.
+        """Call a listener in a thread of its own, at any pace, with events of these kinds; at most `most` wait.
 
-        Without a kind it gets all.
+        Without a kind it gets all events.
         """
         subscription = Subscription(listener, kinds or (Event,), most)
         self._subscriptions.append(subscription)
         return subscription
 
     def prepare(self, make: Callable[[], Iterable[Event]]) -> None:
-        """Pass on what is about to be committed; nothing is made when nobody asked for it."""
+        """Pass on what is about to be committed; nothing is made when no listener asks for it."""
         if self._before:
             batch = EventBatch(now_ms(), tuple(make()))
             for listener in self._before:
                 listener(batch)
 
     def publish(self, *events: Event) -> None:
-        """Pass on what has happened, and is committed."""
+        """Pass on what has happened and is committed."""
         if not events:
             return
         batch = EventBatch(now_ms(), events)

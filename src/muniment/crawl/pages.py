@@ -13,16 +13,16 @@ __all__ = ["NOTHING", "Evaluation", "Page", "Refusal", "ResolvedLinks"]
 
 
 class ResolvedLinks(Struct, frozen=True):
-    """The outlinks of one page, each once: requisites and the like first, then what its anchors lead to."""
+    """The outlinks of one page, each once: requisites and the like first, then the URLs of its anchors."""
 
     entries: bytes
     """For the tracker: key and FoundAs of each (`model.page.LINK_ENTRY` bytes each)."""
     lines: bytes
     """For the metadata record: its lines."""
     news: tuple[tuple[bytes, str], ...]
-    """Key and text of the URLs that this worker tells the tracker for the first time."""
+    """Key and text of the URLs that this worker sends to the tracker for the first time."""
     dropped: int = 0
-    """About how many more there were than are followed."""
+    """About how many more links the page has than are followed."""
 
 
 NOTHING = ResolvedLinks(b"", b"", ())
@@ -40,17 +40,17 @@ class Evaluation(Struct, frozen=True):
     before: tuple[Exchange, ...] = ()
     """Exchanges of the same try that led to this one: the challenge that an account met."""
     cookies_sent: bytes = b""
-    """Digest of the cookies that the page was asked for with."""
+    """Digest of the cookies that were sent with the request."""
     unchanged: bool = False
-    """It is what its seed line knows."""
+    """The capture is the one that its seed line knows."""
     earlier: EarlierCapture | None = None
-    """What it need not be stored again for: the capture that its seed line knows."""
+    """The capture that its seed line knows, which makes another copy unnecessary."""
     results: tuple[Result, ...] = ()
-    """What was saved beyond the records."""
+    """Results saved beyond the records."""
 
 
 class Refusal(Struct, frozen=True):
-    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or it asks for that."""
+    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or the page asks for that."""
 
     claim: Claim
     reason: str

@@ -1,4 +1,4 @@
-"""The doors of a crawl: what it asks of its surroundings, crossed by frozen values alone."""
+"""The ports of a crawl: what it asks of its surroundings, crossed by frozen values only."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = ["Engine", "Events", "Queue"]
 class Engine(Protocol):
     """Fetches a worker's pages, many at the same time.
 
-    What its worker does for it is `crawl.worker.services.EngineServices`: exchanges that a page takes are recorded as
-    they end, before the page is, and hosts that the claim is not of are asked in their turn.
+    `crawl.worker.services.EngineServices` is the worker's part: exchanges that a page takes are recorded as
+    they end, before the page is, and other hosts than the claim's are asked in their turn.
     """
 
     async def visit(self, claim: Claim) -> Page | None:
         """What became of a page, with its results; None when its host may not be asked now."""
 
     def received(self, message: FromOrchestrator) -> None:
-        """Take in what the orchestrator sends beside claims: cookies, dead hosts, found names, other settings."""
+        """Take what the orchestrator sends beside claims: cookies, dead hosts, resolved names, other settings."""
 
     def take_cookies(self) -> list[list[Cookie]]:
         """The cookies that answers set since the last call, in parts that go into one message each."""
@@ -50,16 +50,16 @@ class Engine(Protocol):
 
 
 class Events(Protocol):
-    """Where a crawl says what happens in it; nobody who listens holds it up."""
+    """Gets the events of a crawl; no listener delays it."""
 
     def listen(self, listener: Callable[[EventBatch], None], *, before_commit: bool = False) -> None:
-        """Call a listener in the turn of the crawl."""
+        """Call a listener within the crawl."""
 
     def prepare(self, make: Callable[[], Iterable[Event]]) -> None:
         """Pass on what is about to be committed."""
 
     def publish(self, *events: Event) -> None:
-        """Pass on what has happened, and is committed."""
+        """Pass on what has happened and is committed."""
 
 
 class Queue(Protocol):
@@ -76,7 +76,7 @@ class Queue(Protocol):
         """Hand out pages that are due."""
 
     async def finish(self, request: FinishRequest) -> FinishOutcome:
-        """Take in what became of pages that were handed out."""
+        """Store what became of pages that were handed out."""
 
     async def release(self, claims: Sequence[tuple[int, int]]) -> None:
         """Take pages back that were not fetched: page id and claim id of each."""
@@ -85,13 +85,13 @@ class Queue(Protocol):
         """The earlier capture of each digest that has one."""
 
     async def robots(self, origin: str) -> RobotsAnswer | None:
-        """The latest robots.txt answer of an origin that decided, however old."""
+        """The latest robots.txt answer of an origin that counted, however old."""
 
     async def keep_robots(self, origin: str, answer: RobotsAnswer) -> None:
-        """Keep an answer that decides."""
+        """Keep an answer that counts."""
 
     async def cookies(self, url: str, now: int) -> str:
-        """What a normalised URL would be sent at `now` (Unix s)."""
+        """The Cookie field that a normalised URL gets at `now` (Unix s)."""
 
     async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
         """Keep what has changed of hosts, at once."""
@@ -100,7 +100,7 @@ class Queue(Protocol):
         """Do one batch of the tracker's own work, and what the request names."""
 
     async def change(self, request: ChangeRequest) -> ChangeOutcome:
-        """Keep an operator's change of the job. Raises UsageError when it makes no sense."""
+        """Keep an operator's change of the job. Raises UsageError for an invalid one."""
 
     async def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages at `now` (Unix ms); returns it."""

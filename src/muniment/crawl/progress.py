@@ -33,7 +33,7 @@ class RunOutcome(Struct, frozen=True):
 
 
 class AlreadyFinished(Struct, frozen=True):
-    """That a job had finished before, so that nothing was done."""
+    """Whether the job had finished before, so that nothing was done."""
 
     given_up: int
     """Pages that `--retry-failed` would ask for again."""
@@ -63,7 +63,7 @@ class Summary(Struct, frozen=True):
     list_read: ListProgress | None = None
     """Of a fetch: how far its list was read."""
     bad_lines: tuple[BadLine, ...] = ()
-    """The first bad lines of the list that this run read."""
+    """The first invalid lines of the list that this run read."""
     errors: tuple[tuple[str, int], ...] = ()
     """(code, or status N; pages) of this run's pages that failed for good, most first."""
     silent: tuple[Trouble, ...] = ()
@@ -71,7 +71,7 @@ class Summary(Struct, frozen=True):
     crowded: int = 0
     """Pages of this run with more links than are followed."""
     links_dropped: int = 0
-    """About how many links of theirs are not."""
+    """About how many of their links are not followed."""
     skipped_by: tuple[tuple[str, int], ...] = ()
     """(cause, pages) of the whole job, most first; `rules.causes` has the causes."""
     failed_by: tuple[tuple[str, int], ...] = ()
@@ -81,7 +81,7 @@ class Summary(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """That of the command line."""
+        """The version of the command line."""
         return self.outcome.exit_code
 
 
@@ -119,7 +119,7 @@ class Progress:
         if page.done and not page.refused and is_failed(page.status, page.error):
             self.errors[code or f"status {page.status}"] += 1
         if not page.status:
-            # what nobody answered makes a crawl look neither fast nor its host quick
+            # pages without an answer make neither a crawl look fast nor its host quick
             return
         self._pages += 1
         mean, count = self._slow.get(page.host, (0.0, 0))
@@ -150,14 +150,14 @@ class Progress:
         waiting: Sequence[WaitingHost] = (),
         more: bool = False,
     ) -> Snapshot:
-        """The crawl now, by the sums of its job and what the orchestrator counts.
+        """The present state of the crawl, by the counters of its job and of the orchestrator.
 
-        Of the hosts that are waited for, those that are first are enough; `more` says that a list is still being read.
+        Of the hosts that are waited for, the first are enough; `more` means that a list is still being read.
         """
         pages_per_s, bytes_per_s = self.rates()
         soonest = nsmallest(_MOST_WAITED, waiting, key=lambda one: (one.until_ms, one.host))
         left = self._time_left(queued, in_flight, soonest)
-        # a rate of before a wait tells nothing
+        # a rate from before a wait means nothing
         still = bool(note) or (bool(waiting) and (not pages_per_s or left == inf))
         return Snapshot(
             elapsed_s=monotonic() - self.started,

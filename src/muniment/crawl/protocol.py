@@ -1,4 +1,4 @@
-"""What workers and the orchestrator say to each other, and how it is framed.
+"""The messages between workers and the orchestrator, and their frames.
 
 A frame is a 32-bit big-endian length and a msgpack array whose first element names the message. Pipelines will speak
 the same messages over HTTP.
@@ -95,11 +95,11 @@ class CookieField(Reply, frozen=True, array_like=True, tag=True):
 
 
 class RobotsReply(Reply, frozen=True, array_like=True, tag=True):
-    """What an origin's robots.txt says; without an answer and without `fetch`, the host may not be asked now."""
+    """The rules of an origin's robots.txt; without an answer and without `fetch`, the host may not be asked now."""
 
     answer: RobotsAnswer | None
     fetch: bool = False
-    """The worker fetches it and reports; while no new one is to be had, this answer holds on."""
+    """The worker fetches it and reports; while no new one is available, this answer stays valid."""
 
 
 class FileName(Reply, frozen=True, array_like=True, tag=True):
@@ -115,10 +115,10 @@ class Hello(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Alive(Struct, frozen=True, array_like=True, tag=True):
-    """The worker's loop turns; said about once a second, and four times while it is full."""
+    """The worker's loop runs; sent about once a second, and four times while it is full."""
 
     full: bool = False
-    """More could be asked for but for the limit of requests in flight: with slow hosts alone, nothing ever finishes."""
+    """More could be asked for but for the limit of requests in flight: with slow hosts only, no page ever finishes."""
 
 
 class WantPages(Struct, frozen=True, array_like=True, tag=True):
@@ -134,30 +134,30 @@ class AskKnown(Question[KnownDigests], frozen=True, array_like=True, tag=True):
 
 
 class AskFile(Question[FileName], frozen=True, array_like=True, tag=True):
-    """What the worker's next WARC file is called."""
+    """Asks for the name of the worker's next WARC file."""
 
 
 class AskCookies(Question[CookieField], frozen=True, array_like=True, tag=True):
-    """What a URL is sent, whose host has more cookies than the worker was given, or keeps."""
+    """Asks for the Cookie field of a URL whose host has more cookies than the worker got, or keeps."""
 
     url: str
 
 
 class AskRobots(Question[RobotsReply], frozen=True, array_like=True, tag=True):
-    """What this origin's robots.txt says. The first worker that asks is sent to fetch it."""
+    """Asks for the rules of this origin's robots.txt. The first worker that asks is sent to fetch it."""
 
     origin: str
 
 
 class RobotsReport(Struct, frozen=True, array_like=True, tag=True):
-    """How an origin answered the worker that was told to fetch its robots.txt; None when it could not be asked."""
+    """How an origin answered the worker that was sent to fetch its robots.txt; None when it could not be asked."""
 
     origin: str
     answer: RobotsAnswer | None
 
 
 class HostNews(Struct, frozen=True, array_like=True, tag=True):
-    """What an exchange says about its host, sent ahead of the page's finish. Each is answered with HostWait."""
+    """The sign that an exchange gives of its host, sent ahead of the page's finish. Each is answered with HostWait."""
 
     host: str
     sign: HostSignal
@@ -174,7 +174,7 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
 
 
 class NameAddresses(Struct, frozen=True, array_like=True, tag=True):
-    """A start host that did not resolve at the start does now: its address classes may be reached. Told to others."""
+    """A start host that did not resolve at first does now: its address classes may be reached. Sent to the others."""
 
     name: str
     classes: tuple[str, ...]
@@ -210,7 +210,7 @@ class Bye(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Setup(Struct, frozen=True, array_like=True, tag=True):
-    """What a worker needs to know, once."""
+    """The setup of a worker, sent once."""
 
     number: int
     out: str
@@ -222,11 +222,11 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     inflight: int = 1
     """This worker's part of the limit of requests in flight, for now."""
     credentials: Credentials = Credentials()
-    """Kept from every log, and from every record but those of the requests that carried them."""
+    """Kept out of every log, and out of every record but those of the requests that carried them."""
     private: bool = False
-    """Files are for their owner alone."""
+    """Files are for their owner only."""
     late_names: tuple[str, ...] = ()
-    """The hosts of start URLs that did not resolve: what they resolve to first adds to `allowed_classes`."""
+    """The hosts of start URLs that did not resolve: their first addresses add to `allowed_classes`."""
 
 
 class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
@@ -239,7 +239,7 @@ class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
     gaps: dict[str, int] = {}
     """Milliseconds between the requests to a host, where its robots.txt or its throttling asks for some."""
     more_cookies: list[str] = []
-    """Hosts that have too many for a message: what a URL of theirs is sent, the worker asks."""
+    """Hosts that have too many for a message: the worker asks for the Cookie field of each of their URLs."""
 
 
 class PermitsUpdate(Struct, frozen=True, array_like=True, tag=True):
@@ -255,13 +255,13 @@ class InflightShare(Struct, frozen=True, array_like=True, tag=True):
 
 
 class CookiesUpdate(Struct, frozen=True, array_like=True, tag=True):
-    """Another worker was told these; they hold for hosts of pages in hand."""
+    """Cookies that another worker got; they hold for hosts of pages that the worker has."""
 
     cookies: list[Cookie]
 
 
 class HostWait(Struct, frozen=True, array_like=True, tag=True):
-    """Nothing is asked of a host for so long: what has not been started is given back."""
+    """The host gets no requests for so long: pages that are not started are given back."""
 
     host: str
     wait_ms: int
@@ -275,7 +275,7 @@ class HostGap(Struct, frozen=True, array_like=True, tag=True):
 
 
 class DeadHost(Struct, frozen=True, array_like=True, tag=True):
-    """Nothing more is asked of an origin, or under a name: its pages fail with the reason."""
+    """An origin, or a name, gets no more requests: its pages fail with the reason."""
 
     origin: str
     reason: str
@@ -286,7 +286,7 @@ class FinishAck(Struct, frozen=True, array_like=True, tag=True):
 
 
 class SettingsUpdate(Struct, frozen=True, array_like=True, tag=True):
-    """The crawl was changed: give back what no request was sent for, and go on with these settings."""
+    """The crawl was changed: give back pages without a sent request, and go on with these settings."""
 
     settings: Settings
 
@@ -370,7 +370,7 @@ class Frames(Generic[M]):
                 at = end
                 yield message
         except msgspec.DecodeError as error:
-            raise ProtocolError(f"a message that makes no sense: {error}") from None
+            raise ProtocolError(f"an invalid message: {error}") from None
         finally:
             del buffer[:at]
 

@@ -1,7 +1,7 @@
-"""The desk of requests in flight: one limit over all hosts, divided among the workers.
+"""Requests in flight: one limit over all hosts, divided among the workers.
 
-Workers say four times a second that it holds them back; the orchestrator says which hosts fell silent that had been
-answering. What follows is decided in `rules.inflight`; a worker is told only when its part changes.
+Workers report four times a second that the limit holds them back; the orchestrator reports which hosts stopped
+answering. `rules.inflight` decides what follows; a worker gets a message only when its part changes.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class Concurrency:
         self._flow = flow_within(InflightFlow(settings.start_inflight), settings.min_inflight, settings.inflight)
         self._least, self._most = settings.min_inflight, settings.inflight
         self._silent: dict[str, int] = {}
-        """Registered domains of hosts that had been answering and fell silent, and when."""
+        """Registered domains of hosts that answered before and stopped answering, and when."""
         self._parts: dict[int, int] = {}
 
     @property
     def limit(self) -> int:
-        """How many requests may be in flight now."""
+        """The number of requests that may be in flight now."""
         return self._flow.limit
 
     def crowded(self, now: int) -> bool:
-        """Whether the limit was cut so lately that a time-out may be our own fault."""
+        """Whether the limit was cut so recently that a time-out may be our own fault."""
         return is_crowded(self._flow, now)
 
     def change(self, settings: Settings) -> None:
-        """Go by the bounds of these settings from now on."""
+        """Apply the bounds of these settings from now on."""
         self._least, self._most = settings.min_inflight, settings.inflight
         self._set(flow_within(self._flow, self._least, self._most))
 
     def staff(self, workers: Iterable[int]) -> None:
-        """These are the workers from now on."""
+        """Divide the limit among these workers from now on."""
         before = self._parts
         self._parts = {worker: before.get(worker, 0) for worker in workers}
         self._divide()
 
     def part(self, worker: int) -> int:
-        """What a worker may have in flight."""
+        """The requests that a worker may have in flight."""
         return self._parts[worker]
 
     def wanted(self, now: int) -> None:
@@ -62,17 +62,17 @@ class Concurrency:
         self._set(raised(self._flow, self._most, now))
 
     def fell_silent(self, host: str, asked_at: int, now: int) -> None:
-        """A host that had been answering did not answer in time what it was asked at `asked_at`."""
+        """A host that answered before did not answer in time a request of `asked_at`."""
         if asked_at >= self._flow.cut_at:
             self._silent[registered_domain(host)] = now
 
     def tick(self, now: int, hosts_held: Callable[[], int]) -> None:
-        """Look whether too many hosts fell silent at once, out of those that are being asked."""
+        """Check whether too many hosts stopped answering at once, out of those that are being asked."""
         if not self._silent:
             return
         self._silent = {domain: at for domain, at in self._silent.items() if now - at < _AT_ONCE_MS}
         silent = len(self._silent)
-        # workers hold five pages for each request, and no more hosts are asked at a time than there are requests
+        # workers hold five pages for each request, and requests in flight are to no more hosts than there are requests
         if not is_burst(silent, 0) or not is_burst(silent, min(hosts_held(), self.limit)):
             return
         before = self._flow

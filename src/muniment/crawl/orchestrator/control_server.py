@@ -1,4 +1,4 @@
-"""The change desk: takes changes from the control socket of a running crawl and answers each at once."""
+"""The control socket of a running crawl: takes changes and answers each at once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _log = logging.getLogger(__name__)
 
 
 class ControlServer:
-    """Open from the first worker to the first word about the end."""
+    """Open from the first worker until the crawl begins to end."""
 
     def __init__(self, out: Path, carry_out: Callable[[Change], Awaitable[tuple[ChangeMade, ...]]]) -> None:
         self._out, self._carry_out = out, carry_out
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Begin to take changes; a filesystem that has no sockets costs this and not the crawl."""
+        """Begin to take changes; a filesystem without sockets costs the changes, not the crawl."""
         try:
             listener = listen(self._out)
         except OSError as error:
@@ -53,7 +53,7 @@ class ControlServer:
 
 
 class _Visitor(asyncio.Protocol):
-    """One connection: a line in, a line out, and it is closed."""
+    """One connection: one line in, one line out, then it is closed."""
 
     def __init__(self, answer: Callable[[bytes], Awaitable[ChangeReply]]) -> None:
         self._answer, self._line = answer, bytearray()

@@ -1,4 +1,4 @@
-"""The names of WARC files: which are taken, and which is next (decision 0163). The orchestrator's alone."""
+"""The names of WARC files: which are taken, and which is next (decision 0163). Only the orchestrator has them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FileNames"]
 
 
 class FileNames:
-    """Gives out the names of a directory's files, each once; those of earlier prefixes are no others' either."""
+    """Gives out the names of a directory's files, each once, those of earlier prefixes included."""
 
     def __init__(self, out: Path, prefix: str) -> None:
         self._out, self._prefix = out, prefix
@@ -24,12 +24,12 @@ class FileNames:
         self._whole = True
         self._next = 0
         self._free: list[int] = []
-        """Of this prefix, to be given out again; the lowest first."""
+        """Numbers of this prefix that may be given out again; the lowest first."""
 
     def begin(self, indexed: Iterable[str], there: Iterable[str], *, whole: bool = True) -> None:
-        """Go by the files that the index knows, be they there or not, and by others that are there.
+        """Take as used the files that the index knows, present or not, and others that are present.
 
-        Without the whole index nobody knows which numbers were free: none is given out again, and no gap is filled.
+        Without the whole index the free numbers are unknown: none is given out again, and no gap is filled.
         """
         self._indexed, self._whole = frozenset(indexed), whole
         for name in (*self._indexed, *there):
@@ -45,7 +45,7 @@ class FileNames:
         return any(self._taken.values())
 
     def take(self) -> str:
-        """The lowest name that is free; one that somebody else's file has is not."""
+        """The lowest free name; a name of another program's file is not free."""
         while True:
             number = heapq.heappop(self._free) if self._free else self._next
             self._next = max(self._next, number + 1)
@@ -55,7 +55,7 @@ class FileNames:
                 return name
 
     def give_back(self, name: str) -> None:
-        """A file of this name is there no more; it is free, unless the index has rows of it."""
+        """A file of this name is gone; the name is free, unless the index has rows of it."""
         place = parted(name)
         if place is None or name in self._indexed:
             return
@@ -64,7 +64,7 @@ class FileNames:
             heapq.heappush(self._free, place[1])
 
     def gaps(self) -> Iterator[str]:
-        """Names below others that no file has or had, of each prefix."""
+        """Unused names below used ones, of each prefix."""
         for prefix, taken in self._taken.items():
             free = sorted(self._free) if prefix == self._prefix else self._free_of(taken)
             for number in free:
@@ -75,7 +75,7 @@ class FileNames:
         return [number for number in range(max(taken, default=0)) if number not in taken] if self._whole else []
 
     def sizes(self) -> list[int]:
-        """The bytes of each sealed file that is there, of every prefix that a run had."""
+        """The bytes of each sealed file that is present, of every prefix that a run had."""
         with os.scandir(self._out) as found:
             places = [(entry, parted(entry.name)) for entry in found]
             return [entry.stat().st_size for entry, place in places if place is not None and place[0] in self._taken]

@@ -1,4 +1,4 @@
-"""Plans: what the schedule keeps of each host that has pages, or connections. One that has neither is forgotten."""
+"""Plans: what the schedule keeps of each host that has pages or connections. A host with neither is forgotten."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class HostPlan:
     def __init__(self, host_id: int, name: str) -> None:
         self.host_id, self.name = host_id, name
         # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
-        # asks for, that its throttling asks for; and when nothing is asked of it
+        # asks for, that its throttling asks for; and until when it gets no requests
         self.limit: int | None = None
         self.gap_ms = self.slow_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
-        # when it is offered again without anything else happening; 0 for never
+        # when it is offered again without another cause; 0 for never
         self.alarm = 0
         # until when others go first, for which it has an alarm of its own; 0 when they do not
         self.later_until = 0
         self.owner: int | None = None
-        # The most connections that a worker may have open, and what it was told last: the first falls to the second
-        # only when the worker says that it keeps it.
+        # The most connections that a worker may have open, and the number last sent to it: the first falls to that
+        # only when the worker confirms it.
         self.granted: dict[int, int] = {}
         self.told: dict[int, int] = {}
         self.held: dict[int, int] = {}
@@ -38,14 +38,14 @@ class HostPlan:
         return self.pending > 0 or any(self.held.values())
 
     def is_bare(self, now: int) -> bool:
-        """Whether a new plan would say the same: it has no pages, no connections and no waits."""
+        """Whether a new plan would be equal: it has no pages, no connections and no waits."""
         if self.pending or self.granted or self.told or self.later_until or self.slow_ms or self.alarm:
             return False
         return max(self.wake_at, self.hold_until) <= now and not any(self.held.values())
 
 
 class HostPlans(dict[int, HostPlan]):
-    """By the numbers of hosts; one that is not here has nothing, and what is asked of it is answered so."""
+    """Plans by host number; a missing host counts as one without pages or permits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class HostPlans(dict[int, HostPlan]):
         return self._by_name.get(name)
 
     def note(self, plan: HostPlan) -> bool:
-        """Keep in mind whether a host is busy; whether that has changed."""
+        """Remember whether a host is busy; returns whether that has changed."""
         was, plan_is = plan.host_id in self.busy, plan.busy
         if plan_is:
             self.busy[plan.host_id] = None

@@ -1,4 +1,4 @@
-"""The hosts' desk: how every host is to be treated now, over all workers.
+"""The host policy: how the crawl treats every host now, over all workers.
 
 What follows from the workers' signs (`rules.politeness`) goes into the tracker, the schedule, events, and to workers.
 """
@@ -46,26 +46,26 @@ _STUCK_MS = 1_000
 _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
 _LONG_MS = 8_000
-"""A wait that is written down and kept at once: a kill must not lose it."""
-_NONE = "none"  # how no URL begins
+"""The minimum wait that is reported and kept at once: a kill must not lose it."""
+_NONE = "none"  # the beginning of no URL
 
 Tell = Callable[[int, protocol.FromOrchestrator], None]
 
 
 class HostPolicy:
-    """Keeps the manners of all hosts; `tell` sends a message to a worker by number."""
+    """Keeps the state of all hosts; `tell` sends a message to a worker by number."""
 
     def __init__(self, queue: Queue, schedule: Schedule, events: Events, tell: Tell, user_agent: str) -> None:
         self._schedule, self._events, self._tell = schedule, events, tell
         self.known = KnownHosts(queue)
         self._unsaid: list[tuple[int, HostState]] = []
-        """Pauses to write down when the tracker has kept them."""
+        """Pauses to report when the tracker has kept them."""
         self._token = product_token(robots_agent(user_agent))
         self._since = 0
         self._manners: dict[int, HostState] = {}
         self._paused: dict[int, str] = {}
         self._waited: set[int] = set()
-        """Hosts that had bad news and have not answered since: what they have is not due, or is asked to find out."""
+        """Hosts that had bad news and have not answered since: their pages are not due, or are asked for as a test."""
         self._origin = _NONE
         """The origin of the last answer of this batch, with its slash."""
         self._network = NetworkOutage(events)
@@ -79,7 +79,7 @@ class HostPolicy:
         return self._network.lost
 
     def begin(self, now: int, *, resumed: bool) -> None:
-        """Take up what an earlier run was told to wait for; when it asked a host last, nobody knows."""
+        """Load the waits that an earlier run kept; the last request to each host is unknown."""
         self._since = now if resumed else 0
 
     def plan(self, host_id: int, record: HostRecord | None = None) -> None:
@@ -99,9 +99,9 @@ class HostPolicy:
             self._pause(host_id, manners)
 
     def _first_manners(self, host_id: int) -> HostState:
-        """How a host is to be treated by what the tracker keeps of it, and whether it has answered in this run."""
+        """The state of a host by what the tracker keeps of it, and whether it has answered in this run."""
         waits = self.known.of(host_id).waits
-        # one that could not be reached may be back, and whoever starts a run wants to know
+        # an unreachable one may be back, and whoever starts a run wants to know
         until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
         manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
         return CALM if manners == CALM else manners
@@ -116,7 +116,7 @@ class HostPolicy:
                 self._forget(host_id, now)
 
     def _forget(self, host_id: int, now: int) -> None:
-        """Keep nothing of a host that would be found out again as it is."""
+        """Drop what is kept of a host if it would be found out again unchanged."""
         manners = self._manners.get(host_id, _UNHEARD)
         as_new = structs.replace(self._first_manners(host_id), until=0)
         waits = host_id in self._paused or manners.until > now
@@ -126,7 +126,7 @@ class HostPolicy:
             self.known.forget(host_id)
 
     async def keep(self) -> None:
-        """Have the tracker keep the waits that a kill must not lose; then pauses are written down."""
+        """Have the tracker keep the waits that a kill must not lose; then pauses are reported."""
         await self.known.keep_urgent()
         for host_id, manners in self._unsaid:
             self._pause(host_id, manners)
@@ -138,19 +138,19 @@ class HostPolicy:
             self._network.has_no_pages(host_id)
 
     def most(self, wanted: int, now: int) -> int:
-        """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
+        """How many of the wanted pages may be handed out: while the network is lost, one at intervals as a test."""
         return self._network.most(wanted, now)
 
     def judged(self, claims: list[Claim]) -> list[Claim]:
-        """The claims, where throttling is the pages' own fault without the free answers that it would be worth."""
+        """The claims; where throttling is the pages' own fault, without the free answers they would get otherwise."""
         bare = [one for one in {claim.host_id for claim in claims} if self._manners.get(one, CALM).bare]
         bad = {one for one in bare if has_bad_pages(self._manners[one], self._schedule.waiting_pages(one))}
         return [structs.replace(one, free=False) if one.host_id in bad else one for one in claims] if bad else claims
 
     def told(self, worker: int, host: str, sign: HostSignal, *, crowded: bool = False) -> bool:
-        """A worker has bad news of a host; whether it is that a host which had been answering does not any more.
+        """A worker reports bad news of a host; whether a host that answered before has stopped answering.
 
-        `crowded`: our own line was full a moment ago, so that a time-out proves nothing.
+        `crowded`: our own connection was full a moment ago, so that a time-out proves nothing.
         """
         host_id = self._schedule.known(host)
         if host_id is None:
@@ -165,7 +165,7 @@ class HostPolicy:
         self._watch_network(host_id, before, sign, now)
         ours = self.lost or sign.kind == "offline" or of_this_machine(sign.text) or (crowded and is_timeout(sign))
         if self.lost and sign.kind in ("unreachable", "offline"):
-            # the network is looked for in turns of its own
+            # the network is tested at intervals of its own
             after = structs.replace(after, until=0, reason="")
         elif sign.kind == "unreachable" and sign.asked_at >= before.since and not (ours or answered):
             after = self._towards_death(host_id, sign, after)
@@ -173,7 +173,7 @@ class HostPolicy:
         later = sign.kind == "unreachable" and not (after.heard or ours or answered)
         if after.until > now and not later:
             self._waited.add(host_id)
-        # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is told at once
+        # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is sent at once
         later_until = after.until + _LATER_MS if later else 0
         for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
             self._tell(other, protocol.HostWait(host, max(0, after.until - now)))
@@ -186,7 +186,7 @@ class HostPolicy:
         return sign
 
     def _has_answered(self, host_id: int, origin: str) -> bool:
-        """Whether an origin has answered in this job; of a name without scheme, whether any origin of it has."""
+        """Whether an origin has answered in this job; for a name without scheme, whether any origin of it has."""
         record = self.known.of(host_id)
         if "://" not in origin:
             return bool(record.answered)
@@ -265,21 +265,21 @@ class HostPolicy:
         return self.known.of(claim.host_id).has_answered(claim.host, claim.url)
 
     def stuck(self, host_ids: Iterable[int]) -> None:
-        """Pages of these hosts were spared: what could not be asked for now may be a little later."""
+        """Pages of these hosts were spared: they may be asked for a little later."""
         now = steady_ms()
-        # while the network is lost, `most` says how often it is looked for
+        # while the network is lost, `most` says how often it is tested
         for host_id in () if self.lost else set(host_ids):
             until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
             for worker in self._schedule.hold(host_id, until):
                 self._tell(worker, protocol.HostWait(self._schedule.name(host_id), until - now))
 
     def gaps(self, names: Iterable[str]) -> dict[str, int]:
-        """The gaps between the requests to those hosts that want one, in ms; the job's own apart."""
+        """The gaps between the requests to those hosts that want one, in ms; without the job's own."""
         ids = ((name, self._schedule.known(name)) for name in names)
         return {one: gap for one, host_id in ids if host_id is not None and (gap := self._schedule.wanted_gap(host_id))}
 
     def _watch_network(self, host_id: int, before: HostState, sign: HostSignal, now: int) -> None:
-        """Find out whether the network is lost: no host that had answered does, or our own way out fails."""
+        """Check whether the network is lost: no host that answered before does, or our own connection fails."""
         if sign.kind == "offline":
             lost = self._network.way_out_fails(host_id, now, sign.text)
         elif is_unreached(sign.text):
@@ -299,7 +299,7 @@ class HostPolicy:
             self._release(silent)
 
     def _release(self, host_ids: Iterable[int]) -> None:
-        """Ask hosts at once that could not be reached: how long they were not was no fault of theirs."""
+        """Ask unreachable hosts at once: the outage was not their fault."""
         for host_id in list(host_ids):
             manners = self._manners.get(host_id, _UNHEARD)
             if manners.reason and not is_back_off(manners.reason):
@@ -310,14 +310,14 @@ class HostPolicy:
                 self._tell(worker, protocol.HostWait(self._schedule.name(host_id), 0))
 
     def tick(self, now: int) -> None:
-        """Say which pauses are over."""
+        """Report which pauses are over."""
         for host_id, reason in list(self._paused.items()):
             if self._manners[host_id].until <= now:
                 del self._paused[host_id]
                 self._events.publish(ResumeEvent(host=self._schedule.name(host_id), reason=reason))
 
     def only_waits(self, held: int) -> bool:
-        """Whether all that is left, `held` pages in hand among it, is of hosts that are waited for."""
+        """Whether everything left, the `held` pages included, is of hosts that are waited for."""
         if self.lost:
             return True
         left = self._schedule.pending + held
@@ -335,18 +335,18 @@ class HostPolicy:
         return frozenset(self._waited)
 
     def tell_wait(self, now: int) -> None:
-        """Write down which host is waited for, when nothing else is left to do and it was not said yet."""
+        """Report which host is waited for, when nothing else is left to do and it was not reported yet."""
         waited = [one for one in self._waited if self._manners[one].until > now and self._schedule.waiting_pages(one)]
         if waited and self._paused.keys().isdisjoint(waited):
             first = min(waited, key=lambda one: self._manners[one].until)
             self._pause(first, self._manners[first])
 
     def note(self) -> str:
-        """That the network is lost, for the display; empty when it is there."""
+        """The lost network, for the display; empty when it is there."""
         return f"waiting for the network: {self._network.why}" if self.lost else ""
 
     def _towards_death(self, host_id: int, sign: HostSignal, manners: HostState) -> HostState:
-        """Count a failure of an origin; the manners without their wait when it was the last one needed."""
+        """Count a failure of an origin; returns the host state, without its wait if this made the origin dead."""
         reason = self.dead.fails(sign, heard=manners.heard)
         if not reason:
             return manners

@@ -1,4 +1,4 @@
-"""What a run knows of hosts: what the tracker keeps of those that have pages, which have answered, which are dead."""
+"""What a run knows of hosts: the tracker's records of those that have pages, which have answered, which are dead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from muniment.rules.politeness import HostSignal, is_proof
 __all__ = ["AnsweringHosts", "DeadOrigins", "KnownHosts"]
 
 _MOST_DEAD = 10_000
-"""Dead origins that are remembered; one that is forgotten is proved dead again."""
+"""Maximum of dead origins that are remembered; a forgotten one is found dead again."""
 
 
 class KnownHosts:
@@ -25,10 +25,10 @@ class KnownHosts:
         self._urgent = False
         self._records: dict[int, HostRecord] = {}
         self._news: dict[int, HostRecord] = {}
-        """Those that changed since the tracker was sent them, hosts that were forgotten among them."""
+        """Records that changed since they were sent to the tracker, those of forgotten hosts included."""
 
     def meet(self, record: HostRecord) -> None:
-        """A host has pages, and this is what the tracker keeps of it."""
+        """A host has pages, and the tracker keeps this of it."""
         host_id = record.host_id
         if host_id not in self._records:
             self._records[host_id] = self._news.get(host_id, record)
@@ -38,11 +38,11 @@ class KnownHosts:
         return self._records.get(host_id) or self._news.get(host_id) or HostRecord(host_id)
 
     def forget(self, host_id: int) -> None:
-        """A host has nothing to do any more; the tracker knows it."""
+        """A host has nothing to do any more; the tracker has its record."""
         self._records.pop(host_id, None)
 
     def wants(self, host_id: int, waits: HostWaits, *, urgent: bool) -> None:
-        """Note what a host wants of us; an `urgent` wait is one that a kill must not lose."""
+        """Note what a host asks for; an `urgent` wait is one that a kill must not lose."""
         self._urgent = self._urgent or urgent
         self._change(structs.replace(self.of(host_id), waits=waits))
 
@@ -50,7 +50,7 @@ class KnownHosts:
         """Note that the origin of a URL of a host has answered."""
         record, origin = self.of(host_id), origin_within(name, url)
         if origin not in record.answered.split():
-            # one text for all hosts that are alike
+            # one text for all equal hosts
             both = sys.intern(f"{record.answered} {origin}".lstrip())
             self._change(structs.replace(record, answered=both))
 
@@ -76,7 +76,7 @@ class AnsweringHosts:
     def __init__(self) -> None:
         self._flags = bytearray()
         self.at_work = 0
-        """Those that have answered and have pages that wait or are out."""
+        """Hosts that have answered and have pages that wait or are out."""
 
     def __contains__(self, host_id: int) -> bool:
         """Whether a host has answered."""
@@ -92,7 +92,7 @@ class AnsweringHosts:
         self.at_work += busy
 
     def turned(self, host_id: int, *, busy: bool) -> None:
-        """A host has pages from now on, or none any more."""
+        """A host has pages from now on, or has none any more."""
         if host_id in self:
             self.at_work += 1 if busy else -1
 
@@ -103,10 +103,10 @@ class DeadOrigins(dict[str, str]):
     def __init__(self) -> None:
         super().__init__()
         self._failures: dict[str, int] = {}
-        """Failures in a row of origins that never answered, and of which no verdict is there yet."""
+        """Failures in a row of origins that never answered and are not dead yet."""
 
     def fails(self, sign: HostSignal, *, heard: bool) -> str:
-        """Count a failure of an origin; why it is dead when it was the last one needed, or an empty text.
+        """Count a failure of an origin; returns why it is dead if this failure made it so, or an empty text.
 
         `heard`: its host has answered.
         """
@@ -125,5 +125,5 @@ class DeadOrigins(dict[str, str]):
         self._failures.pop(host_of(url), None)
 
     def begin_anew(self) -> None:
-        """The failures so far were no fault of the hosts."""
+        """The failures so far were not the fault of the hosts."""
         self._failures.clear()

@@ -1,4 +1,4 @@
-"""Limits: pages, bytes, time and disk space that a run must not pass."""
+"""Limits: the pages, bytes, time and disk space of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DiskSpace", "Limits", "no_room"]
 
 _MOST_RESERVED = 1 << 30
 _PART_RESERVED = 20
-"""The reserve is a twentieth of the filesystem, at most 1 GiB (contract, `--min-free`)."""
+"""The reserve (`--min-free`) is a twentieth of the filesystem, at most 1 GiB."""
 
 
 _ELBOW_ROOM = 16 << 20
@@ -24,7 +24,7 @@ _ELBOW_ROOM = 16 << 20
 
 
 def no_room(error: DiskFullError, out: Path, state: Path, settings: Settings) -> DiskFullError:
-    """The error with what to do about it: which directory, what is free there, and how much is needed to go on."""
+    """The error with its remedy: which directory is full, what is free there, and how much the run needs."""
     full = min(out, state, key=lambda path: shutil.disk_usage(path).free)
     # the index is written anew beside the old one
     index = sum(path.stat().st_size for path in (*out.glob("*.parquet"), *out.glob("parts/*")))
@@ -44,7 +44,7 @@ class Limits:
         self.change(settings)
 
     def change(self, settings: Settings) -> None:
-        """Go by the limits of these settings from now on."""
+        """Apply the limits of these settings from now on."""
         self._pages, self._bytes, self._time = settings.max_pages, settings.max_bytes, settings.max_time
         reserve = settings.min_free
         self.min_free = (
@@ -57,7 +57,7 @@ class Limits:
         return self._pages is not None
 
     def room(self, totals: Totals, out: int, wanted: int) -> int:
-        """How many of the wanted pages may be handed out while `out` are in hand."""
+        """How many of the wanted pages may be handed out while `out` pages are handed out already."""
         if self._bytes is not None and totals.payload_bytes >= self._bytes:
             return 0
         return wanted if self._pages is None else max(0, min(wanted, self._pages - totals.captured - out))
@@ -81,7 +81,7 @@ class DiskSpace:
         self.paused = False
 
     def tick(self) -> None:
-        """Look again, and tell what has changed. Raises ArchiveError when the directory is gone."""
+        """Look again, and return what has changed. Raises ArchiveError when the directory is gone."""
         try:
             short = shutil.disk_usage(self._out).free < self._limits.min_free
         except FileNotFoundError:
@@ -92,5 +92,5 @@ class DiskSpace:
 
     @property
     def note(self) -> str:
-        """What keeps the crawl waiting, for the display; empty for nothing."""
+        """Why the crawl waits, for the display; empty for no wait."""
         return f"paused: less than {self._limits.min_free} bytes are free on the disk" if self.paused else ""

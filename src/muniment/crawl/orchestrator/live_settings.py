@@ -1,4 +1,4 @@
-"""Steering: carries out changes of a running crawl. Kept first, then written down, then in force, then told."""
+"""Changes of a running crawl. Each is kept in the tracker first, then reported, then in force, then sent to workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["LiveSettings"]
 
 
 class LiveSettings:
-    """Knows what is in force now."""
+    """Knows the settings in force."""
 
     def __init__(
         self,
@@ -38,12 +38,12 @@ class LiveSettings:
         stop: Callable[[str], None],
     ) -> None:
         self.setup = setup
-        """What a worker that joins is told."""
+        """The settings that a joining worker gets."""
         self._queue, self._schedule, self._limits, self._inflight = queue, schedule, limits, inflight
         self._patience, self._events, self._workers, self._stop = patience, events, workers, stop
 
     async def change(self, change: Change) -> tuple[ChangeMade, ...]:
-        """Carry out a change; raises UsageError for one that makes no sense."""
+        """Carry out a change; raises UsageError for an invalid one."""
         kept = await self._queue.change(change)
         if kept.repeated:
             return kept.made
@@ -69,7 +69,7 @@ class LiveSettings:
             self._workers.members[worker].send(protocol.PermitsUpdate(permits))
 
     def found(self, finder: WorkerHandle, told: protocol.NameAddresses) -> None:
-        """A worker was the first to find a start host: the others, and those that join, may reach what it may."""
+        """A worker was the first to resolve a start host: the others, and later ones, may reach its address classes."""
         setup = self.setup
         if told.name in setup.late_names:
             late = tuple(name for name in setup.late_names if name != told.name)

@@ -129,17 +129,17 @@ class Orchestrator:
             try:
                 await do(self._tick)
             except MunimentError as error:
-                self._give_up(error)  # what was fetched is sealed all the same
+                self._give_up(error)  # what was fetched is sealed in any case
             if self._wake.is_set():
-                await asyncio.sleep(0)  # others have their turn between two batches
+                await asyncio.sleep(0)  # other work runs between two batches
         return outcome
 
     def stop(self, reason: str) -> None:
-        """End the run as if a limit were reached: what is in flight lands first."""
+        """End the run as if a limit were reached: what is in flight finishes first."""
         self._end(RunOutcome(3, reason))
 
     def kill(self, _reason: str) -> None:
-        """End every worker at once; the run stays resumable, its index is joined by the next one."""
+        """End every worker at once; the run stays resumable, and the next one joins the index."""
         self._killed = True
         self._workers.kill()
 
@@ -186,7 +186,7 @@ class Orchestrator:
         return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
 
     def _take_in(self, changes: QueueChanges) -> None:
-        """Go by what a call of the queue changed."""
+        """Apply what a call of the queue changed."""
         self._events.publish(*skip_events(changes.skipped))
         for host in changes.pending:
             if host.fewer:
@@ -267,7 +267,7 @@ class Orchestrator:
             worker.send(protocol.Stop(0.0))
 
     async def _worker_ended(self, worker: WorkerHandle) -> None:
-        """What a worker held goes back; its file is cut to what its journal vouches for."""
+        """What a worker held goes back; its file is cut to what its journal confirms."""
         self._workers.remove(worker)
         held = list(worker.held)
         try:
@@ -286,7 +286,7 @@ class Orchestrator:
                 self._poison.worked()
             elif complaint := self._poison.too_many():
                 self._give_up(ProtocolError(complaint))
-        self._wake.set()  # another one is hired, if it was the last
+        self._wake.set()  # a new one is launched, if it was the last
 
     async def _stop_workers(self) -> None:
         self._stopping = True
@@ -326,7 +326,7 @@ class Orchestrator:
             await self._hand_out(worker, claimed, permits)
 
     async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, permits: dict[str, int]) -> None:
-        """Send a worker its pages; what may not go beside others goes back, and the question stays open for it."""
+        """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
         out, back = self._poison.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)
         if out:
@@ -343,7 +343,7 @@ class Orchestrator:
         self._events.prepare(lambda: page_events((held[p.page_id], p) for p in batch.pages if p.page_id in held))
         report = await self._client.finish(batch, worker.number, self._hosts.known.take_news())
         if message.batch.cookies:
-            # committed, so that what a page is asked for with is never newer than what a resumed run knows
+            # committed, so that a page's request never has newer data than a resumed run
             self._workers.tell_cookies(worker, message.batch.cookies)
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
@@ -363,7 +363,7 @@ class Orchestrator:
         self._client.take_in(report.changes)
         await self._hosts.keep()
         await self._serve()
-        worker.send(protocol.FinishAck())  # after the requisites of these pages: no further page takes their place
+        worker.send(protocol.FinishAck())  # after the requisites of these pages: no further page goes before them
         if not self._schedule.pending or self._short_of_workers or self._hurried:
             self._wake.set()
 
@@ -387,7 +387,7 @@ class Orchestrator:
             self._hosts.plan(host_id)
 
     def snapshot(self) -> Snapshot:
-        """The crawl now."""
+        """The present state of the crawl."""
         return self.progress.snapshot(
             self._client.state.totals,
             queued=self._schedule.pending,

@@ -1,4 +1,4 @@
-"""Network: whether it is the network that fails and no host of it. Times are Unix ms of the steady clock."""
+"""Network outages: whether the network fails, or single hosts. Times are Unix ms of the steady clock."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from muniment.model.event import PauseEvent, ResumeEvent
 __all__ = ["NetworkOutage"]
 
 _MANY = 2
-"""Hosts that must fail at once before the network is held to be lost: one alone may be down."""
+"""Minimum of hosts that fail at once before the network counts as lost: a single one may be down."""
 _AT_ONCE_MS = 60_000
-"""A network from which a host answered so lately is there, unless that host fails now, too."""
+"""A network counts as present if a host answered within this time, unless that host fails now, too."""
 _LOOK_MS = 5_000
-"""While the network is lost, how often it is looked for."""
+"""While the network is lost, how often it is tested."""
 _MOST_ANSWERS, _KEPT_ANSWERS = 256, 64
 
 
 class NetworkOutage:
-    """Hears of every host that answers or cannot be reached."""
+    """Gets every host that answers or cannot be reached."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self.lost = False
-        """Every host that had answered fails, or our own way out does: it is no fault of theirs."""
+        """Every host that answered before fails, or our own connection does: the hosts are not at fault."""
         self.why = ""
-        """What makes it seem lost."""
+        """Why the network seems lost."""
         self.silent: dict[int, int] = {}
-        """Hosts that had answered and now fail in a way that a lost network would explain, and since when."""
+        """Hosts that answered before and now fail in a way that a lost network would explain, and since when."""
         self._known: dict[int, int] = {}
-        """Those of them that have pages; the first one for the longest time."""
+        """Those of them that have pages; the one that failed first comes first."""
         self._answers: dict[int, int] = {}
-        """The hosts that answered lately, and when they did last."""
+        """The hosts that answered recently, and when they last did."""
         self._look_at = 0
 
     def answered(self, host_id: int, now: int) -> None:
@@ -47,7 +47,7 @@ class NetworkOutage:
         return any(now - at < _AT_ONCE_MS for at in self._answers.values())
 
     def is_there(self) -> bool:
-        """Note that the network is there, because a host answered; whether it was lost."""
+        """Note that the network is there, because a host answered; returns whether it was lost."""
         was_lost, self.lost = self.lost, False
         if was_lost:
             self.silent.clear()
@@ -56,9 +56,9 @@ class NetworkOutage:
         return was_lost
 
     def fails(self, host_id: int, now: int, *, known: bool, at_work: int) -> bool:
-        """A host cannot be reached; whether the network is lost from now on.
+        """A host cannot be reached; returns whether the network is lost from now on.
 
-        `known`: it had answered in this run and has pages; `at_work` is how many such hosts there are.
+        `known`: it answered before in this run and has pages; `at_work` is how many such hosts there are.
         """
         if known:
             for silent in (self.silent, self._known):
@@ -67,7 +67,7 @@ class NetworkOutage:
             self._forget_oldest(now)
         if self.lost or at_work < _MANY or len(self._known) < at_work or self._others_answer(now):
             return False
-        # the first of them has been silent for the longest time
+        # the first of them failed first
         if now - next(iter(self._known.values())) >= _AT_ONCE_MS:
             return False
         return self._lose(at_work, "no host can be reached")
@@ -88,12 +88,12 @@ class NetworkOutage:
                 del self.silent[host_id]
 
     def way_out_fails(self, host_id: int, now: int, why: str) -> bool:
-        """Our own way to a host fails, a proxy or the route; whether the network is lost from now on."""
+        """Our own connection to a host fails, a proxy or the route; returns whether the network is lost from now on."""
         self.silent[host_id] = now
         return not self.lost and not self.answers_lately(now) and self._lose(len(self.silent), why)
 
     def most(self, wanted: int, now: int) -> int:
-        """How many of the wanted pages may be handed out: while the network is lost, one now and then finds out."""
+        """How many of the wanted pages may be handed out: while the network is lost, one at intervals as a test."""
         if not self.lost or wanted <= 0:
             return wanted
         if now < self._look_at:

@@ -1,4 +1,4 @@
-"""What the orchestrator has to do, one task after the other: none begins while another waits for the queue."""
+"""The orchestrator's tasks, one after the other: none begins while another waits for the queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Task = Callable[[], Awaitable[Any]]
 class OrderedTasks:
     """Tasks in the order in which they came; `run` carries them out until it is cancelled.
 
-    `failed` gets the error of a task that nobody waits for.
+    `failed` gets the error of a task whose result is not awaited.
     """
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
@@ -32,18 +32,18 @@ class OrderedTasks:
         self._any.set()
 
     async def carry_out(self, task: Callable[[], Awaitable[T]]) -> T:
-        """The same, and wait for what it returns or raises."""
+        """The same, and wait for its result or error."""
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._tasks.append((task, done))
         self._any.set()
         return cast("T", await done)
 
     def in_turn(self, task: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
-        """What carries a task out after those that are there when it is called."""
+        """Carry out the tasks that are queued when this is called."""
         return lambda about: self.carry_out(partial(task, about))
 
     async def run(self) -> None:
-        """Carry out what is there, and what comes."""
+        """Carry out queued tasks, and those that come."""
         while True:
             while self._tasks:
                 await self._do(*self._tasks.popleft())
@@ -54,7 +54,7 @@ class OrderedTasks:
         try:
             result = await task()
         except MemoryError as error:
-            # an end in good order takes memory, too
+            # an orderly end takes memory, too
             asyncio.get_running_loop().call_exception_handler({"message": "no memory", "exception": error})
         except Exception as error:
             if done is None:

@@ -1,6 +1,6 @@
-"""Suspects: pages that workers died with. They are fetched alone, and given up when that ends a worker, too.
+"""Poison pages: pages that workers died with. They are fetched alone, and given up when that ends a worker, too.
 
-One page that takes a worker's memory, or crashes a library, would otherwise end one worker after the other for ever.
+A single page that exhausts a worker's memory, or crashes a library, would otherwise end every worker in turn.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from muniment.rules.worker_deaths import SUSPECT, sift
 __all__ = ["PoisonPages"]
 
 _MOST_IN_A_ROW = 5
-"""Workers that may die one after the other without one that finished a page."""
+"""Workers that may die in a row without one that finished a page."""
 _PROOF = 2
-"""Workers that died while they held a suspect and nothing else, from which on it is given up."""
+"""Workers that died while they held only a poison page, from which on it is given up."""
 
 
 class PoisonPages:
@@ -35,7 +35,7 @@ class PoisonPages:
         self._in_a_row = 0
 
     def too_many(self) -> str:
-        """Count a worker that died without; why to give up, or an empty text."""
+        """Count a worker that died without; returns why to give up, or an empty text."""
         self._in_a_row += 1
         if self._in_a_row < _MOST_IN_A_ROW:
             return ""
@@ -55,7 +55,7 @@ class PoisonPages:
             self._proved.pop(page, None)
 
     def alone(self, pages: Collection[int]) -> bool:
-        """Whether these pages are one suspect, beside which its worker gets no others."""
+        """Whether these pages are one poison page, beside which its worker gets no others."""
         return bool(self._deaths) and len(pages) == 1 and self._is_suspect(*pages)
 
     def sift(self, claims: list[Claim], *, idle: bool) -> tuple[list[Claim], list[Claim]]:

@@ -1,4 +1,4 @@
-"""The orchestrator's calls of the queue: they are numbered, and what they change is passed on."""
+"""The orchestrator's calls of the queue: they are numbered, and their changes are passed on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["QueueClient"]
 
 
 class QueueClient:
-    """Knows how the job stood after the last call; `take_in` goes by what a call changed."""
+    """Keeps the job's state after the last call; `take_in` applies what a call changed."""
 
     def __init__(self, queue: Queue, take_in: Callable[[QueueChanges], None]) -> None:
         self._queue, self._pass_on = queue, take_in
@@ -39,7 +39,7 @@ class QueueClient:
         self.state = QueueState()
 
     def take_in(self, changes: QueueChanges) -> None:
-        """Go by what a call changed."""
+        """Apply what a call changed."""
         self.state = changes.state
         self._pass_on(changes)
 
@@ -50,17 +50,17 @@ class QueueClient:
         return outcome
 
     async def finish(self, batch: FinishBatch, worker: int, news: list[HostRecord]) -> FinishOutcome:
-        """Have it taken in what became of pages; what this changed is for the caller to take in."""
+        """Send what became of pages to the queue; the caller applies what this changed."""
         return await self._queue.finish(FinishRequest(next(self._asks), batch, worker, steady_ms(), news))
 
     async def upkeep(self, what: Mapping[str, Any] = {}) -> UpkeepOutcome:
-        """Have a batch of the tracker's own work done, and what is named: fields of the request."""
+        """Have a batch of the tracker's own work done, and what the fields of the request name."""
         outcome = await self._queue.upkeep(UpkeepRequest(next(self._asks), **what))
         self.take_in(outcome.changes)
         return outcome
 
     async def admit(self, lines: SeedBatch | None) -> UpkeepOutcome:
-        """Have lines of the list taken in, or noted that there are no more."""
+        """Send lines of the list to the queue, or that there are no more."""
         return await self.upkeep({"lines": lines, "list_ended": lines is None})
 
     async def fetch_again(self, lost: list[Capture]) -> QueueChanges:
@@ -68,7 +68,7 @@ class QueueClient:
         return (await self.upkeep({"lost": lost})).changes
 
     async def next_round(self, waited: Collection[int]) -> QueueChanges:
-        """Have the pages taken up whose tries are used up, if none but pages of `waited` hosts wait."""
+        """Have the pages whose tries are used up taken into a later round, if only pages of `waited` hosts wait."""
         return (await self.upkeep({"next_round": True, "waited": list(waited)})).changes
 
     async def settle(self, *, drained: bool) -> None:
@@ -78,5 +78,5 @@ class QueueClient:
             await self._queue.settle(steady_ms())
 
     async def change(self, change: Change) -> ChangeOutcome:
-        """Have an operator's change kept; what it changed of pages is for the caller to take in."""
+        """Have an operator's change kept; the caller applies what it changed of pages."""
         return await self._queue.change(ChangeRequest(next(self._asks), change, now_ms()))

@@ -1,8 +1,8 @@
-"""Backlog: what other hosts still have to do of what pages show. Further pages of a host wait for it, within bounds.
+"""Requisites that other hosts still have to deliver: further pages of a host wait for them, within bounds.
 
-Without this, a site whose images lie on a host beside it would get ahead of them: hosts are asked independently of
-each other, and a page has many images (docs/decisions/0160-whole-pages-first.md). A host that is slower than the pages
-that wait for it holds them up for two seconds, no longer.
+Without this, a site whose images are on another host would get ahead of them: hosts are asked independently of
+each other, and a page has many images (docs/decisions/0160-whole-pages-first.md). A host that is slower than the
+pages that wait for it delays them by two seconds, no longer.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from muniment.model.page import Claim
 __all__ = ["RequisiteBacklog"]
 
 _ENDS = 10
-"""Requisites of a host by which its pace is judged."""
+"""The requisites of a host by which its pace is judged."""
 _PACE_MS = 200
-"""Time for each of them within which a host is quick enough to be waited for; twice the gap between pages also is."""
+"""The maximum time for each of them, or twice the gap between pages, within which a host is quick enough."""
 
 
 class _Host:
@@ -43,10 +43,10 @@ class RequisiteBacklog:
         self._hosts: dict[int, _Host] = {}
         self._beside: dict[int, set[int]] = {}
         self.changed = False
-        """Whether one ended since somebody set this to false."""
+        """Whether one ended since this was last set to false."""
 
     def add(self, requisites: Iterable[tuple[int, int, int]], now: int) -> None:
-        """Take in new ones: (host of the page that shows them, their host, how many)."""
+        """Add new ones: (host of the page that shows them, their host, how many)."""
         for page_host, host_id, count in requisites:
             host = self._hosts.get(host_id)
             if host is None:
@@ -57,12 +57,12 @@ class RequisiteBacklog:
                 self._beside.setdefault(page_host, set()).add(host_id)
 
     def tried(self, claim: Claim, host_id: int, now: int, *, done: bool) -> None:
-        """A page of a host was tried: if it is a requisite, it counts once it is asked for no more before the rest."""
+        """A page of a host was tried: a requisite no longer counts once it is not asked for before the rest."""
         if claim.depth < 0 and (done or claim.last_try):
             self.done(host_id, now)
 
     def done(self, host_id: int, now: int) -> None:
-        """One of a host ended, whatever became of it."""
+        """A requisite of a host ended, with any outcome."""
         host = self._hosts.get(host_id)
         if host is None:
             return
@@ -90,5 +90,5 @@ class RequisiteBacklog:
         return self._beside.get(page_host, ())
 
     def is_quick(self, host_id: int, now: int, gap_ms: int) -> bool:
-        """Whether a host keeps pace with pages that have `gap_ms` between them; at first it is believed to."""
+        """Whether a host keeps pace with pages that have `gap_ms` between them; at first it counts as quick enough."""
         return self._hosts[host_id].is_quick(now, max(_PACE_MS, 2 * gap_ms))

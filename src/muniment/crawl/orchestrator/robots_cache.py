@@ -1,4 +1,4 @@
-"""Robots on the orchestrator's side: one worker fetches an origin's robots.txt, the others wait for what it tells."""
+"""Robots on the orchestrator's side: one worker fetches an origin's robots.txt, the others wait for its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Tell = Callable[[int, protocol.RobotsReply], None]
 
 
 class RobotsCache:
-    """Answers workers by number. An answer holds for a day, longer while no new one is to be had (RFC 9309 §2.4)."""
+    """Answers workers by number. An answer holds for a day, longer while no new one is available (RFC 9309 §2.4)."""
 
     def __init__(self, queue: Queue, tell: Tell) -> None:
         self._queue, self._tell = queue, tell
@@ -23,7 +23,7 @@ class RobotsCache:
         """Origin → the worker that fetches its robots.txt, then those that wait, each with its question's number."""
 
     async def asked(self, worker: int, number: int, origin: str) -> None:
-        """A worker wants to know; the reply carries the number."""
+        """A worker asks for an answer; the reply carries the number."""
         if origin in self._fetching:
             self._fetching[origin].append((worker, number))
             return
@@ -45,7 +45,7 @@ class RobotsCache:
             self._tell(other, protocol.RobotsReply(answer, number=number))
 
     async def gone(self, worker: int) -> None:
-        """A worker has ended: whoever waited for it fetches in its place."""
+        """A worker has ended: the first that waits fetches in its place."""
         for origin, asking in list(self._fetching.items()):
             leads = asking[0][0] == worker
             asking[:] = [(other, number) for other, number in asking if other != worker]

@@ -13,9 +13,9 @@ from muniment.model.queue import QueueChanges
 __all__ = ["GiveUp", "Rounds"]
 
 _LOOK_MS = 5_000
-"""How often it is looked for pages to take up beside those of hosts that are waited for."""
+"""How often to look for such pages beside those of hosts that are waited for."""
 _SAID_AFTER_MS = 2_000
-"""Waits that are over sooner are not written down."""
+"""Waits that are shorter are not reported."""
 
 
 class Rounds:
@@ -27,7 +27,7 @@ class Rounds:
         self._pages = ""
 
     async def begin(self, waited: Collection[int] = ()) -> bool:
-        """Take up what a later round has to do, when pages of `waited` hosts alone are left; whether there is any."""
+        """Begin a later round when only pages of `waited` hosts are left; returns whether there is one."""
         now = steady_ms()
         if waited and now < self._looked_at + _LOOK_MS:
             return False
@@ -40,7 +40,7 @@ class Rounds:
         return True
 
     def resume(self, count: int, due_at: int) -> None:
-        """Say what is waited for when an earlier run began a round of so many pages, and none of them is due."""
+        """Report the wait when an earlier run began a round of so many pages, and none of them is due."""
         if count:
             self._tell(count, due_at)
 
@@ -49,13 +49,13 @@ class Rounds:
         self._events.publish(PauseEvent(reason=f"a later round for {self._pages}", until=iso_ms(self._due_at)))
 
     def note(self) -> str:
-        """What is waited for before a round, for the display; empty for nothing."""
+        """The wait before a round, for the display; empty for none."""
         seconds = (self._due_at - steady_ms() + 999) // 1000
         return f"asking {self._pages} that failed again in {seconds} s" if seconds > 0 else ""
 
 
 class GiveUp:
-    """Says when the wait for hosts is to end."""
+    """Decides when the wait for hosts ends."""
 
     def __init__(self, hosts: HostPolicy, rounds: Rounds, give_up_after: float) -> None:
         self._hosts, self._rounds = hosts, rounds
@@ -68,7 +68,7 @@ class GiveUp:
         self._since = 0
 
     async def tick(self, now: int, held: int) -> str:
-        """Look at what is left, `held` pages in hand among it; why to give up, or an empty text."""
+        """Check what is left, the `held` pages included; returns why to give up, or an empty text."""
         if not self._hosts.only_waits(held):
             self._since = 0
             return ""

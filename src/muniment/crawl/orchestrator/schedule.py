@@ -1,15 +1,15 @@
 """Schedule: which hosts are due, and how a host's permits are divided among the workers.
 
 A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
-delay, or with fewer permits than workers, a host belongs to one worker (design 2, "Hosts"). How many permits a host has
-at the moment, and until when nothing is asked of it, is for `hosts_desk` to say.
+delay, or with fewer permits than workers, a host belongs to one worker. How many permits a host has at the moment, and
+until when it gets no requests, is decided by `host_policy`.
 
-Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Whatever could change that offers
+Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Any change that may help offers
 the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
 (docs/decisions/0056-a-line-of-hosts.md). Hosts that failed and never answered wait in its second part, which has its
 turn when the worker has hardly anything else (docs/decisions/0143-who-failed-goes-last.md).
 
-Pages of a host also wait while other hosts have much to do of what the pages before them show (`crawl.backlog`).
+Pages of a host also wait while other hosts have many requisites of earlier pages left (`requisite_backlog`).
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ __all__ = ["Schedule"]
 _HELD_PER_PERMIT = 5
 """Pages a worker holds per permit (see `crawl.worker`)."""
 _GAP_AHEAD_MS = 2_000
-"""With a gap between requests, a worker holds the pages of this time: the others need not wait in its hands."""
+"""With a gap between requests, a worker holds the pages of this time: the others need not wait in its queue."""
 _FEW = 100
-"""Pages in a worker's hands, over all hosts, up to which the second queue has its turn."""
+"""Pages that a worker holds, over all hosts, up to which the second queue is served."""
 _LOOK_MS = 500
-"""How often it is looked whether hosts still have to wait for the requisites of others, when none of these ends."""
+"""How often hosts that wait for the requisites of others are checked, when none of these ends."""
 _MOST_LOOKS = 200
-"""Hosts that are offered again by one such look."""
+"""Hosts that are offered again by one such check."""
 
 
 class Schedule:
-    """Decides what a worker is given; knows nothing of sockets or SQL. Times are Unix ms."""
+    """Decides which pages a worker gets; knows nothing of sockets or SQL. Times are Unix ms."""
 
     def __init__(self, per_host: int, *, gap_ms: int = 0, spread: bool = True) -> None:
-        """A host has `per_host` permits, and `gap_ms` between its requests, unless told otherwise.
+        """A host has `per_host` permits, and `gap_ms` between its requests, unless set otherwise.
 
-        Without `spread` hosts do not take turns: the one found first gives what it has first.
+        Without `spread` hosts do not take turns: the one found first gives all its pages first.
         """
         self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
         self._plans = HostPlans()
@@ -69,7 +69,7 @@ class Schedule:
         self._offer(plan)
 
     def drop_pending(self, host_id: int, pages: int) -> None:
-        """Pages of a host wait no more, though nobody claimed them."""
+        """Pages of a host wait no more, although they were not claimed."""
         plan = self._plans[host_id]
         self._count(plan, -pages)
         self._note(plan)
@@ -85,7 +85,7 @@ class Schedule:
         self.hosts += bool(plan.pending) - before
 
     def _offer(self, plan: HostPlan) -> None:
-        """Something has changed that may let workers have pages of a host."""
+        """A change may let workers have pages of a host."""
         if plan.pending:
             for worker in self._workers:
                 self._enqueue(worker, plan)
@@ -116,14 +116,14 @@ class Schedule:
         return host_id in self._plans.busy
 
     def forget(self, host_id: int, now: int) -> bool:
-        """Keep nothing of a host that has no pages, connections or waits; whether nothing is kept."""
+        """Drop a host that has no pages, connections or waits; returns whether it is gone."""
         bare = self._plans[host_id].is_bare(now)
         if bare:
             self._plans.forget(host_id)
         return bare
 
     def hold(self, host_id: int, until: int, *, later_until: int = 0) -> list[int]:
-        """Hand out nothing of a host before `until`; returns the workers that are to be told.
+        """Hand out nothing of a host before `until`; returns the workers to notify.
 
         Before `later_until` others go first.
         """
@@ -135,14 +135,14 @@ class Schedule:
         return list(plan.told)
 
     def rejoin(self, host_id: int) -> None:
-        """A host has answered: it lets others go first no more."""
+        """A host has answered: others no longer go before it."""
         plan = self._plans[host_id]
         if plan.later_until:
             plan.later_until = 0
             self._offer(plan)
 
     def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
-        """Give a host so many permits in all; returns the lowered ones to tell, by worker."""
+        """Give a host so many permits in all; returns the lowered ones to send, by worker."""
         plan = self._plans[host_id]
         lowered: dict[int, dict[str, int]] = {}
         before = self._most(plan)
@@ -191,13 +191,13 @@ class Schedule:
         return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
 
     def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
-        """A worker joins; returns the lowered permits to tell the others, by worker."""
+        """A worker joins; returns the lowered permits to send to the others, by worker."""
         self._workers.append(worker)
         self._queues[worker] = HostQueue()
         return self._lower()
 
     def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
-        """Other connections per host from now on; returns the lowered permits to tell, by worker."""
+        """Set other connections per host from now on; returns the lowered permits to send, by worker."""
         self.per_host, self._gap_ms = per_host, gap_ms
         return self._lower()
 
@@ -210,14 +210,14 @@ class Schedule:
 
     def _lower_one(self, plan: HostPlan, lowered: dict[int, dict[str, int]]) -> None:
         for other, told in plan.told.items():
-            # with pages in hand it keeps a connection, or they would wait for ever
+            # with pages it keeps a connection, or they would wait for ever
             share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
             if told > share:
                 plan.told[other] = share
                 lowered.setdefault(other, {})[plan.name] = share
 
     def remove_worker(self, worker: int, now: int) -> None:
-        """A worker's process has ended, so its connections are closed; when it asked last, nobody knows."""
+        """A worker's process has ended, so its connections are closed; the time of its last request is unknown."""
         if worker in self._workers:
             self._workers.remove(worker)
             del self._queues[worker]
@@ -295,7 +295,7 @@ class Schedule:
         return most - sum(plan.held.values())
 
     def _left(self, beside: HostPlan, plan: HostPlan, now: int) -> int:
-        """Requisites of a host that pages of another wait for: not those of one that waits itself, or is slow."""
+        """Requisites of a host that pages of another wait for: none if that host waits itself, or is slow."""
         if max(beside.wake_at, beside.hold_until) > now or beside.later_until:
             return 0
         left = min(self.backlog.left(beside.host_id), beside.pending + sum(beside.held.values()))
@@ -303,7 +303,7 @@ class Schedule:
 
     def _grantable(self, plan: HostPlan, worker: int) -> int:
         free = self._most(plan) - sum(granted for other, granted in plan.granted.items() if other != worker)
-        # after a limit was lowered, others may have more open than there are to be
+        # after a limit was lowered, more may be open than there should be
         return max(0, min(self._share(plan, worker), free))
 
     def _share(self, plan: HostPlan, worker: int) -> int:
@@ -319,7 +319,7 @@ class Schedule:
     def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> tuple[str, int]:
         """Pages of a host went to a worker; returns the host's name and the permits that go with them.
 
-        Fewer than asked means that the rest waits for its retry; the host is looked at again shortly.
+        Fewer than asked means that the rest waits for its retry; the host is checked again shortly.
         """
         plan = self._plans[host_id]
         self._count(plan, -pages)
@@ -343,8 +343,8 @@ class Schedule:
     def permits_held(self, worker: int, name: str, permits: int) -> None:
         """A worker keeps at most so many connections to a host now.
 
-        An answer that crossed newer claims on the wire (nothing kept though pages are under way, or another number
-        than it was told last) says nothing: what it was told last counts.
+        An answer that crossed newer claims on the wire (nothing kept though pages are under way, or another number than
+        was last sent) counts for nothing: the number last sent holds.
         """
         plan = self._plans.named(name)
         if plan is None:

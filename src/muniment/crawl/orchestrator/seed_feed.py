@@ -1,4 +1,4 @@
-"""Feeder: takes the seed list of a fetch in while its pages are being fetched."""
+"""Seed feed: reads the seed list of a fetch while its pages are being fetched."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from muniment.settings.table import Settings
 __all__ = ["SeedFeed"]
 
 _PLENTY = 2_000
-"""Pages that wait, two batches, from which on the list is read with leave: one batch at each tick of the crawl."""
+"""Pages that wait, two batches, from which on the list is read slowly: one batch at each tick of the crawl."""
 _MOST_AHEAD = 1_000_000
 """Pages that wait, from which on it is read only while a worker finds nothing among them: they may be of one host."""
 _ENOUGH_HOSTS = 10_000
-"""Hosts with pages that wait, from which on not even then: it is not for want of hosts, and each takes memory."""
+"""Hosts with pages that wait, from which on it is not read at all: there are enough, and each takes memory."""
 _NAMED = 10
 _MOST_EVENTS = 1_000
-"""Bad lines that `crawl.jsonl` names."""
+"""Maximum of invalid lines that `crawl.jsonl` names."""
 
 
 Admit = Callable[[SeedBatch | None], Awaitable[UpkeepOutcome]]
-"""Has the tracker take in lines, or note that there are no more."""
+"""Sends lines to the tracker, or that there are no more."""
 
 
 class SeedFeed:
@@ -45,7 +45,7 @@ class SeedFeed:
         self._told = 0
         self._others = False
         self.named: list[BadLine] = []
-        """The first bad lines of this run."""
+        """The first invalid lines of this run."""
 
     def begin(self, read: ListProgress) -> None:
         """Go on where the last run left the list."""
@@ -59,7 +59,7 @@ class SeedFeed:
 
     @property
     def fruitless(self) -> bool:
-        """Whether the list has bad lines, and none for another shard: then nothing of it was meant for others."""
+        """Whether the list has invalid lines, and none for another shard: then it has no line for others."""
         return bool(self.read.bad) and not self._others
 
     def hurried(self, pending: int) -> bool:
@@ -67,7 +67,7 @@ class SeedFeed:
         return self.waiting and pending < _PLENTY
 
     async def step(self, pending: int, hosts: int, admit: Admit, *, idle: bool) -> None:
-        """Have one batch taken in while `pending` pages of `hosts` wait; at the end of the list, that is told.
+        """Send one batch to the tracker while `pending` pages of `hosts` wait; at the end of the list, report that.
 
         `idle`: a worker has asked for pages in vain.
         """

@@ -1,7 +1,7 @@
-"""Names for WARC files, and what becomes of full ones. The orchestrator's part of the archive.
+"""Names for WARC files, and what becomes of full ones: the orchestrator's part of the archive.
 
-A file that fails its walk is set aside, and its pages are fetched again. The order that makes a crash harmless: its
-pages wait again, then it is written down, then the file moves. A kill in between has the next run begin anew.
+A file that fails its check is set aside, and its pages are fetched again. The order makes a crash harmless: its
+pages wait again, then the event is recorded, then the file moves. After a kill in between, the next run begins anew.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ _stock = msgspec.json.Decoder(Inventory)
 _rebuilt = msgspec.json.Decoder(dict[str, int])
 _MOST_NAMED = 5
 _BATCH = 1_000
-"""Captures of a damaged file that are told together."""
+"""Maximum of captures of a damaged file that are sent together."""
 _log = logging.getLogger(__name__)
 
 
 class IndexProcess(Protocol):
-    """A process that walks, seals and indexes. What it says of damage is a line of JSON."""
+    """A process that walks, seals and indexes files. It reports damage as a line of JSON."""
 
     async def walked(self) -> bytes:
-        """Have every full file walked that is not sealed; empty when the process died over it."""
+        """Have every full file that is not sealed walked; returns an empty text when the process died of it."""
 
     async def done(self) -> bytes:
         """Wait until it has ended; the whole index is joined from what is sealed when this is called."""
 
     def kill(self) -> None:
-        """End it at once; what it had not finished is as it was."""
+        """End it at once; an unfinished file stays as it was."""
 
 
 class WarcFiles:
@@ -85,17 +85,17 @@ class WarcFiles:
         return repaired
 
     async def take_stock(self) -> list[str]:
-        """Learn which names are taken, tell what is gone, and rebuild the rows of files that have none.
+        """Learn which names are taken, report what is gone, and rebuild the rows of files that have none.
 
-        The files whose rows were rebuilt, by this run or by one that was killed before `regained`. May be killed at any
-        instant: the next run rebuilds what is left.
+        Returns the files whose rows were rebuilt, by this run or by one killed before `regained`. May be killed
+        at any instant: the next run rebuilds what is left.
         """
         stock, counter = take_stock(self._out, {}), None
         if stock.index or stock.unknown:
             counter = await self._index(STOCK)
             if not (said := await counter.walked()):
-                await counter.done()  # says why
-                raise ArchiveError(f"what {self._out} holds could not be read; give the same command again")
+                await counter.done()  # the process reported why
+                raise ArchiveError(f"the records of {self._out} could not be read; give the same command again")
             stock = _stock.decode(said)
         for line in _lost(stock, self._out):
             _log.warning("%s", line)
@@ -106,16 +106,16 @@ class WarcFiles:
         return [name for name in being_rebuilt(self._parts) if name in stock.known or name in stock.unknown]
 
     def regained(self) -> None:
-        """Note that all that can be known of lost rows is there again."""
+        """Note that everything that can be known of lost rows is restored."""
         (self._parts / REBUILT).unlink(missing_ok=True)
 
     @property
     def empty(self) -> bool:
-        """Whether no file of this archive is there or known."""
+        """Whether the archive has no file, present or known."""
         return not self._names.any_taken
 
     def keep(self, rows: Iterable[Capture]) -> int:
-        """Write rows that were lost and have no record, with a file of their own; how many. Blocks."""
+        """Write rows that were lost and have no record, with a file of their own; returns how many. Blocks."""
         segment, count = None, 0
         for row in rows:
             segment = segment or Segment.open(self._out, self._parts, self.next_name(), self._info)
@@ -152,24 +152,24 @@ class WarcFiles:
             self._walker = None
 
     def _hurry(self) -> None:
-        """At the end the user waits: the one that walks then does it at once, this one when nobody else works."""
+        """At the end the user waits: the worker's process walks at once, this one when no other works."""
         if self._ending and self._walker is not None:
             self._walker.kill()
 
     def mend(self, name: str) -> None:
-        """Cut the file of a worker that was killed to what its journal vouches for; it is full then."""
+        """Cut the file of a killed worker to what its journal confirms; the file is full then."""
         if repair_file(self._out, self._parts, name).freed:
             self._names.give_back(name)
         else:
             self.ended(name)
 
     def take_damaged(self) -> list[Damage]:
-        """What walks found since the last call: files that cannot be sealed."""
+        """Damage that walks found since the last call: files that cannot be sealed."""
         damaged, self._damaged = self._damaged, []
         return damaged
 
     def captures(self, name: str) -> Iterator[Capture]:
-        """The captures of a file that is not sealed, and the failures told beside them."""
+        """The captures of a file that is not sealed, and the failures reported beside them."""
         return (entry.capture for entry in entries(journal_path(self._parts, name)) if entry.capture is not None)
 
     def place_aside(self, name: str) -> str:
@@ -182,10 +182,10 @@ class WarcFiles:
         self._names.give_back(name)
 
     async def prepare(self) -> None:
-        """Begin what the end will need, which takes a while by itself: call it when the workers are told to end.
+        """Begin what the end will need, which takes a while by itself: call it when the workers are asked to end.
 
-        Files that end from here on are walked by their workers, or left to it, as is the one that is being walked: a
-        process for one of them would need the same while.
+        Workers walk the files that end from here on, or leave them to it, like the file that is being walked: a second
+        process for one of them would take as long to start.
         """
         self._ending = True
         self._hurry()
@@ -193,13 +193,13 @@ class WarcFiles:
             self._join = await self._index("")
 
     async def walk_rest(self) -> list[Damage]:
-        """Walk and seal what is left, as every worker has ended; all that is damaged and not set aside."""
+        """Walk and seal what is left, after every worker has ended; returns all damage that is not set aside."""
         if self._walking is not None:
             await self._walking
         self._join = self._join or await self._index("")
         said = await self._join.walked()
         if not said:
-            await self._join.done()  # says why
+            await self._join.done()  # the process reported why
             raise ArchiveError(f"the files of {self._out} could not be walked; give the same command again")
         self._damaged.clear()  # it is still open, so that it was found again
         return _damages.decode(said)
@@ -226,13 +226,13 @@ class WarcFiles:
         return not self._parts.exists()
 
     def files(self) -> tuple[int, int]:
-        """How many WARC files there are, and their bytes."""
+        """The number of WARC files, and their bytes."""
         sizes = self._names.sizes()
         return len(sizes), sum(sizes)
 
 
 class DamagedFiles:
-    """Acts on what the walks of one run found."""
+    """Handles what the walks of one run found."""
 
     def __init__(
         self, warc_files: WarcFiles, events: Events, fetch_again: Callable[[list[Capture]], Awaitable[QueueChanges]]
@@ -257,7 +257,7 @@ class DamagedFiles:
         return RunOutcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")
 
     async def seal(self) -> None:
-        """Seal what is whole after an error, which says more than what may go wrong here; the index is not joined."""
+        """Seal what is whole after an error, which matters more than a failure here; the index is not joined."""
         with suppress(MunimentError):
             await self._walk_rest()
 
@@ -281,7 +281,7 @@ class DamagedFiles:
 
 
 def _lost(stock: Inventory, out: Path) -> list[str]:
-    """What is gone from a directory, what that means and what to do: a line for each kind."""
+    """Files gone from a directory, with effect and remedy: a line for each kind."""
     lines = []
     if stock.gone:
         lines.append(
@@ -289,10 +289,10 @@ def _lost(stock: Inventory, out: Path) -> list[str]:
             "moved away; no name is given out twice"
         )
     if stock.unknown:
-        # where parts tell of other files there may have been no index yet
+        # where parts name other files there may have been no index yet
         what = f"the rows of {_named(stock.unknown)} are" if stock.index or stock.known else f"{CAPTURES} is"
         lines.append(
-            f"{what} gone from {out}: what records tell is rebuilt now; if it was moved away, stop this run and put it "
+            f"{what} gone from {out}: the records rebuild the rows now; if it was moved away, stop this run and put it "
             "back"
         )
     return lines

@@ -1,4 +1,4 @@
-"""The workers: worker processes, from launch to end. It hires while CPU is the limit and replaces the killed."""
+"""The workers: worker processes, from launch to end. Launches more while CPU is the limit and replaces the killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
 _JUDGED_AFTER_S = 0.1
 _SILENCE_S = 60.0
-"""How long a worker that holds pages may say nothing; it says something every second."""
+"""How long a worker that holds pages may be silent; it reports every second."""
 _log = logging.getLogger(__name__)
 
 
@@ -50,9 +50,9 @@ class WorkerHandle:
         self.open_file = ""
         self.bye = False
         self.leaving = False
-        """Told to end while the crawl goes on; it gets no more pages."""
+        """Asked to end while the crawl goes on; it gets no more pages."""
         self.silent_s = 0.0
-        """Seconds for which it has said nothing though it holds pages."""
+        """Seconds for which it has been silent though it holds pages."""
         self.finished = 0
         """Pages it finished."""
         self._cpu_s = 0.0
@@ -69,7 +69,7 @@ class WorkerHandle:
                 self._domains.update(domains_of(host))
 
     def drop(self, page_id: int) -> Claim:
-        """It holds a page no more; what it held."""
+        """It holds a page no more; returns the claim."""
         claim = self.held.pop(page_id)
         host = claim.host
         self._hosts[host] -= 1
@@ -86,7 +86,7 @@ class WorkerHandle:
         return cookie.domain in (self._hosts if cookie.host_only else self._domains)
 
     def worked(self, cpu_s: float) -> None:
-        """Take in the worker's CPU seconds so far."""
+        """Add the worker's CPU seconds so far."""
         self._cpu_s = cpu_s
         then, before = self._judged
         now = monotonic()
@@ -107,7 +107,7 @@ class WorkerHandle:
     def end(self, *, stopping: bool) -> WorkerEvent:
         """The same as an event; `stopping` when all workers were asked to stop."""
         code = self._code
-        # one that is told to stop before it has its setup ends without a word
+        # one that is asked to stop before it has its setup ends without a message
         if not self.lost or (stopping and code == 0):
             return WorkerEvent(number=self.number, state="ended", exit=code)
         return WorkerEvent(number=self.number, state="lost", exit=code, reason=self.ending)
@@ -118,7 +118,7 @@ class WorkerHandle:
         return not self.bye
 
     def send(self, message: FromOrchestrator) -> None:
-        """Tell the worker, if it is there to listen."""
+        """Send a message to the worker, if it is connected."""
         if self.channel is not None:
             self.channel.send(message)
 
@@ -133,7 +133,7 @@ class WorkerHandle:
         self.dismiss()
 
     def dismiss(self) -> None:
-        """Close the socket: the worker has said its last, and ends when it sees that it was read."""
+        """Close the socket: the worker has sent its last message, and ends when it sees that it was read."""
         if self.channel is not None:
             self.channel.close()
 
@@ -166,7 +166,7 @@ class Workers:
         self._numbers += 1
         self.members[member.number] = member
         gone = asyncio.Event()
-        # before it is opened: a worker that was launched long ago has said hello, and is answered at once
+        # before it is opened: a worker that was launched long ago has sent its greeting, and is answered at once
         member.channel = Channel(FromWorker, lambda message: self._heard(member, message), gone.set)
         await member.channel.open(launched.channel)
         watch = asyncio.create_task(self._watch(member, gone))
@@ -180,14 +180,14 @@ class Workers:
             self._received(member, message)
 
     def end_silent(self) -> None:
-        """Kill workers that hold pages and say nothing, stopped or hung; call it regularly."""
+        """Kill workers that hold pages and are silent, stopped or hung; call it regularly."""
         now = monotonic()
-        # when it was this process that stood still, they may have spoken: that counts for little
+        # when this process stood still, they may have reported: that counts for little
         passed, self._looked_at = min(now - self._looked_at, 1.0), now
         for member in self.members.values():
             member.silent_s = member.silent_s + passed if member.held else 0.0
             if member.silent_s > self._silence_s:
-                _log.warning("worker %d has said nothing for %.0f s and is replaced", member.number, member.silent_s)
+                _log.warning("worker %d sent nothing for %.0f s and is replaced", member.number, member.silent_s)
                 member.silent_s = 0.0
                 member.kill()
 
@@ -197,14 +197,14 @@ class Workers:
             self.members[number].send(message)
 
     def tell_cookies(self, teller: WorkerHandle, cookies: list[Cookie]) -> None:
-        """Tell the other workers what concerns the hosts of pages that they hold; the rest comes with their pages."""
+        """Notify the other workers that hold pages of these hosts; the rest comes with their pages."""
         for member in self.members.values():
             theirs = [cookie for cookie in cookies if member.sends(cookie)] if member is not teller else []
             if theirs:
                 member.send(CookiesUpdate(theirs))
 
     async def _watch(self, member: WorkerHandle, gone: asyncio.Event) -> None:
-        """A worker has ended when its process has: only then are its connections and files its no more."""
+        """A worker has ended when its process has: only then are its connections and files free."""
         await gone.wait()
         try:
             await asyncio.wait_for(member.process.wait_async(), 15)
@@ -216,12 +216,12 @@ class Workers:
         await self._ended(member)
 
     def remove(self, member: WorkerHandle) -> None:
-        """All that a worker said is answered, and its process has ended."""
+        """Every message of a worker is answered, and its process has ended."""
         del self.members[member.number]
 
     @property
     def staying(self) -> list[WorkerHandle]:
-        """The workers that were not told to end, the oldest first."""
+        """The workers that were not asked to end, the oldest first."""
         return [member for member in self.members.values() if not member.leaving]
 
     @property
@@ -231,11 +231,11 @@ class Workers:
 
     @property
     def idle(self) -> bool:
-        """Whether a worker has asked for pages and was given none."""
+        """Whether a worker has asked for pages and got none."""
         return any(member.wants for member in self.staying)
 
     def pages_held(self) -> int:
-        """Pages in the hands of workers."""
+        """Pages that workers hold."""
         return sum(len(member.held) for member in self.members.values())
 
     def linked_held(self) -> int:
@@ -247,7 +247,7 @@ class Workers:
         return len({claim.host_id for member in self.members.values() for claim in member.held.values()})
 
     def keep(self, most: int, grace_s: float) -> None:
-        """Tell workers that are too many, the newest first, to finish what is in flight and to end."""
+        """Ask the newest of too many workers to finish what is in flight and to end."""
         for member in self.staying[most:]:
             member.leaving = True
             member.send(Stop(grace_s))
