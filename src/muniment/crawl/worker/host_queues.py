@@ -1,6 +1,6 @@
 """Host queues: the pages a worker holds, per host, and when the next one may be fetched.
 
-A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits for it. Fetched pages
+A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits. Fetched pages
 that the tracker has not acknowledged are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
 Taking a page begins its task; its request goes out with `start`, when the host's gap and wait allow it.
 """
