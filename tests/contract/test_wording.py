@@ -14,7 +14,7 @@ BANNED = re.compile(
     r"|\bseed 00\d|\bdesign \d|\bcontract\b(?! test)",
     re.IGNORECASE,
 )
-LATER = ("muniment.crawl", "muniment.tracker.queue", "muniment.tracker.schema")
+LATER = ("muniment.tracker.queue", "muniment.tracker.schema")
 """Folders that this does not hold yet; the comments of tables are part of a tracker."""
 
 

@@ -50,7 +50,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """A page of which nothing is kept: robots.txt forbids it, cannot be had yet, or the page asks for that."""
+    """A page of which nothing is kept: robots.txt forbids it, for good or until it can be had, or the page asks so."""
 
     claim: Claim
     reason: str

@@ -1,4 +1,4 @@
-"""Visitor: fetches URLs as somebody: with the cookies and the account that belong to their host."""
+"""Visitor: fetches URLs with the cookies and the account that belong to their host."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from muniment.model.url import origin_of
 __all__ = ["Agent", "Visit"]
 
 _MOST_COOKIES = 100
-"""Set-Cookie fields of one answer that are read."""
+"""Maximum of Set-Cookie fields of one answer that are read."""
 _MOST_ORIGINS = 1000
 
 _MOST_SENT = 1 << 20
 _MOST_MISSING = 20_000
-"""More hosts than pages in a worker's hands are of."""
+"""More hosts than the pages that a worker holds are of."""
 
 Headers = tuple[tuple[str, str], ...]
 Ask = Callable[[str], Awaitable[str]]
@@ -39,20 +39,20 @@ async def _none(_url: str) -> str:
 
 
 class Visit(Struct, frozen=True):
-    """An answer, and how it was come by."""
+    """An answer, and how it was obtained."""
 
     exchange: Exchange
     before: tuple[Exchange, ...] = ()
     """Exchanges that the answer took: the challenge that an account met."""
     cookies_sent: bytes = b""
-    """Digest of the cookies that went along."""
+    """Digest of the cookies that were sent with the request."""
 
 
 class HostTurns(Protocol):
     """Says when a host may be asked (`HostQueues`)."""
 
     def start(self, host: str) -> bool:
-        """Whether a request may go out at this moment; if so, it has."""
+        """Whether a request may go out at this moment; if so, it counts as sent."""
 
     def wait(self, host: str) -> float:
         """Seconds until one may."""
@@ -71,11 +71,11 @@ class Agent:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
     def __init__(self, client: Client, reach: CredentialReach, turns: HostTurns, ask: Ask = _none) -> None:
-        """`ask` gives the Cookie field of a URL whose cookies are not here."""
+        """`ask` gives the Cookie field of a URL whose cookies are not in memory."""
         self._client, self._reach, self._turns, self._ask = client, reach, turns, ask
         self._jar = Jar(dropped=self._miss)
         self._missing: dict[str, None] = {}
-        """Hosts and domains whose cookies are not here, or not all."""
+        """Hosts and domains whose cookies are not in memory, or not all."""
         self._news: list[Cookie] = []
         self._opened: dict[str, _Opened] = {}
         self._refused: set[tuple[str, str]] = set()
@@ -83,7 +83,7 @@ class Agent:
     async def visit(self, url: str, host: str, added: Headers = ()) -> Visit | None:
         """Fetch a normalised URL of a host; answers a challenge once, when there is an account for the host.
 
-        `added` are headers that go along with every request. None when the host may not be asked at this moment.
+        `added` are headers that every request gets. None when the host may not be asked at this moment.
         """
         cookies = await self._cookies_for(url, host) if self._jar or self._missing else ""
         account = self._reach.account(url, host) if self._reach.any_accounts else None
@@ -118,7 +118,7 @@ class Agent:
             before = (first,)
             again = _challenge(last)
             if again is not None and not again.stale:
-                # asked once more, it would be refused once more, and some servers lock the account
+                # another request would be refused again, and some servers lock the account
                 self._refused.add((origin, challenge.realm))
                 del self._opened[origin]
         return Visit(last, before, digest_of(cookies))
@@ -137,12 +137,12 @@ class Agent:
         return known is None or challenge.scheme == "digest" or challenge.realm != known.challenge.realm
 
     def learn(self, cookies: Iterable[Cookie]) -> None:
-        """Take in what other workers, or an earlier run, were told."""
+        """Add cookies that other workers, or an earlier run, got."""
         for cookie in cookies:
             self._jar.keep(cookie)
 
     def given(self, cookies: Mapping[str, list[Cookie]], more: Iterable[str]) -> None:
-        """Take in all cookies of each of some hosts; those in `more` have too many, and are asked for."""
+        """Add all cookies of each of some hosts; those in `more` have too many, and are asked for."""
         for host, said in cookies.items():
             self._missing.pop(host, None)
             self.learn(said)
@@ -152,7 +152,7 @@ class Agent:
     def _miss(self, domain: str) -> None:
         self._missing[domain] = None
         if len(self._missing) > _MOST_MISSING:
-            # so many came after it that no page of it is in hand: the next one brings its cookies along
+            # so many came after it that none of its pages is held: the next one brings its cookies along
             del self._missing[next(iter(self._missing))]
 
     async def _cookies_for(self, url: str, host: str) -> str:

@@ -1,4 +1,4 @@
-"""Harvest: what an exchange means for the crawl: its links, its redirect, whether to try again. No waits, no files."""
+"""Evaluation of an exchange: its links, its redirect, whether to try again. No waits, no files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
 _SAYING = frozenset({"link", "refresh", "x-robots-tag"})
-"""Headers that may hold links or wishes."""
+"""Headers that may hold links or directives."""
 # Before Python 3.12 making or naming an enumeration's member takes longer than a look into a tuple.
 _WAYS = tuple(FoundAs)
 _LABELS = tuple(found_as.label for found_as in FoundAs)
@@ -64,7 +64,7 @@ class ReadPolicy(Struct, frozen=True):
     agent: str = "muniment"
     """The product name by which pages address this robot."""
     heard: frozenset[str] = frozenset()
-    """Which words to robots are obeyed."""
+    """Which directives to robots are obeyed."""
     listed: bool = False
     """A fetch: no links are followed, and every page gets its row."""
     redirects: bool = True
@@ -72,13 +72,13 @@ class ReadPolicy(Struct, frozen=True):
     shard: tuple[int, int] = (0, 1)
     """Which part of how many a sitemap's URLs are taken for."""
     store_unchanged: bool = False
-    """Nothing is asked for on conditions, and what the seed's digest matches is stored again."""
+    """Requests have no conditions, and a payload that the seed's digest matches is stored again."""
     referer: bool = True
-    """Requests say which page led to theirs."""
+    """Requests name the page that led to theirs."""
 
     @classmethod
     def of(cls, settings: Settings) -> ReadPolicy:
-        """The manner that a job's settings ask for."""
+        """The options of evaluation that a job's settings ask for."""
         obeyed = {"nofollow": settings.nofollow, "noarchive": settings.noarchive}
         heard = frozenset(word for word, on in obeyed.items() if on)
         return cls(
@@ -93,7 +93,7 @@ class ReadPolicy(Struct, frozen=True):
         )
 
     def headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
-        """What goes along with each request for a page."""
+        """The headers that each request for a page gets."""
         said = referer(claim.url, claim.referrer) if self.referer and claim.referrer else ""
         more = (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
         return (("User-Agent", agent_text(claim.orders.ua)), *more) if claim.orders.ua else more
@@ -145,7 +145,7 @@ def evaluate(
 
 
 def _compared(page: Evaluation, prior: Prior, manner: ReadPolicy) -> Evaluation:
-    """The page beside what its seed line knows."""
+    """The page beside the capture that its seed line knows."""
     if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
         return page
     earlier = None if manner.store_unchanged else EarlierCapture(page.claim.url, prior.captured_at)
@@ -153,14 +153,14 @@ def _compared(page: Evaluation, prior: Prior, manner: ReadPolicy) -> Evaluation:
 
 
 def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: ReadPolicy) -> Evaluation:
-    """A page for which nothing was asked."""
+    """A page that got no request."""
     page = evaluate(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
     assert isinstance(page, Evaluation)
     return page
 
 
 def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: ReadPolicy) -> Page:
-    """A page that is not to be asked for at all, as `code: text`.
+    """Why a page must not be asked for at all, as `code: text`.
 
     It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
     """
@@ -173,7 +173,7 @@ def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: ReadPolic
 
 
 def retry_wait(claim: Claim, tries: int, status: int) -> int:
-    """Milliseconds until the page's next try; a host that is asked too much says by itself how long to wait."""
+    """Milliseconds until the page's next try; a host that throttles sets its wait itself."""
     return wait_ms(1 if status in THROTTLED else claim.attempt, tries, random.random())
 
 
@@ -181,14 +181,14 @@ def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str
     reference = redirect_reference(exchange.header("location")) if exchange.status in REDIRECTS else ""
     if not reference:
         return "", NOTHING
-    # what is asked for in order to be read stays that where it moved to
+    # a document to be read keeps its kind where it moved to
     found_as = _WAYS[claim.found_as]
     found_as = found_as if found_as in _READ_WHEREVER else FoundAs.REDIRECT
     return outlinks.redirect(claim.url, reference, found_as)
 
 
 def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
-    """What a document refers to; None when there is none."""
+    """The references of a document; None when there are none."""
     kind = exchange.header("content-type")
     if not exchange.body.payload_length or not _may_hold_links(kind):
         return None
@@ -214,7 +214,7 @@ def _links(
     beside: Sequence[tuple[str, FoundAs]],
     wishes: frozenset[str],
 ) -> ResolvedLinks:
-    """The outlinks of an answer: what it is to lead to, what its headers refer to, and what its document does."""
+    """The outlinks of an answer: its redirect, the references of its headers and those of its document."""
     links = document.links if document else []
     if said or beside:
         # they are seen from the page itself, whatever base its document names
@@ -232,7 +232,7 @@ def _links(
 
 
 def _of_list(claim: Claim, document: Extraction | None, outlinks: Outlinks, manner: ReadPolicy) -> ResolvedLinks:
-    """In a fetch, what a sitemap lists; of all other pages nothing."""
+    """In a fetch, the URLs of a sitemap; of all other pages nothing."""
     if document is None or claim.found_as != _SITEMAP:
         return NOTHING
     listed = [link for link in document.links if link[1] in _LISTED]
@@ -254,7 +254,7 @@ def _may_hold_links(content_type: str) -> bool:
 
 
 def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResult:
-    """What the tracker is told about a recorded page."""
+    """The report to the tracker about a recorded page."""
     claim, exchange = page.claim, page.exchange
     started = exchange.started_at
     return PageResult(
@@ -281,14 +281,14 @@ def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResul
 
 
 def _results(claim: Claim, exchange: Exchange) -> tuple[Result, ...]:
-    """What was done of a rule's orders; what was never sent was asked for with no agent."""
+    """What was done of a rule's orders; a page without a request has no agent."""
     if not exchange.request:
         return ()
     return (Result(ResultKind.UA.value, msgspec.json.encode(agent_text(claim.orders.ua))),)
 
 
 def refused(page: Refusal) -> PageResult:
-    """What the tracker is told about a page of which nothing is kept."""
+    """The report to the tracker about a page of which nothing is kept."""
     claim, now = page.claim, now_ms()
     done = page.final
     return PageResult(

@@ -1,8 +1,8 @@
-"""Lanes: the pages a worker holds, per host, and when the next one may be fetched.
+"""Host queues: the pages a worker holds, per host, and when the next one may be fetched.
 
-A lane is one connection's worth of work. A host has as many lanes as the worker has permits for it. Pages fetched but
-not yet acknowledged by the tracker are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
-Taking a page begins its lane; its request goes out with `start`, when the host's gap and wait allow it at that moment.
+A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits. Fetched pages
+that the tracker has not acknowledged are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
+Taking a page begins its task; its request goes out with `start`, when the host's gap and wait allow it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["HostQueues"]
 
 _WINDOW = 3
 _MOST_LANDED = 500
-"""Pages of all hosts that are fetched and not yet acknowledged: each host's window is small, but there are many."""
+"""Maximum of pages of all hosts that are fetched and not acknowledged: each window is small, but there are many."""
 _HELD_PER_REQUEST = 5
 """Pages held per request in flight: three in the window, two waiting behind them."""
 _nice = attrgetter("nice")
@@ -39,16 +39,16 @@ class _HostLanes:
         self.wanted_gap = 0.0
         """Seconds between requests that its robots.txt, as known here, asks for."""
         self.set_gap = 0.0
-        """Those that the orchestrator asks for."""
+        """Seconds between requests that the orchestrator asks for."""
         self.last = 0.0
         """When the last request went out."""
         self.due = 0.0
         """When the next one may, with a gap."""
         self.hold = 0.0
-        """Nothing goes out before."""
+        """No request goes out before."""
 
     def add(self, claim: Claim) -> None:
-        # most often there is nothing that it goes before
+        # usually it goes before nothing
         if self.queue and self.queue[-1].nice > claim.nice:
             self.queue.insert(bisect_right(self.queue, claim.nice, key=_nice), claim)
         else:
@@ -73,7 +73,7 @@ class _HostLanes:
 
     @property
     def idle(self) -> bool:
-        # while its delay runs, a host stays here with its permits: whoever got it next would not know of the delay
+        # while its delay runs, a host stays here with its permits: its next worker would not know of the delay
         return not (self.queue or self.running or self.guests) and (not self.due or monotonic() >= self.due)
 
 
@@ -102,7 +102,7 @@ class HostQueues:
 
     @property
     def full(self) -> bool:
-        """Something could start but for the limit of all hosts together."""
+        """A page could start but for the limit of all hosts together."""
         waiting = map(self._hosts.get, self._ready)
         return self.running >= self._inflight and any(lanes is not None and lanes.room for lanes in waiting)
 
@@ -112,7 +112,7 @@ class HostQueues:
         return self._inflight * _HELD_PER_REQUEST - self.queued - self.running
 
     def set_delay(self, delay: DelayRange) -> None:
-        """Another gap from now on: the next request to a host starts a whole new one from now, whatever was due."""
+        """Set another gap from now on: the next request to a host waits a whole new one from now."""
         self._delay = delay
         now = monotonic()
         for lanes in self._hosts.values():
@@ -122,7 +122,7 @@ class HostQueues:
         return max(random.uniform(self._delay.low, self._delay.high) / 1000, lanes.gap)
 
     def add(self, claims: list[Claim]) -> None:
-        """Take in claims."""
+        """Add claims."""
         for claim in claims:
             self._host(claim.host).add(claim)
             self._ready[claim.host] = None
@@ -160,7 +160,7 @@ class HostQueues:
         return hosts
 
     def look_at(self, host: str) -> None:
-        """A host may have room again: its wait is over, or it was given some."""
+        """A host may have room again: its wait is over, or it got permits."""
         self._ready[host] = None
 
     def take(self, host: str) -> Claim | None:
@@ -178,7 +178,7 @@ class HostQueues:
         return lanes.queue.popleft()
 
     def put_back(self, claim: Claim) -> None:
-        """A page that was taken and whose request may not go out now is the next of its kind again."""
+        """A taken page whose request may not go out now becomes the next of its kind again."""
         self.landed(claim.host)
         self.acknowledged(claim.host)
         lanes = self._hosts[claim.host]
@@ -188,7 +188,7 @@ class HostQueues:
             self._leave(lanes)
 
     def start(self, host: str) -> bool:
-        """Whether a request may go out at this moment; if so, it has."""
+        """Whether a request may go out at this moment; if so, it counts as sent."""
         lanes = self._host(host)
         if (lanes.due or lanes.hold) and lanes.wait() > 0:
             return False
@@ -220,7 +220,7 @@ class HostQueues:
             self.look_at(host)
 
     def hold(self, host: str, seconds: float) -> None:
-        """Start nothing of a host for some seconds; 0 ends that."""
+        """Start no page of a host for some seconds; 0 ends that."""
         lanes = self._hosts.get(host)
         if lanes is not None:
             lanes.hold = monotonic() + seconds if seconds > 0 else 0.0
@@ -229,7 +229,7 @@ class HostQueues:
             self.look_at(host)
 
     def give_back_held(self) -> list[Claim]:
-        """Take out the pages of hosts that are left alone: somebody else may be due first, or have more."""
+        """Take out the pages of hosts that are left alone: other pages may be due first, or more."""
         left, self._left = self._left, []
         return left
 
@@ -244,13 +244,13 @@ class HostQueues:
         return lanes is not None and lanes.hold > monotonic()
 
     def landed(self, host: str) -> None:
-        """A fetch has ended, whatever came of it."""
+        """A fetch has ended, with any outcome."""
         self._hosts[host].running -= 1
         self.running -= 1
         self._ready[host] = None
 
     def acknowledged(self, host: str) -> None:
-        """The tracker knows what became of a page."""
+        """The tracker has stored what became of a page."""
         self._unacked -= 1
         self._hosts[host].unacked -= 1
         self._ready[host] = None
@@ -260,25 +260,25 @@ class HostQueues:
         self._host(host).guests += 1
 
     def leave(self, host: str) -> int:
-        """It has ended; how many others there are."""
+        """Such a request has ended; returns how many others there are."""
         lanes = self._host(host)
         lanes.guests -= 1
         return lanes.guests
 
     def idle_hosts(self) -> list[str]:
-        """Hosts with nothing to do here."""
+        """Hosts without pages or requests here."""
         return [name for name, lanes in self._hosts.items() if lanes.idle]
 
     def returnable(self, host: str) -> bool:
         """Whether an idle host's permits may go back.
 
-        While pages of it are not acknowledged, they would seem to cross newer claims on the wire.
+        While pages of it are not acknowledged, a release would seem to cross newer claims on the wire.
         """
         lanes = self._hosts[host]
         return bool(lanes.permits) and not lanes.unacked
 
     def forget(self, host: str) -> bool:
-        """Drop an idle host whose pages are all acknowledged and whose permits are given back; whether it was."""
+        """Drop an idle host whose pages are acknowledged and whose permits are given back; returns whether it was."""
         lanes = self._hosts.get(host)
         if lanes and lanes.idle and not lanes.unacked and not lanes.permits:
             del self._hosts[host]

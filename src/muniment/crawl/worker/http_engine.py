@@ -1,4 +1,4 @@
-"""The HTTP engine: one request for a page, after its origin's robots.txt, as somebody with cookies and accounts."""
+"""The HTTP engine: one request for a page, after its origin's robots.txt, with cookies and accounts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class HttpEngine:
             return None
         exchange = visit.exchange
         if exchange.failure is not None and exchange.failure.code == "disk":
-            # not the page's fault: the run stops, and the page waits for a disk that takes it
+            # not the page's fault: the run stops, and the page waits for a disk with room
             raise body_error(exchange.failure)
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
         if (sign := page_sign(exchange)) is not None:
@@ -78,7 +78,7 @@ class HttpEngine:
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
     def received(self, message: protocol.FromOrchestrator) -> None:
-        """Take in what the orchestrator sends beside claims."""
+        """Take what the orchestrator sends beside claims."""
         match message:
             case protocol.ClaimedPages():
                 self._agent.given(message.cookies, message.more_cookies)
@@ -115,7 +115,7 @@ class HttpEngine:
         return rules
 
     def _without_rules(self, claim: Claim, answer: RobotsAnswer | None) -> Page | None:
-        """What becomes of a page whose origin gives no robots.txt: it waits, or fails as it would without."""
+        """What becomes of a page whose origin gives no robots.txt: it waits, or fails as without one."""
         if answer is not None and answer.failure is not None:
             return failed(claim, answer.failure, self._outlinks, self._policy)
         self._services.leave_alone(claim.host)
@@ -150,7 +150,7 @@ class HttpEngine:
 
 
 def _visited(page: Evaluation | Refusal, visit: Visit) -> Page:
-    """A page with how its answer was come by."""
+    """A page with how its answer was obtained."""
     if isinstance(page, Evaluation) and (visit.before or visit.cookies_sent):
         return structs.replace(page, before=visit.before, cookies_sent=visit.cookies_sent)
     if isinstance(page, Refusal):

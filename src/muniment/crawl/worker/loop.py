@@ -2,7 +2,7 @@
 
     claim ──▶ engine ──▶ record (synced) ──▶ finish
 
-The whole way of a page is `_work`, `_record` and `_finish`; the rest answers the orchestrator.
+The way of a page is `_work`, `_record` and `_finish`; the rest answers the orchestrator.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether it has said its last."""
+        """Whether it has sent its last message."""
         return self._ended.done()
 
     async def run(self) -> None:
-        """Work until told to stop; raises what makes going on impossible."""
+        """Work until asked to stop; raises errors that make going on impossible."""
         recording = asyncio.create_task(self._record())
         recording.add_done_callback(self._recording_ended)
         self._ask_pages()
@@ -75,7 +75,7 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
-                self._ask_pages()  # what waits may be of hosts that take their time, and other hosts came in
+                self._ask_pages()  # what waits may be of slow hosts, and other hosts came in
                 if tick % _ALIVE_EVERY == 0 or self._lanes.full:
                     self._channel.send(protocol.Alive(self._lanes.full))
                 if tick % _OLD_RULES_EVERY == 0:
@@ -128,7 +128,7 @@ class Worker:
         self._unacknowledged.append(hosts)
 
     def _acknowledged(self) -> None:
-        """The tracker knows what became of the pages of the oldest finish."""
+        """The tracker has stored what became of the pages of the oldest finish."""
         for host in self._unacknowledged.popleft():
             self._lanes.acknowledged(host)
         self._start_lanes()
@@ -142,10 +142,10 @@ class Worker:
             self._start_lanes()
 
     def _withhold(self, claim: Claim) -> None:
-        """A page's host may not be asked now, which was not so when its lane began."""
+        """A page's host may not be asked now, unlike when its task began."""
         self._lanes.put_back(claim)
         self._wake_later(claim.host)
-        # the wait may have ended just now, and nothing else may come to start it again
+        # the wait may have ended just now, and there may be no other event to start it again
         self._start_lanes()
 
     def _wake_later(self, host: str) -> None:
@@ -185,10 +185,10 @@ class Worker:
             self._channel.send(protocol.WorkerFailure(isinstance(error, DiskFullError), str(error)))
         self._ended.set_exception(error)
 
-    # -- what the orchestrator says
+    # -- messages of the orchestrator
 
     def received(self, message: protocol.FromOrchestrator) -> None:
-        """Take in one message; to one that has said its last, answers mean nothing any more."""
+        """Handle one message; after its own last message, answers mean nothing any more."""
         if self.ended:
             return
         match message:
@@ -241,7 +241,7 @@ class Worker:
             self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
 
     def _amend(self, settings: Settings) -> None:
-        """Everything that no request was sent for goes back, pages that wait for their turn too: to be judged anew."""
+        """Every page without a sent request goes back, pages that wait for their turn too: to be judged anew."""
         self._lanes.set_delay(settings.delay)
         self._give_back(self._lanes.give_back())
         for timer in self._timers.values():
@@ -255,7 +255,7 @@ class Worker:
             self._stop_task.add_done_callback(self._stopped)
 
     async def _stop(self, grace_s: float) -> None:
-        """Let what is in flight land within the grace, give the rest back, and seal."""
+        """Let what is in flight finish within the grace, give the rest back, and seal."""
         self._give_back(self._lanes.give_back())
         await self._tasks.end(grace_s)
         self._recorder.close()
@@ -264,12 +264,12 @@ class Worker:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
 
-    # -- what the worker says
+    # -- messages of the worker
 
     def _give_back(self, claims: list[Claim]) -> None:
         if claims:
             self._channel.send(protocol.GiveBack([(claim.page_id, claim.claim_id) for claim in claims]))
-            # with nothing left to finish, nothing else would make it ask again, and its hosts would wait for it
+            # with nothing left to finish, the worker would never ask again, and its hosts would wait for it
             self._ask_pages()
 
     def _ask_pages(self) -> None:
@@ -278,7 +278,7 @@ class Worker:
             self._channel.send(protocol.WantPages(self._lanes.wanted))
 
     def _return_permits(self) -> None:
-        """Tell which connections are no longer held: closed when idle, or after a limit was lowered."""
+        """Report which connections are no longer held: closed when idle, or after a limit was lowered."""
         # first, or it would seem that their hosts still have pages here
         self._give_back(self._lanes.give_back_held())
         held: dict[str, int] = {}

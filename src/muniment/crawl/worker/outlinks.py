@@ -1,6 +1,6 @@
 """Outlinks: references of a document become normalised URLs and the packed entries of a finish.
 
-Pages of one site repeat their references, so what a reference means is remembered per origin (design 4.7), under its
+Pages of one site repeat their references, so the target of a reference is remembered per origin, under its
 path from the root: a relative one is first joined as text, which is enough to find what is known already. References of
 plain characters alone, which are nearly all, are joined as text for good: the parser would give the same (a test holds
 the two together) at five times the cost.
@@ -35,7 +35,7 @@ _PLAIN = re.compile(
 
 
 class _Target:
-    """What a reference means; `told` once the tracker got the URL's text from this worker."""
+    """The target of a reference; `told` once the tracker got the URL's text from this worker."""
 
     __slots__ = ("entry", "key", "line", "told", "url")
 
@@ -46,30 +46,30 @@ class _Target:
 
 
 _NOWHERE = _Target("", b"")
-"""What a reference that is no http or https URL means."""
+"""The target of a reference that is not an http or https URL."""
 
 
 class Outlinks:
     """Resolves references; the pages must be finished in the order in which they are resolved here.
 
-    A URL's text goes along once, with the first page that leads to it; later pages send its key alone.
+    A URL's text is sent once, with the first page that leads to it; later pages send its key only.
     """
 
     def __init__(self, key: Callable[[str], bytes] = page_key) -> None:
-        """`key` is by what a page of a URL is known."""
+        """`key` is the key of a page by its URL."""
         self._key = key
         self._by_origin: dict[str, dict[str, _Target]] = {}
         self._by_url: dict[str, _Target] = {}
         self._remembered = 0
 
     def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, ResolvedLinks]:
-        """Where a redirect leads, and that as outlinks; empty when it is no http or https URL."""
+        """The target of a redirect, also as outlinks; empty when it is not an http or https URL."""
         target = resolve(url, reference) if reference else None
         if target is None:
             return "", NOTHING
         key = self._key(target)
         if key == self._key(url):
-            # to itself with a session id, as servers do with visitors that send no cookie: else it were never captured
+            # to itself with a session id, as servers do for visitors without cookies: else it were never captured
             key = url_key(target)
         told = shortened(target)
         line = outlink_line(told, _LABEL[found_as])
@@ -117,7 +117,7 @@ class Outlinks:
         return leads
 
     def _meant(self, known: dict[str, _Target], base: str, raw: str) -> _Target:
-        """What a reference means that is not known as it stands."""
+        """The target of a reference that is not known as it stands."""
         rooted = _rooted(base, raw)
         target = known.get(rooted) if rooted else None
         if target is not None:
@@ -162,7 +162,7 @@ def _told(targets: Iterable[_Target]) -> tuple[tuple[bytes, str], ...]:
 
 
 def _rooted(base: str, href: str) -> str | None:
-    """A reference as it would be written from the root, joined as text; None when that may mean something else.
+    """A reference as it would be written from the root, joined as text; None when that may have another target.
 
     Both forms mean the same unless the parser would strip or turn something (`_ODD`), the joined one is a `//host`, or
     the relative one has a scheme.
@@ -192,7 +192,7 @@ class _Above(dict[str, str]):
         return path
 
     def rooted(self, href: str) -> str:
-        """What `_rooted` says of a reference that begins so; empty for others."""
+        """The result of `_rooted` for a reference that begins so; empty for others."""
         first, step, rest = href.rpartition("../")
         if not step or rest[:1] in _NOT_A_SEGMENT:
             return ""

@@ -1,7 +1,7 @@
 """Recorder: batches of pages become synced records, then one finish.
 
-The order is the guarantee: records synced, journal synced, finish sent. A batch is what is ready: up to 100 pages, or
-whatever 50 ms brought.
+The order is the guarantee: records synced, journal synced, finish sent. A batch has up to 100 pages, or those that
+50 ms brought.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AT_ONCE = 4 << 20
 """Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
 
 _WALKED_HERE = 3 << 29
-"""Bytes of the largest file that a worker walks itself: for its end it has 20 s at the least, on whatever disk."""
+"""Bytes of the largest file that a worker walks itself: for its end it has at least 20 s, on any disk."""
 
 Known = dict[bytes, EarlierCapture]
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class RecordedBatch(Struct, frozen=True):
     results: list[PageResult]
     """One for each of the pages."""
     reports: list[FromWorker]
-    """What was to be sent once the exchanges before it are recorded; it goes first."""
+    """Messages to be sent once the exchanges before them are recorded; they go first."""
 
 
 class Recorder:
@@ -70,7 +70,7 @@ class Recorder:
         *,
         every_body: bool = False,
     ) -> None:
-        """With `every_body`, one that this directory keeps already is stored again, too."""
+        """With `every_body`, a body that this directory keeps already is stored again, too."""
         self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._channel = channel
@@ -85,7 +85,7 @@ class Recorder:
         """Pages that make a batch worth writing before 50 ms are over."""
 
     def add_exchange(self, exchange: Exchange, context: PageContext) -> None:
-        """Take in an exchange that comes before its page, or has none; it is recorded with the next batch."""
+        """Add an exchange that comes before its page, or has none; it is recorded with the next batch."""
         self._wake_for_first()
         self._asides.append((exchange, context))
         if len(self._asides) >= _MOST_ASIDES:
@@ -98,12 +98,12 @@ class Recorder:
             await self._taken.wait()
 
     def add_report(self, message: FromWorker) -> None:
-        """Give this out with the batch after the exchanges taken in so far."""
+        """Give this out with the batch after the exchanges added so far."""
         self._wake_for_first()
         self._reports.append(message)
 
     def add(self, page: Page) -> None:
-        """Take in a page; it is recorded with the next batch."""
+        """Add a page; it is recorded with the next batch."""
         self._wake_for_first()
         self._ready.append(page)
         if len(self._ready) >= min(self.enough, _MOST_PAGES):
@@ -124,7 +124,7 @@ class Recorder:
     async def batches(self) -> AsyncIterator[RecordedBatch]:
         """Batches that are recorded, until `close`; then end the file, walk and seal it.
 
-        What the caller does with a batch comes before the end of its file is sent.
+        The caller handles a batch before the end of its file is sent.
         """
         while await self._some():
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
@@ -174,7 +174,7 @@ class Recorder:
         return RecordedBatch(batch, results, reports)
 
     async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
-        """Record some pages; what lies in memory is made into records for all of them first."""
+        """Record some pages; bodies in memory are made into records for all of them first."""
         light = {at: page for at, page in enumerate(pages) if isinstance(page, Evaluation) and _is_light(page.exchange)}
         made: dict[int, ExchangeRecords] = {}
         if light:
@@ -193,7 +193,7 @@ class Recorder:
         return results
 
     async def _record_asides(self) -> list[FromWorker]:
-        """Record them; what is to be reported when they are synced."""
+        """Record them; returns what to report when they are synced."""
         asides, reports, self._asides, self._reports = self._asides, self._reports, [], []
         self._taken.set()
         for at, (exchange, context) in enumerate(asides, 1):
@@ -220,7 +220,7 @@ class Recorder:
     async def _walk(self, segment: Segment) -> None:
         """Walk and seal the last file beside the other workers' (decision 0142).
 
-        One that cannot be sealed stays open: whoever joins the index walks it again, and says why.
+        One that cannot be sealed stays open: the join of the index walks it again, and reports why.
         """
         if segment.size <= _WALKED_HERE:
             with suppress(ArchiveError):
@@ -254,7 +254,7 @@ def _is_light(exchange: Exchange) -> bool:
 
 def _wanted(page: Evaluation, earlier: Known) -> Wanted:
     """What is to be recorded of a page."""
-    # a record of this directory is found again without the archive that the seed line tells of
+    # a record of this directory is found again without the archive that the seed line names
     known = earlier.get(_digest_of(page)) if earlier else None
     return page.exchange, page.context, known or page.earlier, page.unchanged
 
@@ -265,7 +265,7 @@ async def _written(segment: Segment, page: Evaluation, earlier: Known, made: Exc
 
 
 async def _beside_loop(record: Callable[..., T], *what: object, size: int) -> T:
-    """Record beside the loop what takes long, for a worker that says nothing is taken for hung."""
+    """Record large bodies in a thread, because a worker that reports nothing counts as hung."""
     if size <= _AT_ONCE:
         return record(*what)
     return await asyncio.get_running_loop().run_in_executor(None, partial(record, *what))

@@ -65,7 +65,7 @@ class Robots:
     async def learn(self, url: str) -> Learnt:
         """The rules of the URL's origin, or the answer that gives none; None when its host may not be asked now.
 
-        A page is judged by what this returns: what is remembered may be dropped at any moment.
+        A page is judged by the result of this: what is remembered may be dropped at any moment.
         """
         origin = origin_of(url)
         task = self._asking.get(origin)
@@ -88,13 +88,13 @@ class Robots:
             return self._keep(origin, answer)
         async with self._parsing:
             rules = self._keep(origin, answer)
-            # those who wait for these judge by them before others take as much memory
+            # the pages that wait for these rules use them before others take as much memory
             await asyncio.sleep(0)
             return rules
 
     def _keep(self, origin: str, answer: RobotsAnswer) -> RobotsRules:
         rules = RobotsRules(answer, self._agent)
-        # older ones hold on because no new ones are to be had: ask again before long
+        # older rules stay valid because no new ones are available: ask again before long
         rules.good_until = max(rules.good_until, now_ms() + STALE_MS)
         if answer.status == 200:
             rules.sitemaps = robots_sitemaps(answer.text)
@@ -130,12 +130,12 @@ class Robots:
 
 
 def _told(failure: Failure, *, asked: bool) -> Failure:
-    """The failure as it becomes that of a page, which was not asked for: a host that cannot be reached is its own."""
+    """The failure as that of a page without a request: an unreachable host is the page's own host."""
     return Failure(failure.code, f"robots.txt: {failure.text}") if asked else failure
 
 
 def _text(exchange: Exchange) -> str:
-    """The file as far as it is read, without the line that the limit cuts."""
+    """The part of the file that is read, without the line that the limit cuts."""
     payload, coding = exchange.body.payload(MOST_BYTES), exchange.header("content-encoding")
     if coding:
         payload = decode(payload, coding, MOST_BYTES)

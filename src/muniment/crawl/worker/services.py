@@ -1,4 +1,4 @@
-"""What a worker does for its engine: it records exchanges, passes on what hosts signal, and gives turns of hosts."""
+"""The worker's services for its engine: it records exchanges, passes on signals of hosts, and gives turns of hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROBOTS = PageContext(
 
 
 class EngineServices:
-    """One worker's, for its engine."""
+    """One worker's services."""
 
     def __init__(
         self, channel: Channel, setup: protocol.Setup, client: Client, hosts: HostQueues, recorder: Recorder
@@ -65,12 +65,12 @@ class EngineServices:
             self.hosts.hold(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000))
 
     def leave_alone(self, host: str) -> None:
-        """Ask a host nothing for a moment, unless it is left alone anyway."""
+        """Send a host no request for a moment, unless it is left alone anyway."""
         if not self.hosts.held(host):
             self.hosts.hold(host, _LEAST_HOLD_S)
 
     async def as_guest(self, host: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
-        """Ask a host for what is no page of it, when it is due; None when it is left alone for some time.
+        """Ask a host for a URL that is not one of its pages, when it is due; None when it is left alone for some time.
 
         `ask` gives None when a request may not go out after all. A host without a permit here is asked over one
         connection, which is then closed.

@@ -1,4 +1,4 @@
-"""Signs: what an exchange tells about its host, for `rules.politeness` to judge."""
+"""Signs of an exchange about its host, for `rules.politeness` to judge."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TELLING = frozenset({202, 403, 405, 429, 503})
 
 
 def throttled_sign(exchange: Exchange) -> HostSignal:
-    """The sign that a 429 or 503 is as soon as its header block is there, from when Retry-After counts."""
+    """The sign of a 429 or 503 as soon as its header block is there, from when Retry-After counts."""
     closed = path_of(exchange.url) == "/robots.txt"
     wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
     return _sign("closed" if closed else "throttled", exchange, wait)
 
 
 def page_sign(exchange: Exchange) -> HostSignal | None:
-    """The sign that a page's whole exchange is; None when it only says that the host answers, or was told before."""
+    """The sign of a page's whole exchange; None when it only means that the host answers, or was sent before."""
     if exchange.failure is None and exchange.status not in _TELLING:
         return None
     failure = None if exchange.status in _TELLING else exchange.failure
@@ -49,7 +49,7 @@ def robots_sign(exchange: Exchange) -> HostSignal | None:
 
 
 def elsewhere_sign(exchange: Exchange, origin: str) -> HostSignal | None:
-    """What an origin's robots.txt that lies on another host says of that origin; None when it is to be had."""
+    """What an origin's robots.txt on another host means for that origin; None when it is available."""
     if exchange.failure is None and exchange.status < 500 and exchange.status != 429:
         return None
     wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())

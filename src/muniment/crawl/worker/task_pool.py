@@ -1,4 +1,4 @@
-"""Hands: the tasks that fetch a worker's pages. One that is done waits for the next page instead of ending."""
+"""Task pool: the tasks that fetch a worker's pages. A finished one waits for the next page instead of ending."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["TaskPool"]
 
 
 class TaskPool:
-    """Runs `work` for each claim that it is given, all at the same time.
+    """Runs `work` for each claim, all at the same time.
 
-    To begin a task and see it end takes more than twice as long as to wake one that waits. There would be one for each
+    To begin and end a task takes more than twice as long as to wake a waiting one. There would be a new task for each
     page: whenever a batch is written the window is full, so that no page is there to go on with.
     """
 
     def __init__(self, work: Callable[[Claim], Awaitable[None]], failed: Callable[[BaseException], None]) -> None:
-        """`failed` gets what `work` raises."""
+        """`failed` gets the errors of `work`."""
         self._work, self._failed = work, failed
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[Claim | None]] = []
@@ -34,7 +34,7 @@ class TaskPool:
         task.add_done_callback(self._ended)
 
     async def end(self, grace_s: float) -> None:
-        """Let what is under way land within the grace; what does not is cancelled. Nothing may be taken after it."""
+        """Let what is under way finish within the grace; the rest is cancelled. No claim may come after it."""
         self._ending = True
         for waiting in self._idle:
             waiting.set_result(None)
