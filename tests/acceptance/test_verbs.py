@@ -177,7 +177,8 @@ def test_a_verb_leaves_one_change_in_a_run(
     index = "".join(f"<a href='{path}'>x</a>" for path in PATHS)
     with GatedSite({"/": index, **dict.fromkeys(PATHS, "x")}) as site:
         command = ("crawl", site.url, "-o", out, "--no-robots", "--no-sitemaps", "--quiet", "--workers", 1)
-        process = muniment.start(*command, "--delay", 20_000)
+        # so long that the page in hand outlasts a slow machine: with all others stashed, the run would end with it
+        process = muniment.start(*command, "--delay", 300_000)
         wait_until(lambda: "/" in site.counts() and '"capture"' in (out / "crawl.jsonl").read_text(), "a page")
         for name, verb in VERBS:
             age, before = job_age(job), len(audit(job))
