@@ -164,28 +164,28 @@ def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
     assert copy.changed() == (["src/muniment/seeds/csv.py"], {"src/muniment/seeds/formats.py": 1})
 
 
-def test_an_engine_is_one_file_and_one_line(copy: Copy) -> None:
-    (copy.root / "src/muniment/crawl/worker/loud_engine.py").write_text(ENGINE)
-    line = "from muniment.crawl.worker.{} import {} as DefaultEngine\n"
-    copy.replace(
-        "src/muniment/app/worker.py", line.format("http_engine", "HttpEngine"), line.format("loud_engine", "LoudEngine")
-    )
+def said_with(copy: Copy, user: str, line: str, before: tuple[str, str], new: tuple[str, str], text: str) -> list[str]:
+    """What a crawl of two pages says once a new file took the place of another one: one line of its user changes."""
+    module = f"src/muniment/{line.split()[1].removeprefix('muniment.').replace('.', '/').format(new[0], '')}.py"
+    (copy.root / module).write_text(text)
+    copy.replace(user, line.format(*before), line.format(*new))
+    assert copy.changed() == ([module], {user: 2})
     with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
-        said = copy.crawl(site.url)
-    assert {f"fetching {site.url}", f"fetching {site.url}a"} <= set(said.splitlines())
-    assert copy.changed() == (["src/muniment/crawl/worker/loud_engine.py"], {"src/muniment/app/worker.py": 2})
+        return [said.replace(site.url, "/") for said in copy.crawl(site.url).splitlines()]
+
+
+def test_an_engine_is_one_file_and_one_line(copy: Copy) -> None:
+    line = "from muniment.crawl.worker.{} import {} as DefaultEngine\n"
+    before, new = ("http_engine", "HttpEngine"), ("loud_engine", "LoudEngine")
+    said = said_with(copy, "src/muniment/app/worker.py", line, before, new, ENGINE)
+    assert {"fetching /", "fetching /a"} <= set(said)
 
 
 def test_a_queue_transport_is_one_file_and_one_line(copy: Copy) -> None:
-    (copy.root / "src/muniment/tracker/loud_queue.py").write_text(QUEUE)
     line = "from muniment.tracker.{} import {} as JobQueue\n"
-    copy.replace(
-        "src/muniment/app/run.py", line.format("queue.local", "LocalQueue"), line.format("loud_queue", "LoudQueue")
-    )
-    with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
-        said = copy.crawl(site.url)
-    assert {f"claimed {site.url}", f"claimed {site.url}a"} <= set(said.splitlines())
-    assert copy.changed() == (["src/muniment/tracker/loud_queue.py"], {"src/muniment/app/run.py": 2})
+    before, new = ("queue.local", "LocalQueue"), ("loud_queue", "LoudQueue")
+    said = said_with(copy, "src/muniment/app/run.py", line, before, new, QUEUE)
+    assert {"claimed /", "claimed /a"} <= set(said)
 
 
 def test_where_to_change_what_is_there() -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from muniment.archive.durable import archive_error, sync_path
 from muniment.disk import sync_directory
 
-__all__ = ["BlockWriter", "FileSums", "TextWriter", "export_to"]
+__all__ = ["FileSums", "TextWriter", "export_to"]
 
 _SUFFIX = ".exporting"
 _BLOCK = 3000
