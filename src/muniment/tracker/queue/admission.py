@@ -132,7 +132,7 @@ class Admission:
         self._skipped.clear()
         self._shown.clear()
         self.dirtied = False
-        """Whether repairs were added that nobody has looked at yet."""
+        """Whether rows of `repairs` were added that nobody has looked at yet."""
 
     def expect(self, urls: int) -> None:
         """Prepare for a transaction that may bring so many new URLs; to be called before it."""
@@ -196,7 +196,7 @@ class Admission:
         return pending
 
     def tell_again(self, page_id: int) -> None:
-        """Have the repair look at a page: its children are to be told again, or its links were never told."""
+        """Note a page for the next update of depths: its children may come nearer, or its links were never recorded."""
         self._db.many(_DIRTY, [(self._job_id, page_id)])
         self.dirtied = True
 
@@ -211,7 +211,7 @@ class Admission:
         return shown
 
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
-        """Offer the children of a page that came nearer what it offers now (repair)."""
+        """Offer the children of a page that came nearer what it offers now."""
         offers = self.offers(standing)
         for word in unpack_children(children):
             found_as = word & 0xFF
@@ -237,7 +237,7 @@ class Admission:
             if found is None:
                 url = texts.get(keys[at])
                 if url is None:
-                    raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
+                    raise ProtocolError(f"page {parent.page_id} leads to a URL whose text was not sent")
                 found = self._introduce(fresh, keys[at], url, kinds[at], parent)
             words[at] = found
             at = next_unknown(words, at + 1)
@@ -346,7 +346,7 @@ class Admission:
         return judged.pending
 
     def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
-        """The update of a known page that comes nearer, and whether its children must be told again."""
+        """The update of a known page that comes nearer, and whether its children may come nearer, too."""
         page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = draft
         if offer.link >= link and offer.requisite >= requisite:
             return None

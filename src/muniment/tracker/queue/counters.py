@@ -1,4 +1,4 @@
-"""Sums of a job: what was captured, what failed. Each session adds to a row of its own, so that nobody waits for it."""
+"""Counters of a job: what was captured, what failed. Each session adds to a row of its own, so that none waits."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _Sums(Struct):
 
 
 def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> None:
-    """Take pages out of the sums they were added to, by `pages.counted`; within the caller's transaction.
+    """Take pages out of the counters they were added to, by `pages.counted`; within the caller's transaction.
 
-    They are taken from the row of this session, whichever added them: the sum over all rows is what counts.
+    They are subtracted in the row of this session, whichever added them: only the sum over all rows is read.
     """
     db.many(_BEGUN, [(job_id, db.session)])
     mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
@@ -60,7 +60,7 @@ def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> Non
 
 
 class Counters:
-    """The sums of one job; changes happen within the caller's transaction."""
+    """The counters of one job; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
@@ -70,18 +70,18 @@ class Counters:
     def _load(self) -> None:
         if self._db.session:
             self._db.many(_BEGUN, [(self._job_id, self._db.session)])
-        # in one statement: what others commit between two of them would be taken from what is ours
+        # in one statement: what others commit between two of them would be subtracted from our own row
         rows = self._db.rows(_OF_ALL, (self._job_id,))
         self._sums = _Sums(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
         self._others = _Sums(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job: what this process added, and what others had when it began."""
+        """Counters of the job: what this process added, and what others had when it began."""
         return Totals(*structs.astuple(self._sums))
 
     def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
-        """Add a done page to its sum; which one that is (`pages.counted`)."""
+        """Add a done page to its counter; returns which one that is (`pages.counted`)."""
         totals = self._sums
         totals.payload_bytes += page.body_length
         if is_failed(page.status, page.error):
@@ -95,7 +95,7 @@ class Counters:
         return 2
 
     def save(self, again: Counter[int]) -> None:
-        """Write them; pages that go again, by the sum that they were added to, are taken out first."""
+        """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""
         self._sums.captured -= again[1]
         self._sums.requisites -= again[2]
         self._sums.failed -= again[3]

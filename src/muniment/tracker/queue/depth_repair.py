@@ -1,8 +1,8 @@
-"""Repair: when a shorter path to a page appears after its children were told, they are told again.
+"""Depths: when a shorter path to a page appears after its children were recorded, their hops are lowered, too.
 
-A page that is to be followed though its capture told its requisites alone (it was offsite, or a mere requisite then)
-is fetched again. The pages to look at are rows of `repairs`, so that a crash loses none of them. Hops only ever fall,
-and a page tells its links once, so the work ends.
+A page that is to be followed, of whose capture only requisites were recorded (it was offsite, or a mere requisite
+then), is fetched again. The pages to look at are rows of `repairs`, so that a crash loses none of them. Hops only ever
+fall, and the links of a page are recorded once, so the work ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NEXT = Prepared(
     .where(repairs.c.job_id == bindparam("job"))
     .order_by(repairs.c.page_id)
     .limit(bindparam("most"))
-    # what another process is at is for it, or for the next time
+    # what another process works at is left to it, or to the next batch
     .with_for_update(of=[repairs, pages], skip_locked=True),
     "job", "most",
 )  # fmt: skip
@@ -52,12 +52,12 @@ _AGAIN = Prepared(
 
 
 class DepthRepair:
-    """Works off the repairs of one job in small batches, within the caller's transaction."""
+    """Works off the `repairs` of one job in small batches, within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int, scope: Scope, admission: Admission) -> None:
         self._db, self._job_id, self._scope, self._admission = db, job_id, scope, admission
         self.again: Counter[int] = Counter()
-        """Pages sent again since somebody last looked, by the sum that they were counted in."""
+        """Pages made pending again since somebody last looked, by what they were counted as."""
         self._begin()
         db.on_rollback(self._begin)
 
@@ -72,11 +72,11 @@ class DepthRepair:
 
     @property
     def waiting(self) -> bool:
-        """Whether pages wait for their children to be told again."""
+        """Whether there are pages whose children are still to be offered a shorter path."""
         return self._leftover or self._admission.dirtied
 
     def work(self) -> Counter[int]:
-        """Repair one batch; returns pages newly pending per host number."""
+        """Update one batch; returns pages newly pending per host number."""
         if not self.waiting:
             return Counter()
         self._admission.dirtied = False
@@ -95,16 +95,16 @@ class DepthRepair:
         return pending + self._admission.apply(offers)
 
     def send_again(self, page_id: int, counted: int, tries: int) -> None:
-        """Make a done page pending; `counted` is the sum that it was added to."""
+        """Make a done page pending; `counted` is the counter that it was added to."""
         self.again[counted] += 1
         self._db.many(_AGAIN, [(tries, self._job_id, page_id)])
 
     def take_again(self) -> Counter[int]:
-        """The pages sent again since the last call, by the sum that they were counted in."""
+        """The pages made pending again since the last call, by the counter that they were added to."""
         again, self.again = self.again, Counter()
         return again
 
     def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
-        """Whether a done page is to be followed although its links were not told."""
+        """Whether a done page is to be followed although its links were not recorded."""
         follows = self._scope.follows(standing.on_site) and self._scope.as_page(standing)
         return follows and not told and left == 0 and state == PageState.READY

@@ -177,7 +177,7 @@ class Frontier:
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job."""
+        """The counters of the job."""
         return self._sums.totals
 
     def pending(self) -> dict[int, int]:
@@ -190,7 +190,7 @@ class Frontier:
         """Pages that wait and that others are shown with: host number, how many."""
         if self._scope.listed:
             return []
-        # the index alone tells it, unless rules give nice values
+        # the index alone is enough, unless rules give nice values
         shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
         waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
@@ -235,7 +235,7 @@ class Frontier:
         return DuePages(claims, left_out)
 
     def _keep_up(self, seen: WriterChanges) -> None:
-        """Go by what other processes changed."""
+        """Read again what other processes changed."""
         if seen.sites:
             self.hosts.look_again()
         if seen.cookies:
@@ -245,7 +245,7 @@ class Frontier:
 
     @retrying_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
-        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+        """Take in what became of claimed pages: attempts, states, outlinks and counters, in one transaction."""
         results = self.results.store(batch.pages)
         self._admission.expect(len(batch.urls))
         with self._db.transaction():
@@ -259,7 +259,7 @@ class Frontier:
             texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
-            # First, so that a page which another one of this batch brings nearer is known to have told its children.
+            # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
@@ -309,7 +309,7 @@ class Frontier:
             as_page = self._scope.as_page(standing)
             counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
         if page.done and not page.followed and self._scope.follows(standing.on_site):
-            # the host became part of the site while the page was out
+            # the host became part of the site while the page was being fetched
             self._admission.tell_again(page.page_id)
         later = int(free and not held.throttled)
         return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
@@ -345,7 +345,7 @@ class Frontier:
         return amended
 
     def judging(self, only: PageState | None = None) -> Rejudging:
-        """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
+        """Judge all pages that wait or were ignored, or those of one state, by the patterns in force."""
         return Rejudging(self._db, self._job_id, self._admission.ruleset, only)
 
     @retrying_transaction
@@ -355,7 +355,7 @@ class Frontier:
             self.cookies.keep(cookies)
 
     def look_again(self) -> None:
-        """See whether another process left shorter paths to be told."""
+        """See whether another process found shorter paths that are still to be passed on."""
         self._repair.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
@@ -375,7 +375,7 @@ class Frontier:
 
     @retrying_transaction
     def repair(self) -> dict[int, int]:
-        """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
+        """Lower the hops of one batch of children whose parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
             self._keep_up(self.peers.look())
@@ -390,5 +390,5 @@ class Frontier:
 
     @property
     def repairing(self) -> bool:
-        """Whether shorter paths are still being told; a job is not finished while they are."""
+        """Whether shorter paths are still to be passed on to children; a job is not finished while some are."""
         return self._repair.waiting

@@ -1,6 +1,6 @@
 """Lineage: what a page takes over from the page that led to it first: its nice value and its user agent.
 
-Looked up along the way that led here, and only where a job's rules say either.
+Looked up along the pages that led here, and only where a job's rules give one of them.
 """
 
 from __future__ import annotations

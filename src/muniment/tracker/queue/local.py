@@ -159,14 +159,14 @@ class LocalQueue:
         pending: Counter[int] = Counter(amended.pending)
         skipped: list[tuple[str, str]] = []
         if amended.ruleset is not None:
-            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
-            # unfinished walk is made whole
+            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and one
+            # that was not finished is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             unfinished = self._judging is not None
             whole = unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
             if isinstance(change, SetNice):
-                # claims go by what is written, and the workers ask again at once
+                # claims follow the written nice values, and the workers ask again at once
                 skipped = self._judge(pending)
         return ChangeOutcome(amended.changes, self._changed(pending, skipped), amended.repeated)
 

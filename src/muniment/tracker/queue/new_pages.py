@@ -1,6 +1,6 @@
-"""Newcomers: pages that a batch brings. Their rows are written at once, each with the best that its parents offer.
+"""New pages: those that a batch brings. Their rows are written at once, each with the best that its parents offer.
 
-Beside other processes, one of them may have brought the same URL in between: its page stands, and ours is its page.
+Another process may have added the same URL in between: its page stays, and the relations of this batch lead to it.
 """
 
 from __future__ import annotations

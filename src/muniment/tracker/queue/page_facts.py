@@ -1,4 +1,4 @@
-"""What the tracker knows of pages that rows of the index said, too; read after rows were lost."""
+"""Page facts: what rows of the index hold and the tracker holds, too; read after rows were lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PageFacts(Struct, frozen=True):
 
 
 class FailedPage(Struct, frozen=True):
-    """A page whose last try had no answer: nothing but the tracker and its row tells of it."""
+    """A page whose last try had no answer: only the tracker and its row of the index show it."""
 
     url: str
     error: str

@@ -79,19 +79,19 @@ class _Target(Struct, frozen=True):
 
 
 class RedirectLoops:
-    """Sends pages again, within the caller's transaction, after the attempts and relations of a batch are written."""
+    """Has pages fetched again, in the caller's transaction, after attempts and relations of a batch are written."""
 
     def __init__(
         self,
         db: Database,
         job_id: int,
-        book: CookieStore,
+        cookies: CookieStore,
         hosts: Hosts,
         repair: DepthRepair,
         max_redirects: int,
         admission: Admission,
     ) -> None:
-        self._db, self._job_id, self._book, self._hosts, self._repair = db, job_id, book, hosts, repair
+        self._db, self._job_id, self._cookies, self._hosts, self._repair = db, job_id, cookies, hosts, repair
         self._max_redirects, self._admission = max_redirects, admission
 
     def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
@@ -111,8 +111,8 @@ class RedirectLoops:
         return pending
 
     def _has_another_turn(self, target: _Target, page_id: int, now: int) -> bool:
-        cookies = digest_of(self._book.header(target.url, now))
-        # one redirect more than asked: the walk, which costs the most, is for those that would go again
+        cookies = digest_of(self._cookies.header(target.url, now))
+        # following the chain costs the most: only for pages that one redirect would have fetched again
         if not fetch_again(target.turn, 1, cookies, self._max_redirects):
             return False
         steps = self._steps(target.page_id, page_id)

@@ -1,7 +1,7 @@
 """Judging again the pages that wait or were left out, after the patterns or rules of a job changed.
 
-One batch at a time, so that a running crawl goes on in between. Which version all pages were judged by is kept: a kill
-on the way has the next run begin again.
+One batch at a time, so that a running crawl goes on in between. The version by which all pages were judged is stored:
+after a kill, the next run begins again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Retries: pages that get new tries in a later run. They are taken out of the sums, before a run reads these."""
+"""Retries: pages that get new tries in a later run or round. They are taken out of the counters first."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _has_failed() -> ColumnElement[bool]:
 
 
 def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
-    """Make pages wait as if they had not been tried, out of the sums; before those of the job are read."""
+    """Make pages wait as if they had not been tried, and take them out of the counters, before a run reads these."""
     here = pages.c.job_id == job_id, which
     is_start = pages.c.link_hops == literal_column("0")
     sums: Counter[int] = Counter()

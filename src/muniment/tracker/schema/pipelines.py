@@ -31,7 +31,7 @@ LIVE = text("sessions.ended_at IS NULL")
 """A session that has not ended; the condition of the index that finds it."""
 
 WRITER_WORDS = "a connection that writes; its number is free again when it has ended"
-COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place"
+COMMITS_WORDS = "counts its transactions: one without an answer took place if this has grown"
 LOCK_WORDS = "NONE | INDEFINITELY | UNTIL_FINISHED: while one is locked, its pipeline gets no other job"
 
 pipelines = Table(
