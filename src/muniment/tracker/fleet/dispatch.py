@@ -288,7 +288,7 @@ class Dispatch:
             if work.judging is not None:
                 work.add(work.judging.step().pending)
                 work.judging = None if work.judging.done else work.judging
-            work.add(work.frontier.repair() if work.frontier.repairing else {})
+            work.add(work.frontier.update_depths() if work.frontier.updating_depths else {})
             self._settle(job_id, now, anyway=True)
 
     def _took_back(self, given_back: sessions.GivenBack, now: int) -> None:

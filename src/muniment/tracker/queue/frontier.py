@@ -27,7 +27,7 @@ from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.claims import Claims
 from muniment.tracker.queue.counters import Counters
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.lineage import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
@@ -155,9 +155,9 @@ class Frontier:
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
         self.results = ResultStore(db, job_id)
-        self._repair = DepthRepair(db, job_id, scope, admission)
-        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._lost = LostCaptures(db, job_id, self._repair, admission.keys, self.payloads)
+        self._depths = DepthUpdates(db, job_id, scope, admission)
+        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
+        self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
         self.peers = Writers(db, job_id)
@@ -267,7 +267,7 @@ class Frontier:
                 pending += self._sites.learn(starts, texts)
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
-            pending += self._repair.work()
+            pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
             if results:
@@ -277,7 +277,7 @@ class Frontier:
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._sums.save(self._repair.take_again())
+            self._sums.save(self._depths.take_reopened())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
@@ -331,7 +331,7 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._sums.save(self._repair.take_again())
+            self._sums.save(self._depths.take_reopened())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
@@ -356,7 +356,7 @@ class Frontier:
 
     def look_again(self) -> None:
         """See whether another process found shorter paths that are still to be passed on."""
-        self._repair.look_again()
+        self._depths.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
         """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
@@ -374,13 +374,13 @@ class Frontier:
         return settle(self._db, self._job_id, now)
 
     @retrying_transaction
-    def repair(self) -> dict[int, int]:
+    def update_depths(self) -> dict[int, int]:
         """Lower the hops of one batch of children whose parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
             self._keep_up(self.peers.look())
-            pending = self._repair.work()
-            self._sums.save(self._repair.take_again())
+            pending = self._depths.work()
+            self._sums.save(self._depths.take_reopened())
         return dict(pending)
 
     @property
@@ -389,6 +389,6 @@ class Frontier:
         return not self._admission.last_id
 
     @property
-    def repairing(self) -> bool:
+    def updating_depths(self) -> bool:
         """Whether shorter paths are still to be passed on to children; a job is not finished while some are."""
-        return self._repair.waiting
+        return self._depths.waiting

@@ -132,8 +132,8 @@ class LocalQueue:
     def _upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         pending: Counter[int] = Counter()
         due: dict[int, int] = {}
-        if self._frontier.repairing:
-            pending.update(self._frontier.repair())
+        if self._frontier.updating_depths:
+            pending.update(self._frontier.update_depths())
         if request.lost:
             pending.update(self._frontier.fetch_again(request.lost))
         if self._seeds is not None and request.lines is not None:
@@ -203,5 +203,5 @@ class LocalQueue:
             if count
         ]
         frontier = self._frontier
-        state = QueueState(frontier.totals, frontier.repairing, self._judging is not None, frontier.empty)
+        state = QueueState(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty)
         return QueueChanges(state, changes, skipped or [])

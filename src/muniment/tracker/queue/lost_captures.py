@@ -14,7 +14,7 @@ from muniment.model.page import PageState
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, retrying_transaction
 from muniment.tracker.jobs.store import reopen
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.schema.tables import fresh_payloads, job_sums, pages, payloads
@@ -38,8 +38,8 @@ _AT_ONCE = 500
 class LostCaptures:
     """Takes back what was done with captures of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, repair: DepthRepair, keys: PageKeys, payloads: Payloads) -> None:
-        self._db, self._job_id, self._repair, self._keys, self._payloads = db, job_id, repair, keys, payloads
+    def __init__(self, db: Database, job_id: int, depths: DepthUpdates, keys: PageKeys, payloads: Payloads) -> None:
+        self._db, self._job_id, self._depths, self._keys, self._payloads = db, job_id, depths, keys, payloads
 
     def fetch_again(self, captures: Iterable[Capture], tries: int) -> Counter[int]:
         """Make the pages pending whose last try these captures are; pages newly pending per host number.
@@ -52,7 +52,7 @@ class LostCaptures:
         ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
         for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
             if tried == last[key]:
-                self._repair.send_again(page_id, counted, tries)
+                self._depths.make_pending(page_id, counted, tries)
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
         self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])

@@ -15,7 +15,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, PageResult, PageState
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.schema.tables import attempts, pages, relations, results
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.cookies import CookieStore
@@ -87,11 +87,11 @@ class RedirectLoops:
         job_id: int,
         cookies: CookieStore,
         hosts: Hosts,
-        repair: DepthRepair,
+        depths: DepthUpdates,
         max_redirects: int,
         admission: Admission,
     ) -> None:
-        self._db, self._job_id, self._cookies, self._hosts, self._repair = db, job_id, cookies, hosts, repair
+        self._db, self._job_id, self._cookies, self._hosts, self._depths = db, job_id, cookies, hosts, depths
         self._max_redirects, self._admission = max_redirects, admission
 
     def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
@@ -106,7 +106,7 @@ class RedirectLoops:
                 self._db.many(_SAVE, [row])
             target = self._target(key)
             if target is not None and target.done and self._has_another_turn(target, page.page_id, now // 1000):
-                self._repair.send_again(target.page_id, target.counted, self._admission.tries)
+                self._depths.make_pending(target.page_id, target.counted, self._admission.tries)
                 pending[target.host_id] += 1
         return pending
 

@@ -25,8 +25,8 @@ def test_a_shorter_path_lowers_the_hops_of_everything_below(tracker):
         job.finish(job.take(url), web)
     web[NEAR] = [(urls[4], A)]
     job.finish(job.take(NEAR), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert [job.hops(url)[0] for url in urls] == [1, 2, 3, 4, 2, 3]
     assert job.repairs() == 0
 
@@ -58,8 +58,8 @@ def test_a_shorter_path_found_by_repair_makes_pages_pending(tracker):
     assert job.page(urls[2])["in_scope"] is False
     web[NEAR] = [(urls[1], A)]
     job.finish(job.take(NEAR), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert job.hops(urls[2]) == (3, FAR)
     assert [claim.url for claim in job.claim()] == [urls[2]]
 
@@ -72,8 +72,8 @@ def test_a_requisite_that_becomes_a_page_offers_its_links(tracker):
     job.finish(job.take(frame), web)
     assert job.page(inner)["in_scope"] is False
     job.finish(job.take(NEAR), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert (job.hops(frame), job.hops(inner)) == ((2, 1), (3, FAR))
     assert [claim.url for claim in job.claim()] == [inner]
 
@@ -95,8 +95,8 @@ def test_repair_goes_in_batches_and_over_restarts(tracker, restarts):
     assert job.hops(children[0] + "/below") == (5, FAR)
     job.finish(job.take(NEAR), web)
     rounds = 0
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
         rounds += 1
         if restarts:
             job.reopen()
@@ -113,12 +113,12 @@ def test_a_job_with_repairs_left_says_so_after_a_restart(tracker):
     job.finish(job.take(START), web)
     for url in urls:
         job.finish(job.take(url), web)
-    assert not job.frontier.repairing
+    assert not job.frontier.updating_depths
     web[NEAR] = [(urls[2], A)]
     job.finish(job.take(NEAR), web)
     left = job.repairs()
     job.reopen()
-    assert job.frontier.repairing == bool(left)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    assert job.frontier.updating_depths == bool(left)
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert job.hops(urls[3]) == (3, FAR)

@@ -19,7 +19,7 @@ from muniment.tracker.queue.new_pages import Offer
 from muniment.tracker.schema.tables import pages, relations, repairs
 from muniment.tracker.schema.tries import new_tries
 
-__all__ = ["DepthRepair"]
+__all__ = ["DepthUpdates"]
 
 _BATCH = 100
 _NEXT = Prepared(
@@ -51,12 +51,12 @@ _AGAIN = Prepared(
 )  # fmt: skip
 
 
-class DepthRepair:
+class DepthUpdates:
     """Works off the `repairs` of one job in small batches, within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int, scope: Scope, admission: Admission) -> None:
         self._db, self._job_id, self._scope, self._admission = db, job_id, scope, admission
-        self.again: Counter[int] = Counter()
+        self._reopened: Counter[int] = Counter()
         """Pages made pending again since somebody last looked, by what they were counted as."""
         self._begin()
         db.on_rollback(self._begin)
@@ -67,7 +67,7 @@ class DepthRepair:
         self._leftover = self._db.connection.execute(any_left).first() is not None
 
     def _begin(self) -> None:
-        self.again = Counter()
+        self._reopened = Counter()
         self.look_again()
 
     @property
@@ -88,21 +88,21 @@ class DepthRepair:
         for page_id, link, requisite, site, included, redirects, children, host_id, *how in rows:
             standing = Standing(link, requisite, bool(site), bool(included), redirects)
             if self._left_behind(standing, *how):
-                self.send_again(page_id, how[-1], 1)
+                self.make_pending(page_id, how[-1], 1)
                 pending[host_id] += 1
             elif children:
                 self._admission.offer_again(standing, children, offers)
         return pending + self._admission.apply(offers)
 
-    def send_again(self, page_id: int, counted: int, tries: int) -> None:
+    def make_pending(self, page_id: int, counted: int, tries: int) -> None:
         """Make a done page pending; `counted` is the counter that it was added to."""
-        self.again[counted] += 1
+        self._reopened[counted] += 1
         self._db.many(_AGAIN, [(tries, self._job_id, page_id)])
 
-    def take_again(self) -> Counter[int]:
+    def take_reopened(self) -> Counter[int]:
         """The pages made pending again since the last call, by the counter that they were added to."""
-        again, self.again = self.again, Counter()
-        return again
+        reopened, self._reopened = self._reopened, Counter()
+        return reopened
 
     def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
         """Whether a done page is to be followed although its links were not recorded."""
