@@ -211,7 +211,7 @@ class Dispatch:
         return [ClaimBatch(job_id, some, self._age(job_id)) for job_id, some in by_job.items()]
 
     def _age(self, job_id: int) -> int:
-        return self._of(job_id).frontier.peers.settings_age()
+        return self._of(job_id).frontier.writers.settings_age()
 
     def finish(self, job_id: int, batch: FinishBatch, worker: int, now: int) -> FinishReport:
         """Take in what became of pages; those whose claim does not hold any more change nothing."""
@@ -314,7 +314,7 @@ class Dispatch:
         """Bring a job's state in line with its pages; nothing to do while pages of an ACTIVE one wait, as is known."""
         work = self._of(job_id)
         # beside others, its state is as the transaction before this saw it
-        work.state = work.frontier.peers.state or work.state
+        work.state = work.frontier.writers.state or work.state
         if work.waits and work.state == JobState.ACTIVE and not anyway:
             return
         if not work.waits and work.judging is None:
@@ -322,7 +322,7 @@ class Dispatch:
             if not work.waits:
                 work.add({host: pages for host, pages, _ in work.frontier.next_round()})
         before, work.state = work.state, work.frontier.settle(now)
-        work.frontier.peers.state = work.state if self._db.shared else ""
+        work.frontier.writers.state = work.state if self._db.shared else ""
         if work.state == JobState.ACTIVE and not work.waits:
             # somebody else made pages wait
             work.add(work.frontier.pending())

@@ -34,7 +34,7 @@ from muniment.tracker.stores.id_blocks import IdBlocks, last_page
 
 __all__ = ["Admission", "AdmittedList", "Parent", "unpack_children"]
 
-_DRAFT = Lookup(
+_KNOWN_PAGE = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
@@ -119,7 +119,7 @@ class Admission:
         self._texts: dict[bytes, str] = {}
         self._numbers = IdBlocks(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
-        self._newcomers = NewPages(db, job_id, scope, hosts, self.keys)
+        self._new_pages = NewPages(db, job_id, scope, hosts, self.keys)
         self._begin()
         db.on_rollback(self._begin)
 
@@ -195,7 +195,7 @@ class Admission:
         self._db.many(_RELATE, rows)
         return pending
 
-    def tell_again(self, page_id: int) -> None:
+    def mark_dirty(self, page_id: int) -> None:
         """Note a page for the next update of depths: its children may come nearer, or its links were never recorded."""
         self._db.many(_DIRTY, [(self._job_id, page_id)])
         self.dirtied = True
@@ -295,7 +295,7 @@ class Admission:
     def _apply(self, fresh: list[NewPage], wanted: dict[int, Offer]) -> tuple[Counter[int], dict[int, int]]:
         """Write new pages, and what known ones gain; pages newly pending per host number, and which numbers moved."""
         offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
-        written = self._newcomers.write(offered, self.ruleset, self.tries)
+        written = self._new_pages.write(offered, self.ruleset, self.tries)
         self._skipped += written.skipped()
         self._shown += written.shown()
         moved = {} if written.all_new else self._yield_to_others(offered, wanted)
@@ -324,11 +324,11 @@ class Admission:
         dirty = []
         # in order, so that two sessions never wait for each other
         ids = sorted(wanted)
-        drafts = {row[0]: row for row in self._db.lookup(_DRAFT, self._job_id, ids)}
+        known = {row[0]: row for row in self._db.lookup(_KNOWN_PAGE, self._job_id, ids)}
         for page_id in ids:
-            if page_id not in drafts:
+            if page_id not in known:
                 raise ProtocolError(f"page {page_id} is not in the tracker")
-            change = self._improve(drafts[page_id], wanted[page_id], pending)
+            change = self._improve(known[page_id], wanted[page_id], pending)
             if change is not None:
                 nearer.append(change[0])
                 if change[1]:
@@ -345,9 +345,9 @@ class Admission:
         self._skipped += judged.skipped
         return judged.pending
 
-    def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
+    def _improve(self, row: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children may come nearer, too."""
-        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = draft
+        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = row
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects

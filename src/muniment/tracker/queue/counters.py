@@ -20,7 +20,7 @@ _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
     job_sums.c.payload_bytes,
 )  # fmt: skip
-"""In the order of `_Sums`."""
+"""In the order of `_Counts`."""
 _BEGUN = BatchInsert(job_sums, "job_id", "session", conflict="IGNORE")
 _OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
 _SAVE = Prepared(
@@ -33,7 +33,7 @@ _SAVE = Prepared(
 )
 
 
-class _Sums(Struct):
+class _Counts(Struct):
     """`Totals` while they grow."""
 
     captured: int = 0
@@ -72,17 +72,17 @@ class Counters:
             self._db.many(_BEGUN, [(self._job_id, self._db.session)])
         # in one statement: what others commit between two of them would be subtracted from our own row
         rows = self._db.rows(_OF_ALL, (self._job_id,))
-        self._sums = _Sums(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
-        self._others = _Sums(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
+        self._counts = _Counts(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
+        self._others = _Counts(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
 
     @property
     def totals(self) -> Totals:
         """Counters of the job: what this process added, and what others had when it began."""
-        return Totals(*structs.astuple(self._sums))
+        return Totals(*structs.astuple(self._counts))
 
     def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
         """Add a done page to its counter; returns which one that is (`pages.counted`)."""
-        totals = self._sums
+        totals = self._counts
         totals.payload_bytes += page.body_length
         if is_failed(page.status, page.error):
             totals.failed += 1
@@ -96,8 +96,8 @@ class Counters:
 
     def save(self, again: Counter[int]) -> None:
         """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""
-        self._sums.captured -= again[1]
-        self._sums.requisites -= again[2]
-        self._sums.failed -= again[3]
-        mine = tuple(map(sub, structs.astuple(self._sums), structs.astuple(self._others)))
+        self._counts.captured -= again[1]
+        self._counts.requisites -= again[2]
+        self._counts.failed -= again[3]
+        mine = tuple(map(sub, structs.astuple(self._counts), structs.astuple(self._others)))
         self._db.many(_SAVE, [(*mine, self._job_id, self._db.session)])

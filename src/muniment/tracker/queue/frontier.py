@@ -160,8 +160,8 @@ class Frontier:
         self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
-        self.peers = Writers(db, job_id)
-        self._sums = Counters(db, job_id)
+        self.writers = Writers(db, job_id)
+        self._counters = Counters(db, job_id)
 
     @retrying_transaction
     def recover(self) -> int:
@@ -178,7 +178,7 @@ class Frontier:
     @property
     def totals(self) -> Totals:
         """The counters of the job."""
-        return self._sums.totals
+        return self._counters.totals
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
@@ -208,9 +208,9 @@ class Frontier:
 
     def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
         """The same, within the caller's transaction."""
-        looks = self.peers.asked()
+        looks = self.writers.asked()
         answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
-        self._keep_up(self.peers.seen(answers[: len(looks)]))
+        self._keep_up(self.writers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []
         left_out: list[tuple[int, str, str]] = []
@@ -255,7 +255,7 @@ class Frontier:
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
-            self._keep_up(self.peers.look())
+            self._keep_up(self.writers.look())
             texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
@@ -277,7 +277,7 @@ class Frontier:
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._sums.save(self._depths.take_reopened())
+            self._counters.save(self._depths.take_reopened())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
@@ -307,10 +307,10 @@ class Frontier:
             pending[host_id] += 1
         if left == 0:
             as_page = self._scope.as_page(standing)
-            counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
+            counted = self._counters.count(page, as_page=as_page, start=standing.link_hops == 0)
         if page.done and not page.followed and self._scope.follows(standing.on_site):
             # the host became part of the site while the page was being fetched
-            self._admission.tell_again(page.page_id)
+            self._admission.mark_dirty(page.page_id)
         later = int(free and not held.throttled)
         return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
 
@@ -331,12 +331,12 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._sums.save(self._depths.take_reopened())
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
-        self._keep_up(self.peers.look())
+        self._keep_up(self.writers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
@@ -363,7 +363,7 @@ class Frontier:
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
+        return begin_round(self._db, self._job_id, self._admission.tries, self._counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -378,9 +378,9 @@ class Frontier:
         """Lower the hops of one batch of children whose parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
-            self._keep_up(self.peers.look())
+            self._keep_up(self.writers.look())
             pending = self._depths.work()
-            self._sums.save(self._depths.take_reopened())
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @property

@@ -107,7 +107,7 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
 
 @retrying_transaction
 def begin_round(
-    db: Database, job_id: int, tries: int, sums: Counters, waited: Collection[int] = ()
+    db: Database, job_id: int, tries: int, counters: Counters, waited: Collection[int] = ()
 ) -> list[tuple[int, int, int]]:
     """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
 
@@ -122,7 +122,7 @@ def begin_round(
         found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
         again = {"counted": 0, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
         taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
-        sums.save(Counter({3: taken}))
+        counters.save(Counter({3: taken}))
     return found
 
 

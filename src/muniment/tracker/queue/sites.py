@@ -89,7 +89,7 @@ class Sites:
         standing = Standing(link, requisite, True, bool(included), redirects)
         scope = self._scope.admits(standing)
         if tried:
-            self._admission.tell_again(page_id)
+            self._admission.mark_dirty(page_id)
         if scope and not was and left > 0 and state == PageState.READY:
             pending[host_id] += 1
         return (True, scope, self._job_id, page_id)
