@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 
 from msgspec import Struct
@@ -14,7 +14,10 @@ from muniment.model.prior import Prior
 from muniment.model.result import Result
 from muniment.model.rule import NO_ORDERS, EngineOrders
 
-__all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "PageResult", "PageState", "first_claim", "link_keys", "session_of"]
+__all__ = [
+    "LINK_ENTRY", "Claim", "FinishBatch", "PageOutcome", "PageResult", "PageState", "first_claim", "link_keys",
+    "session_of",
+]  # fmt: skip
 
 LINK_ENTRY = 17
 """Bytes of one outlink in `PageResult.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
@@ -61,6 +64,17 @@ class PageState(StrEnum):
     """A rule, robots.txt or the page itself keeps it out; `pages.reason` says which."""
     STASHED = "STASHED"
     """An operator put it aside; it waits until it is taken out of the stash."""
+
+
+class PageOutcome(IntEnum):
+    """What a done page is counted as: the counter of its job that has it (`pages.counted`)."""
+
+    NONE = 0
+    """It is not done, or it was skipped."""
+    CAPTURED = 1
+    REQUISITE = 2
+    """Captured only as a requisite of other pages."""
+    FAILED = 3
 
 
 class Claim(Struct, frozen=True, array_like=True):

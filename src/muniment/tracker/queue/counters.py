@@ -8,7 +8,7 @@ from operator import sub
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
-from muniment.model.page import PageResult
+from muniment.model.page import PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
@@ -51,9 +51,9 @@ def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> Non
     db.many(_BEGUN, [(job_id, db.session)])
     mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
     fewer = {
-        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[1],
-        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[2],
-        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[3],
+        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[PageOutcome.CAPTURED],
+        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[PageOutcome.REQUISITE],
+        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[PageOutcome.FAILED],
         job_sums.c.starts_captured: job_sums.c.starts_captured - starts,
     }
     db.connection.execute(job_sums.update().where(*mine).values(fewer))
@@ -80,24 +80,24 @@ class Counters:
         """Counters of the job: what this process added, and what others had when it began."""
         return Totals(*structs.astuple(self._counts))
 
-    def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
+    def count(self, page: PageResult, *, as_page: bool, start: bool) -> PageOutcome:
         """Add a done page to its counter; returns which one that is (`pages.counted`)."""
         totals = self._counts
         totals.payload_bytes += page.body_length
         if is_failed(page.status, page.error):
             totals.failed += 1
-            return 3
+            return PageOutcome.FAILED
         if as_page:
             totals.captured += 1
             totals.starts_captured += start
-            return 1
+            return PageOutcome.CAPTURED
         totals.requisites += 1
-        return 2
+        return PageOutcome.REQUISITE
 
     def save(self, again: Counter[int]) -> None:
         """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""
-        self._counts.captured -= again[1]
-        self._counts.requisites -= again[2]
-        self._counts.failed -= again[3]
+        self._counts.captured -= again[PageOutcome.CAPTURED]
+        self._counts.requisites -= again[PageOutcome.REQUISITE]
+        self._counts.failed -= again[PageOutcome.FAILED]
         mine = tuple(map(sub, structs.astuple(self._counts), structs.astuple(self._others)))
         self._db.many(_SAVE, [(*mine, self._job_id, self._db.session)])

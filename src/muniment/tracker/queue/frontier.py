@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
+from muniment.model.page import Claim, FinishBatch, PageOutcome, PageResult, PageState, session_of
 from muniment.model.queue import Totals
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
@@ -298,7 +298,7 @@ class Frontier:
         free = page.free and not page.done and page.status in THROTTLED
         left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
         parked = left <= 0 and not page.done and held.rounds < self._rounds
-        at = counted = 0
+        at, counted = 0, PageOutcome.NONE
         if parked:
             left, at = 0, now + BETWEEN_ROUNDS_MS
         elif not page.done:
@@ -312,7 +312,7 @@ class Frontier:
             # the host became part of the site while the page was being fetched
             self._admission.mark_dirty(page.page_id)
         later = int(free and not held.throttled)
-        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+        return (_READY, left, later, at, page.followed, counted.value, "", int(free), self._job_id, page.page_id)
 
     def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
-from muniment.model.page import PageState
+from muniment.model.page import PageOutcome, PageState
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, retrying_transaction
 from muniment.tracker.jobs.store import reopen
@@ -30,8 +30,11 @@ _DONE = Lookup(
     pages.c.id,
 )
 _ROBOTS = FoundAs.ROBOTS.label
-_SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
-"""What `pages.counted` says that a page was added to."""
+_COUNTERS = {
+    PageOutcome.CAPTURED: job_sums.c.pages_captured,
+    PageOutcome.REQUISITE: job_sums.c.requisites_captured,
+    PageOutcome.FAILED: job_sums.c.pages_failed,
+}
 _AT_ONCE = 500
 
 
@@ -74,9 +77,9 @@ def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> No
     here = pages.c.job_id == job_id, pages.c.id.in_(ids)
     with db.transaction() as connection:
         sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
-        fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
+        fewer = {_COUNTERS[counted]: _COUNTERS[counted] - count for counted, count in sums if counted in _COUNTERS}
         mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
         connection.execute(job_sums.update().where(*mine).values(fewer))
-        connection.execute(pages.update().where(*here).values(counted=0, **new_tries(tries)))
+        connection.execute(pages.update().where(*here).values(counted=PageOutcome.NONE, **new_tries(tries)))
         for kept in (payloads, fresh_payloads):
             connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))

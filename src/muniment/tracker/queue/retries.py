@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
 
+from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
@@ -54,7 +55,11 @@ def _has_failed() -> ColumnElement[bool]:
     """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
     asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
     unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
-    return or_(pages.c.counted == 3, unasked, pages.c.counted.in_((1, 2)) & asks_again)
+    return or_(
+        pages.c.counted == PageOutcome.FAILED,
+        unasked,
+        pages.c.counted.in_((PageOutcome.CAPTURED, PageOutcome.REQUISITE)) & asks_again,
+    )
 
 
 def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
@@ -66,9 +71,16 @@ def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnE
     found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
     for counted, start, count in connection.execute(found):
         sums[counted] += count
-        starts += count if start and counted == 1 else 0
+        starts += count if start and counted == PageOutcome.CAPTURED else 0
     take_out(db, job_id, sums, starts)
-    anew = {"state": "READY", "reason": "", "rounds": 0, "throttled": 0, "counted": 0, **new_tries(tries)}
+    anew = {
+        "state": "READY",
+        "reason": "",
+        "rounds": 0,
+        "throttled": 0,
+        "counted": PageOutcome.NONE,
+        **new_tries(tries),
+    }
     connection.execute(pages.update().where(*here).values(anew))
     return sums.total()
 
@@ -102,7 +114,7 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     beginnings = (_DEAD, _UNKNOWN) if settings.robots else (_DEAD, _BY_ROBOTS)
     skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
     failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
-    return or_(skipped, (pages.c.counted == 3) & failed_so)
+    return or_(skipped, (pages.c.counted == PageOutcome.FAILED) & failed_so)
 
 
 @retrying_transaction
@@ -120,9 +132,9 @@ def begin_round(
         parked = pages.c.job_id == job_id, PARKED
         counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
         found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
-        again = {"counted": 0, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
+        again = {"counted": PageOutcome.NONE, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
         taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
-        counters.save(Counter({3: taken}))
+        counters.save(Counter({PageOutcome.FAILED: taken}))
     return found
 
 
