@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from msgspec import Struct, structs
 
 from muniment.archive.check.directory import CheckReport, TornFile
-from muniment.archive.check.file import Checker, Stretch
 from muniment.archive.check.rebuild import merged, rows_of_records
+from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.durable import rename, seal, sync_path
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index

@@ -16,7 +16,7 @@ NOISE = random.Random(3).randbytes(60_000)
 EARLIER = EarlierCapture("https://site.example/first", 1_795_000_000_000_000)
 
 
-def wanted():
+def sources():
     """One of each kind: deflated, stored, chunked, a revisit, not modified, with outlinks, without a body."""
     image = (("Content-Type", "image/png"),)
     coded = (("Content-Type", "text/html"), ("Transfer-Encoding", "chunked"))
@@ -43,9 +43,9 @@ def records(path) -> list[bytes]:
 
 def test_what_was_made_beforehand_is_what_would_be_written(directory):
     beforehand, at_once = directory.segment(0), directory.segment(1)
-    kinds = types(map(beforehand.write_draft, beforehand.drafts(wanted())))
+    kinds = types(map(beforehand.write_prepared, beforehand.prepare(sources())))
     assert kinds == ["response", "response", "response", "revisit", "revisit", "response"]
-    assert types(at_once.write(*one[:3], unchanged=one[3]) for one in wanted()) == kinds
+    assert types(at_once.write(*one[:3], unchanged=one[3]) for one in sources()) == kinds
     for segment in (beforehand, at_once):
         segment.seal()
     assert records(directory.warc(0)) == records(directory.warc(1))
@@ -55,8 +55,8 @@ def test_what_was_made_beforehand_is_what_would_be_written(directory):
 
 def test_what_was_made_for_another_file_is_made_again(directory):
     first, second = directory.segment(0), directory.segment(1)
-    made = first.drafts(wanted())
-    assert len(types(map(second.write_draft, made))) == 6
+    made = first.prepare(sources())
+    assert len(types(map(second.write_prepared, made))) == 6
     for segment in (first, second):
         segment.seal()
     assert check(directory.out).faults == ()
@@ -69,13 +69,13 @@ def test_what_was_made_for_another_file_is_made_again(directory):
 def test_nothing_is_written_by_making(directory):
     segment = directory.segment()
     size = segment.size
-    segment.drafts(wanted())
+    segment.prepare(sources())
     assert segment.size == size
     assert segment.sync() == []
 
 
 @pytest.mark.parametrize("size", [(1 << 20) + 1, 3 << 20])
-def test_what_is_large_is_streamed_without_a_draft(directory, size):
+def test_what_is_large_is_not_prepared_but_streamed(directory, size):
     segment = directory.segment()
     segment.write(exchange(body=MemoryBody((NOISE * 60)[:size])), page_context())
     segment.seal()

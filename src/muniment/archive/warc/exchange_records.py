@@ -1,4 +1,4 @@
-"""Drafts: the records of an exchange before they have a place in a file. Nothing here writes."""
+"""Exchange records: those of an exchange, before they have a place in a file. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from muniment.clock import new_record_urn
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 
-__all__ = ["LARGE", "REVISIT_ABOVE", "ExchangeRecords", "Wanted", "compress", "draft"]
+__all__ = ["LARGE", "REVISIT_ABOVE", "ExchangeRecords", "RecordSource", "build_records", "compress"]
 
-Wanted = tuple[Exchange, PageContext, EarlierCapture | None, bool]
-"""What a draft is made of: the exchange, what is known of it, its earlier capture, and whether it is unchanged."""
+RecordSource = tuple[Exchange, PageContext, EarlierCapture | None, bool]
+"""What records are made of: the exchange, what is known of it, its earlier capture, and whether it is unchanged."""
 
 REVISIT_ABOVE = 100
 """Payloads of at most so many bytes are always stored again: a revisit would be no smaller."""
@@ -29,7 +29,7 @@ LARGE = 1 << 20
 class ExchangeRecords(Struct):
     """One exchange's records."""
 
-    wanted: Wanted
+    source: RecordSource
     warcinfo: str
     """The warcinfo record of the only file that they fit into."""
     record_id: str
@@ -44,23 +44,23 @@ class ExchangeRecords(Struct):
     """The first record's member, once it is compressed; never that of a large response."""
 
 
-def draft(wanted: Sequence[Wanted], warcinfo: str) -> list[ExchangeRecords]:
+def build_records(sources: Sequence[RecordSource], warcinfo: str) -> list[ExchangeRecords]:
     """The records of exchanges, the first of each not yet compressed; a revisit of its earlier capture if it may be.
 
     Raises OSError when a large body's file cannot be read.
     """
-    kinds = ["revisit" if _is_revisit(one) else "response" for one in wanted]
-    digests = [digest for one, kind in zip(wanted, kinds, strict=True) for digest in _digests(one[0], kind)]
+    kinds = ["revisit" if _is_revisit(one) else "response" for one in sources]
+    digests = [digest for one, kind in zip(sources, kinds, strict=True) for digest in _digests(one[0], kind)]
     labels = sha1_labels(digests)
     return [
-        _draft(one, kind, warcinfo, labels[3 * at : 3 * at + 3])
-        for at, (one, kind) in enumerate(zip(wanted, kinds, strict=True))
+        _build(one, kind, warcinfo, labels[3 * at : 3 * at + 3])
+        for at, (one, kind) in enumerate(zip(sources, kinds, strict=True))
     ]
 
 
-def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> ExchangeRecords:
+def _build(source: RecordSource, kind: str, warcinfo: str, labels: Sequence[str]) -> ExchangeRecords:
     """`labels` are those of the digests of the payload, of the block and of the request."""
-    exchange, context, earlier, _ = wanted
+    exchange, context, earlier, _ = source
     payload, block, request = labels
     if exchange.status == 304:
         payload = ""
@@ -81,7 +81,7 @@ def _draft(wanted: Wanted, kind: str, warcinfo: str, labels: Sequence[str]) -> E
     beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request, request))]
     if told := records.metadata_block(context, exchange.duration_ms):
         beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, told)))
-    return ExchangeRecords(wanted, warcinfo, urn, kind, stored, parts, beside)
+    return ExchangeRecords(source, warcinfo, urn, kind, stored, parts, beside)
 
 
 def compress(made: ExchangeRecords) -> None:
@@ -90,8 +90,8 @@ def compress(made: ExchangeRecords) -> None:
         made.member = store_member(made.parts) if made.stored else deflate_member(b"".join(made.parts))
 
 
-def _is_revisit(wanted: Wanted) -> bool:
-    exchange, _, earlier, unchanged = wanted
+def _is_revisit(source: RecordSource) -> bool:
+    exchange, _, earlier, unchanged = source
     if earlier is None or exchange.truncated or exchange.failure is not None:
         return False
     return unchanged or (exchange.status != 304 and exchange.body.payload_length > REVISIT_ABOVE)

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 from tests.support.exchanges import chunk
 
+from muniment.archive.warc.blocks import HttpBlock
 from muniment.archive.warc.grammar import parse_header, violations
-from muniment.archive.warc.payload import HttpBlock
 
 PAYLOAD = bytes(range(256)) * 20
 
