@@ -32,7 +32,7 @@ class Request(Struct, frozen=True):
 
     settings: Settings
     urls: tuple[str, ...]
-    """Start URLs, normalised; none in a fetch, which has a list (`settings.seed`)."""
+    """Start URLs, normalised; none in a fetch, which has a list (`Settings.seed`)."""
     command_line: str
     """For the warcinfo record, secrets masked."""
     sets: tuple[IgnoreSet, ...] = ()

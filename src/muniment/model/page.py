@@ -113,7 +113,7 @@ class Claim(Struct, frozen=True, array_like=True):
     answered: bool = False
     """The page's origin has answered in this job."""
     referrer: str = ""
-    """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
+    """The URL that browsers would name as where they come from, before it is cut (`http.referrer`)."""
     free: bool = False
     """A 429 or 503 uses up no try."""
     nice: int = 0

@@ -75,8 +75,8 @@ class PlainBlock:
 class HttpBlock(PlainBlock):
     """The block of a response or a revisit: an HTTP message, of which the revisit has the head only.
 
-    It is read by the rules that the engine reads by (`rules.heads`, `rules.chunked`), so that what was captured from
-    an odd server is judged as it was captured. `on_the_wire`: the record says that HTTP/1 is what was spoken.
+    It is read with the grammar of the engine (`http.head`, `http.chunked`), so that what was captured from an odd
+    server is judged as it was captured. `on_the_wire`: the record says that HTTP/1 is what was spoken.
     """
 
     def __init__(

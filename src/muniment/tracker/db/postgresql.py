@@ -1,7 +1,7 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
+again (`database.retrying_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
 every transaction of a connection raises.
 """
 
