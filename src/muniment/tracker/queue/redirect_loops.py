@@ -61,7 +61,7 @@ _STEP = Prepared(
 _SAVE = BatchInsert(results, "job_id", "page_id", "attempt", "kind", "value", conflict="REPLACE")
 
 
-class _Target(Struct, frozen=True):
+class _RedirectTarget(Struct, frozen=True):
     """The page that a redirect leads to."""
 
     page_id: int
@@ -110,7 +110,7 @@ class RedirectLoops:
                 pending[target.host_id] += 1
         return pending
 
-    def _has_another_turn(self, target: _Target, page_id: int, now: int) -> bool:
+    def _has_another_turn(self, target: _RedirectTarget, page_id: int, now: int) -> bool:
         cookies = digest_of(self._cookies.header(target.url, now))
         # following the chain costs the most: only for pages that one redirect would have fetched again
         if not fetch_again(target.turn, 1, cookies, self._max_redirects):
@@ -118,13 +118,13 @@ class RedirectLoops:
         steps = self._steps(target.page_id, page_id)
         return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._max_redirects)
 
-    def _target(self, key: bytes) -> _Target | None:
+    def _target(self, key: bytes) -> _RedirectTarget | None:
         rows = self._db.rows(_TARGET, (_KIND, self._job_id, key))
         if not rows:
             return None
         page_id, url, host_id, state, left, in_scope, counted, tried, redirects, status, sent = rows[0]
         turn = RedirectTurn(status, tried, redirects, bytes.fromhex(sent or ""))
-        return _Target(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
+        return _RedirectTarget(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
 
     def _steps(self, start: int, end: int) -> int | None:
         """How many redirects lead from one page to another; None when they do not."""
