@@ -14,7 +14,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.place import TrackerPlace
 from muniment.procs.children.launch import LaunchedWorker
 from muniment.procs.registry import ProcessRegistry
-from muniment.rules.rulesets import IgnoreSet
+from muniment.rules.job_rules import IgnoreSet
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:

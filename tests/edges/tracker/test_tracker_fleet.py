@@ -17,7 +17,7 @@ from muniment.model.job import JobOrigin, JobTerms
 from muniment.model.pipeline import Greeting, HostReport, Pipeline, SessionEnding
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
-from muniment.rules.rulesets import Rules, compile_ruleset
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
 from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS

@@ -29,8 +29,8 @@ from muniment.model.job import JobState
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings, written_values
 from muniment.rules.ignore_sets import set_of
+from muniment.rules.job_rules import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs

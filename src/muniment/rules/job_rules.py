@@ -1,4 +1,4 @@
-"""Rulesets: the patterns and rules of a job, where each comes from, how they are changed. All functions are pure."""
+"""Job rules: the patterns and rules of a job, where each comes from, how they are changed, and a `Ruleset` of them."""
 
 from __future__ import annotations
 

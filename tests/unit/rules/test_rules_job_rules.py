@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import UsageError
-from muniment.rules.rulesets import (
+from muniment.rules.job_rules import (
     IgnoreSet,
     Rules,
     add_ignore,
