@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from muniment.cli.display import SilentDisplay, counted, duration_text, size_text, time_left_text, waiting_lines
+from muniment.cli.display.line import SilentDisplay, waiting_lines
+from muniment.cli.display.quantities import counted, duration_text, size_text, time_left_text
 from muniment.model.event import Snapshot
 
 __all__ = ["LiveDisplay", "panel_of"]

@@ -1,4 +1,4 @@
-"""The display of a running crawl: a live panel in a terminal, a line every ten seconds elsewhere."""
+"""The summary of a run that has ended, and what to do next."""
 
 from __future__ import annotations
 
@@ -7,111 +7,18 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
-from datetime import datetime
-from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
 import click
 
+from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.crawl.progress import AlreadyFinished, Summary
-from muniment.model.event import Snapshot, WaitingHost
 from muniment.model.failure import Trouble
 from muniment.rules.causes import SkipCause, advised
 
-__all__ = [
-    "LineDisplay", "SilentDisplay", "counted", "crowded_lines", "duration_text", "size_text", "tell_finished",
-    "tell_summary", "time_left_text", "trouble_lines", "waiting_lines",
-]  # fmt: skip
+__all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
 
-_LINE_EVERY_S = 10.0
 _MOST_TROUBLES = 5
-_MOST_HOST = 30
-"""Characters of a host's name beside its wait, so that the time has room on a narrow line."""
-
-
-class _Display(Protocol):
-    def show(self, snapshot: Snapshot) -> None: ...
-
-
-class SilentDisplay:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Ignore the snapshot."""
-
-
-class LineDisplay(SilentDisplay):
-    """A line every ten seconds, for logs."""
-
-    def __init__(self) -> None:
-        self._next = _LINE_EVERY_S
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Print a line when one is due."""
-        if snapshot.elapsed_s >= self._next:
-            self._next = snapshot.elapsed_s + _LINE_EVERY_S
-            click.echo(_line(snapshot), err=True)
-
-
-def _line(now: Snapshot) -> str:
-    note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
-    left = time_left_text(now.left)
-    waiting = "".join(f"; {line}" for line in waiting_lines(now, 1))
-    return (
-        f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
-        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{waiting}"
-    )
-
-
-def time_left_text(seconds: float | None) -> str:
-    """The estimated time that a job still takes, for people; empty without an estimate."""
-    if seconds is None:
-        return ""
-    return "queue growing" if seconds == inf else f"about {duration_text(seconds)} left"
-
-
-def waiting_lines(now: Snapshot, most: int) -> list[str]:
-    """The hosts that are waited for, until when and why: a line each for the first of them; empty for none."""
-    lines = [f"waiting for {_short(one.host)} until {_clock(one)}: {one.reason}" for one in now.waiting[:most]]
-    if lines and (more := now.waiting_hosts - len(lines)) > 0:
-        return [*lines, f"and {more:,} more"]
-    return lines
-
-
-def _short(host: str) -> str:
-    return host if len(host) <= _MOST_HOST else f"{host[: _MOST_HOST - 1]}…"
-
-
-def _clock(one: WaitingHost) -> str:
-    """The local time; with the date when that is another day."""
-    until = datetime.fromtimestamp(one.until_ms / 1000)
-    return f"{until:%H:%M:%S}" if until.date() == datetime.now().date() else f"{until:%Y-%m-%d %H:%M:%S}"
-
-
-def size_text(size: float) -> str:
-    """Bytes for people: `1.2 MB`, powers of 1000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def duration_text(seconds: float) -> str:
-    """Seconds for people: `2:05` or `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
@@ -240,8 +147,3 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
         more_than_named = f"and {more:,} more; " if summary.bad_lines else ""
         lines.append(f"  {more_than_named}crawl.jsonl names them")
     return lines
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something: `1 page`, `1,200 pages`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
