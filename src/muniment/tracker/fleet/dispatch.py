@@ -68,7 +68,7 @@ class _Work:
         self._queue.add(self._turn, host)
 
     def _unfinished(self) -> Rejudging | None:
-        """A walk that a killed process left unfinished begins again."""
+        """Judging that a killed process left unfinished begins again."""
         job = jobs.load_job(self._db, self._job_id)
         unfinished = job.judged < jobs.latest_rules(self._db, self._job_id)[0]
         return self.frontier.judging() if unfinished else None

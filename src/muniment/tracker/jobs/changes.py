@@ -61,7 +61,7 @@ class ChangeResult(Struct, frozen=True):
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
     """Keep a change, in one transaction; a repeat changes nothing. Raises UsageError when it makes no sense."""
     with db.transaction():
-        # who admits pages meanwhile does so by the version before, and is done before the walk through them begins
+        # who admits pages meanwhile does so by the version before, and is done before all are judged again
         db.take_turns(job.job_id, alone=True)
         if made := _made_before(db, job.job_id, change):
             return ChangeResult(made, repeated=True)
