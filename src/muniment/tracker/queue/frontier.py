@@ -28,7 +28,7 @@ from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.claims import Claims
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
-from muniment.tracker.queue.lineage import SHOWN
+from muniment.tracker.queue.inheritance import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops

@@ -1,4 +1,4 @@
-"""Lineage: what a page takes over from the page that led to it first: its nice value and its user agent.
+"""Inheritance: what a page takes over from the page that led to it first: its nice value and its user agent.
 
 Looked up along the pages that led here, and only where a job's rules give one of them.
 """
@@ -17,7 +17,16 @@ from muniment.rules.scope import MAX_REQUISITE_HOPS, urgency
 from muniment.tracker.db.database import Database, Lookup
 from muniment.tracker.schema.tables import pages
 
-__all__ = ["SHOWN", "Heritage", "before", "first_referrers", "heirs", "heritage", "heritages", "nice_value"]
+__all__ = [
+    "SHOWN",
+    "Inheritance",
+    "before",
+    "first_referrers",
+    "inheritance_of",
+    "inheritances",
+    "inherited_from",
+    "nice_value",
+]
 
 _MOST_LEVELS = 200
 """More than five requisite hops with redirects in between; a longer way ends there."""
@@ -27,27 +36,27 @@ _LED = Lookup(
 _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 SHOWN = (pages.c.requisite_hops <= MAX_REQUISITE_HOPS) & pages.c.found_as.not_in(sorted(_NOT_SHOWN))
 """A page that others are shown with, whatever its nice value."""
-_HEIRS = frozenset(
+_INHERITING = frozenset(
     int(way) for way in FoundAs if way.kind in {Kind.REQUISITE, Kind.FRAME, Kind.REDIRECT} and way not in _NOT_SHOWN
 )
 
 
-class Heritage(Struct, frozen=True):
-    """What the rules say of a page, its lineage included."""
+class Inheritance(Struct, frozen=True):
+    """What the rules say of a page, what it takes over included."""
 
     nice: int | None = None
     agent: str | None = None
 
 
-_NOTHING = Heritage()
+_NOTHING = Inheritance()
 
 
-def heirs(found: Iterable[tuple[int, int | None]]) -> set[int]:
+def inherited_from(found: Iterable[tuple[int, int | None]]) -> set[int]:
     """Of pages by how they were found and by whom, the pages that something is taken over from."""
-    return {via_id for found_as, via_id in found if via_id is not None and found_as in _HEIRS}
+    return {via_id for found_as, via_id in found if via_id is not None and found_as in _INHERITING}
 
 
-def heritages(db: Database, job_id: int, ruleset: Ruleset, page_ids: set[int]) -> dict[int, Heritage]:
+def inheritances(db: Database, job_id: int, ruleset: Ruleset, page_ids: set[int]) -> dict[int, Inheritance]:
     """What the rules say of pages, which others take over."""
     known: dict[int, tuple[str, int, int, int | None]] = {}
     wanted = page_ids
@@ -56,14 +65,14 @@ def heritages(db: Database, job_id: int, ruleset: Ruleset, page_ids: set[int]) -
             break
         read = db.lookup(_LED, job_id, sorted(wanted))
         known.update({row[0]: (row[1], row[2], row[3], row[4]) for row in read})
-        wanted = heirs((row[3], row[4]) for row in read) - known.keys()
-    made: dict[int, Heritage] = {}
+        wanted = inherited_from((row[3], row[4]) for row in read) - known.keys()
+    made: dict[int, Inheritance] = {}
     for page_id in page_ids:
         way = _way(known, page_id)
         led = _NOTHING
         for at in reversed(way):
             url, hops, found_as, _ = known[at]
-            led = made[at] = heritage(ruleset, url, hops, found_as, led)
+            led = made[at] = inheritance_of(ruleset, url, hops, found_as, led)
     return made
 
 
@@ -74,24 +83,24 @@ def _way(known: dict[int, tuple[str, int, int, int | None]], page_id: int) -> li
     while at is not None and at in known and len(way) < _MOST_LEVELS:
         way.append(at)
         _, _, found_as, via_id = known[at]
-        at = via_id if found_as in _HEIRS else None
+        at = via_id if found_as in _INHERITING else None
     return way
 
 
-def before(known: Mapping[int, Heritage], found_as: int, via_id: int | None) -> Heritage:
+def before(known: Mapping[int, Inheritance], found_as: int, via_id: int | None) -> Inheritance:
     """What a page that was found so, and by this one, takes over."""
-    return known.get(via_id, _NOTHING) if via_id is not None and found_as in _HEIRS else _NOTHING
+    return known.get(via_id, _NOTHING) if via_id is not None and found_as in _INHERITING else _NOTHING
 
 
-def heritage(ruleset: Ruleset, url: str, hops: int, found_as: int, led: Heritage) -> Heritage:
+def inheritance_of(ruleset: Ruleset, url: str, hops: int, found_as: int, led: Inheritance) -> Inheritance:
     """What the rules say of a page, or else of the one that led to it; of two nice values, the lower."""
     said = ruleset.verdict(url, hops, found_as)
     nice = said.nice if led.nice is None else led.nice if said.nice is None else min(said.nice, led.nice)
-    return Heritage(nice, led.agent if said.agent is None else said.agent)
+    return Inheritance(nice, led.agent if said.agent is None else said.agent)
 
 
 def nice_value(nice: int | None, requisite_hops: int, found_as: int) -> int:
-    """A page's nice value: what its heritage says, less what its relations take from it."""
+    """A page's nice value: what it takes over, less what its relations take from it."""
     return (nice or 0) - urgency(requisite_hops, found_as)
 
 
