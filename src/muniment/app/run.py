@@ -22,6 +22,7 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
@@ -37,7 +38,6 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
-from muniment.crawl.protocol import warc_info
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice

@@ -13,11 +13,8 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from muniment import __version__
-from muniment.archive.warc.records import WarcInfo
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
-from muniment.http.user_agent import agent_text, operator_text
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch
@@ -63,7 +60,6 @@ __all__ = [
     "WantPages",
     "WorkerFailure",
     "encode",
-    "warc_info",
 ]  # fmt: skip
 
 
@@ -373,14 +369,3 @@ class Frames(Generic[M]):
             raise ProtocolError(f"an invalid message: {error}") from None
         finally:
             del buffer[:at]
-
-
-def warc_info(setup: Setup) -> WarcInfo:
-    """The warcinfo record's content for a run."""
-    return WarcInfo(
-        software=f"muniment/{__version__}",
-        user_agent=agent_text(setup.settings.user_agent, setup.settings.contact),
-        robots="obey" if setup.settings.robots else "ignore",
-        operator=operator_text(setup.operator, setup.settings.contact),
-        command=setup.command_line,
-    )
