@@ -1,4 +1,4 @@
-"""Lost rows: the values that only the tracker has, not the records."""
+"""Lost rows are made again: with the values that only the tracker has, not the records."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Segment:
         return done
 
     def end(self) -> None:
-        """Sync and close: nothing more is written, and what walks the file gives it its final name. Blocks."""
+        """Sync and close: nothing more is written, and what verifies the file gives it its final name. Blocks."""
         self.sync()
         self.close()
 

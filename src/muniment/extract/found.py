@@ -20,7 +20,7 @@ _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORE
 class FoundLinks:
     """The references of one document."""
 
-    __slots__ = ("anchors", "base", "dropped", "links", "posting", "wishes")
+    __slots__ = ("anchors", "base", "directives", "dropped", "links", "posting")
 
     def __init__(self) -> None:
         # Nine references in ten are <a href>. Most of them were seen on an earlier page, so cleaning them is left to
@@ -32,7 +32,7 @@ class FoundLinks:
         """References beyond the limit, anchors apart."""
         self.posting = False
         """Whether the form that began last is sent as a POST."""
-        self.wishes: list[tuple[str, str]] = []
+        self.directives: list[tuple[str, str]] = []
 
     def add(self, raw: str, found_as: FoundAs) -> None:
         """Keep a reference as written, unless it is empty, a bare fragment, of an unfetched scheme, or known."""

@@ -281,7 +281,7 @@ def _visit_meta(get: _Get, found: FoundLinks) -> None:
     elif name in _TILES:
         found.add(content, FoundAs.ICON)
     elif name and len(content) <= _LONGEST_WISH and _ASKS(content):
-        found.wishes.append((name, content))
+        found.directives.append((name, content))
     if (get("http-equiv") or "").strip().lower() == "refresh":
         found.add(refresh_target(content), FoundAs.META_REFRESH)
 

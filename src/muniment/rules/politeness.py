@@ -19,7 +19,7 @@ __all__ = [
     "THROTTLED",
     "HostSignal",
     "HostState",
-    "SignKind",
+    "SignalKind",
     "asked_wait_ms",
     "believable",
     "blameless",
@@ -35,10 +35,10 @@ __all__ = [
     "is_waited_for",
     "judge",
     "kind_of",
-    "sign_of",
+    "signal_of",
 ]
 
-SignKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable", "offline"]
+SignalKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable", "offline"]
 """`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out.
 
 `offline`: the failure is on our side of the network, a proxy that fails or no route.
@@ -96,7 +96,7 @@ CHALLENGES: tuple[bytes, ...] = (
 class HostSignal(Struct, frozen=True, array_like=True):
     """The trouble of one exchange that concerns its host."""
 
-    kind: SignKind
+    kind: SignalKind
     text: str
     """For people: `429`, `dns: no such name`, …"""
     origin: str
@@ -141,18 +141,18 @@ class HostState(Struct, frozen=True):
 CALM = HostState()
 
 
-def sign_of(status: int, code: FailureCode | None) -> SignKind:
+def signal_of(status: int, code: FailureCode | None) -> SignalKind:
     """The kind of signal that a status, or the code of a failure, is."""
     if code is not None:
         return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
     return "refused" if status == 403 else "throttled" if status in THROTTLED else "answer"
 
 
-def kind_of(status: int, failure: Failure | None) -> SignKind:
+def kind_of(status: int, failure: Failure | None) -> SignalKind:
     """The kind of signal that an exchange is by its status and its failure."""
     if failure is not None and is_offline(str(failure)):
         return "offline"
-    return sign_of(status, failure.code if failure else None)
+    return signal_of(status, failure.code if failure else None)
 
 
 def is_offline(error: str) -> bool:

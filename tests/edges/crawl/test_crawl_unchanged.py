@@ -23,7 +23,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.worker.agent import Agent
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
@@ -69,7 +69,7 @@ class Archive:
         async for _ in recorder.batches():
             pass
         await client.close()
-        assert walk_and_seal(self.out, self.out / "parts", self.name) is None
+        assert verify_and_seal(self.out, self.out / "parts", self.name) is None
         return self.rows()
 
     def rows(self):

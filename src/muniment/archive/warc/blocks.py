@@ -1,4 +1,4 @@
-"""The digests of a stored block, computed as it is read: the block's, and the payload's without transfer coding."""
+"""Blocks of records, checked as they are read: their digests, and those of their payloads without transfer coding."""
 
 from __future__ import annotations
 

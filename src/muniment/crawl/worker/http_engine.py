@@ -17,7 +17,7 @@ from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.services import EngineServices
-from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
+from muniment.crawl.worker.signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
 from muniment.model.exchange import Exchange
@@ -47,7 +47,7 @@ class HttpEngine:
         robots = Robots(self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots)
         self._robots = robots if settings.robots else None
         self._dead: dict[str, str] = {}
-        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
     async def visit(self, claim: Claim) -> Page | None:
@@ -72,8 +72,8 @@ class HttpEngine:
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise body_error(exchange.failure)
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
-        if (sign := page_sign(exchange)) is not None:
-            self._services.signal(claim.host, sign)
+        if (signal := page_signal(exchange)) is not None:
+            self._services.signal(claim.host, signal)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
@@ -133,10 +133,10 @@ class HttpEngine:
             return None
         for exchange in (*visit.before, visit.exchange):
             services.record_robots(exchange)
-        if (sign := robots_sign(visit.exchange)) is not None:
-            services.signal(host, sign)
-        if elsewhere and (sign := elsewhere_sign(visit.exchange, origin)) is not None:
-            services.signal(host_of(origin), sign)
+        if (signal := robots_signal(visit.exchange)) is not None:
+            services.signal(host, signal)
+        if elsewhere and (signal := elsewhere_signal(visit.exchange, origin)) is not None:
+            services.signal(host_of(origin), signal)
         return visit.exchange
 
     def _ask_robots(self, origin: str) -> asyncio.Future[protocol.RobotsReply]:

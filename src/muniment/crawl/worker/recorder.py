@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.exchange_records import LARGE, REVISIT_ABOVE, ExchangeRecords, RecordSource
@@ -122,7 +122,7 @@ class Recorder:
             self._wake.set()
 
     async def batches(self) -> AsyncIterator[RecordedBatch]:
-        """Batches that are recorded, until `close`; then end the file, walk and seal it.
+        """Batches that are recorded, until `close`; then end the file, verify and seal it.
 
         The caller handles a batch before the end of its file is sent.
         """
@@ -225,11 +225,11 @@ class Recorder:
         if segment.size <= _WALKED_HERE:
             with suppress(ArchiveError):
                 await asyncio.get_running_loop().run_in_executor(
-                    None, walk_and_seal, self._out, self._parts, segment.name
+                    None, verify_and_seal, self._out, self._parts, segment.name
                 )
 
     def _send_ends(self) -> None:
-        # after the finish of its pages: a file that fails its walk must not be reported before them
+        # after the finish of its pages: a damaged file must not be reported before them
         ended, self._ended = self._ended, []
         for name in ended:
             self._channel.send(FileEnd(name))
