@@ -17,7 +17,7 @@ from muniment.tracker.schema.pipelines import metadata
 from muniment.tracker.schema.processes import metadata as metadata_of_processes
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ("src", "tests", "benchmarks", "scripts", "docs")
+OURS = ("src", "tests", "benchmarks", "fuzz", "scripts", "docs")
 CODE = (".py", ".sql", ".md", ".toml")
 DATA = re.compile(
     r"\.(sqlite|place|lock|pid|json|jsonl|parquet|log|txt|xml|html|sh|conf|idx|open|journal|com|example|uk|io|damaged|second|before)$"

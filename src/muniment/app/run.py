@@ -244,7 +244,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
 
 def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
-    from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
         complete_rows(db, job, out / PARTS, rebuilt)
@@ -264,7 +264,7 @@ def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
         return 0
-    from muniment.control.done import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.control.missing_rows import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
 
     pages = fetch_again(out)
     if lost or pages:

@@ -78,7 +78,7 @@ def repair_directory(out: Path, registry: ProcessRegistry | None = None) -> Chec
 def _list_again(out: Path) -> None:
     """Make the rows of lines whose URL an earlier line has, now that the rows of these are there."""
     from muniment.archive.check import repair  # noqa: PLC0415  (as above)
-    from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
+    from muniment.control.missing_rows import tell_repeats  # noqa: PLC0415  (as below)
 
     tell_repeats(out)
     repair.join_index(out)
@@ -93,7 +93,7 @@ def _enrolling(registry: ProcessRegistry | None) -> Enrol:
 def _fetched_again(out: Path) -> tuple[RepairAction, ...]:
     if not _has_tracker(out):
         return ()
-    from muniment.control.done import fetch_again  # noqa: PLC0415  (as below)
+    from muniment.control.missing_rows import fetch_again  # noqa: PLC0415  (as below)
 
     pages = fetch_again(out)
     text = f"{pages} pages that were done without a row wait again: give the command of their run again"
@@ -105,7 +105,7 @@ def _has_tracker(out: Path) -> bool:
 
 
 def _against_tracker(out: Path) -> tuple[list[Fault], str]:
-    from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
+    from muniment.control.missing_rows import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
 
     return pages_without_row(out)
 

@@ -13,7 +13,7 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found import MOST_LINKS, FoundLinks, cleaned
+from muniment.extract.found_links import MOST_LINKS, FoundLinks, cleaned
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links

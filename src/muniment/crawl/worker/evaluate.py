@@ -12,7 +12,7 @@ from muniment.clock import now_ms
 from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.coding import decode
-from muniment.extract.found import FoundLinks
+from muniment.extract.found_links import FoundLinks
 from muniment.extract.headers import header_directives, header_links, redirect_reference
 from muniment.extract.links import MOST_SITEMAP, Extraction, extract
 from muniment.fetch.client import unreached

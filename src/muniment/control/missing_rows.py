@@ -1,4 +1,4 @@
-"""The tracker against the index: a page that is done must have a row, or be fetched again."""
+"""Missing rows: the tracker against the index. A page that is done must have a row, or be fetched again."""
 
 from __future__ import annotations
 

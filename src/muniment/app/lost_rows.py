@@ -9,7 +9,7 @@ from msgspec import structs
 
 from muniment.archive.index.parquet import index_rows, part_path, rows_of_part
 from muniment.archive.index.rows import failure_row
-from muniment.control.done import missing_pages
+from muniment.control.missing_rows import missing_pages
 from muniment.model.capture import Capture, PageContext
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs

@@ -1,4 +1,4 @@
-"""Where the readers put what they find: anchors as they stand, all else cleaned and each reference once."""
+"""Found links: where readers put what they find. Anchors stand as they are, all else is cleaned, and named once."""
 
 from __future__ import annotations
 
