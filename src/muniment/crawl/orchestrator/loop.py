@@ -23,7 +23,6 @@ from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
 from muniment.crawl.orchestrator.live_settings import LiveSettings
 from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
-from muniment.crawl.orchestrator.poison import PoisonPages
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.robots_cache import RobotsCache
 from muniment.crawl.orchestrator.rounds import GiveUp, Rounds
@@ -36,6 +35,7 @@ from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
 from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
 from muniment.model.queue import ClaimOutcome, QueueChanges
+from muniment.rules.worker_deaths import WorkerDeaths
 
 __all__ = ["Orchestrator"]
 
@@ -76,7 +76,7 @@ class Orchestrator:
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
         self._disk = DiskSpace(Path(setup.out), limits, events)
-        self._poison = PoisonPages()
+        self._deaths = WorkerDeaths()
         self.progress = Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
@@ -281,10 +281,10 @@ class Orchestrator:
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:
-            self._poison.died(held if worker.lost else [], worker.ending)
+            self._deaths.died(held if worker.lost else [], worker.ending)
             if worker.finished or worker.leaving:
-                self._poison.worked()
-            elif complaint := self._poison.too_many():
+                self._deaths.worked()
+            elif complaint := self._deaths.too_many():
                 self._give_up(ProtocolError(complaint))
         self._wake.set()  # a new one is launched, if it was the last
 
@@ -307,7 +307,7 @@ class Orchestrator:
 
     async def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._poison.alone(worker.held):
+        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._deaths.alone(worker.held):
             return
         out = self._workers.linked_held() if self._limits.counts else 0
         most = self._limits.room(self._client.state.totals, out, worker.wants)
@@ -327,7 +327,7 @@ class Orchestrator:
 
     async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, permits: dict[str, int]) -> None:
         """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
-        out, back = self._poison.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
+        out, back = self._deaths.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)
         if out:
             worker.wants = 0
@@ -347,14 +347,14 @@ class Orchestrator:
             self._workers.tell_cookies(worker, message.batch.cookies)
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
-        self._poison.worked()
+        self._deaths.worked()
         taken = set(report.accepted)
         accepted = [(worker.drop(page.page_id), page) for page in batch.pages if page.page_id in taken]
         self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for claim, page in accepted:
-            self._poison.cleared(page.page_id)
+            self._deaths.cleared(page.page_id)
             self._schedule.landed(worker.number, claim.host_id)
             self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)
             self._hosts.answered(claim.host_id, claim.url, page)
