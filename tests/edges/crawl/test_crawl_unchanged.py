@@ -27,7 +27,7 @@ from muniment.archive.recovery.verify import walk_and_seal
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.worker.agent import Agent
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
@@ -58,7 +58,7 @@ class Archive:
     async def _take(self, pages, manner, accounts):
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
-        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HostQueues(1, DelayRange(0, 0)))
+        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HeldPages(1, DelayRange(0, 0)))
         recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name))
         for url, prior in pages:
             page = claim(url, prior=prior)

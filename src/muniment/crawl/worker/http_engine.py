@@ -17,7 +17,7 @@ from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.services import EngineServices
-from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
+from muniment.crawl.worker.host_signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
 from muniment.model.exchange import Exchange

@@ -19,7 +19,7 @@ from muniment.clock import now_ms
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.ports import Engine
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.recorder import RecordedBatch, Recorder
 from muniment.crawl.worker.services import EngineServices
 from muniment.crawl.worker.task_pool import TaskPool
@@ -44,7 +44,7 @@ class Worker:
     ) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._lanes = HostQueues(setup.inflight, settings.delay)
+        self._lanes = HeldPages(setup.inflight, settings.delay)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, channel, every_body=settings.store_unchanged
         )

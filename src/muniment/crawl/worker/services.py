@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.model.capture import PageContext
@@ -32,7 +32,7 @@ class EngineServices:
     """One worker's services."""
 
     def __init__(
-        self, channel: Channel, setup: protocol.Setup, client: Client, hosts: HostQueues, recorder: Recorder
+        self, channel: Channel, setup: protocol.Setup, client: Client, hosts: HeldPages, recorder: Recorder
     ) -> None:
         self.channel, self.setup, self.client, self.hosts = channel, setup, client, hosts
         self._recorder = recorder

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.pages import claim
 
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.settings.table import DelayRange
 
 A, B = "a.example", "b.example"
@@ -17,7 +17,7 @@ A, B = "a.example", "b.example"
 
 def lanes(inflight=100, delay=(0, 0), **hosts):
     """Lanes with (pages, permits) for hosts a and b."""
-    made = HostQueues(inflight, DelayRange(*delay))
+    made = HeldPages(inflight, DelayRange(*delay))
     for name, (pages, permits) in hosts.items():
         host = f"{name}.example"
         made.add([claim(f"https://{host}/{n}", n) for n in range(pages)])
@@ -157,7 +157,7 @@ def test_with_a_delay_one_lane_begins_at_a_time_and_its_request_sets_the_clock()
 
 def test_a_delay_is_drawn_between_its_bounds(monkeypatch):
     now, starts = [1000.0], []
-    monkeypatch.setattr("muniment.crawl.worker.host_queues.monotonic", lambda: now[0])
+    monkeypatch.setattr("muniment.crawl.worker.held_pages.monotonic", lambda: now[0])
     made = lanes(delay=(100, 300), a=(50, 50))
     for _ in range(50):
         assert made.start(A)
@@ -226,7 +226,7 @@ def test_a_host_that_is_not_here_may_be_held():
     lambda deed: st.tuples(st.just(deed), st.sampled_from([A, B]), st.integers(0, 4))
 ), max_size=60))  # fmt: skip
 def test_counts_agree_and_bounds_hold_in_any_order(deeds):
-    made, running, unacked, queued, permits = HostQueues(5, DelayRange()), {}, {}, {}, {}
+    made, running, unacked, queued, permits = HeldPages(5, DelayRange()), {}, {}, {}, {}
     for deed, host, n in deeds:
         if deed == "add":
             made.add([claim(f"https://{host}/") for _ in range(n + 1)])
@@ -292,7 +292,7 @@ def test_permits_go_back_when_the_tracker_knows_of_every_page():
 
 def test_over_all_hosts_too_there_is_an_end_to_what_waits_for_the_tracker():
     """Each of many hosts has room for one page more; a worker's memory has not."""
-    made = HostQueues(100, DelayRange(0, 0))
+    made = HeldPages(100, DelayRange(0, 0))
     names = [f"h{number}.example" for number in range(1_000)]
     made.add([claim(f"https://{name}/", number) for number, name in enumerate(names)])
     for name in names:

@@ -16,7 +16,7 @@ from muniment.clock import monotonic
 from muniment.model.page import Claim
 from muniment.settings.table import DelayRange
 
-__all__ = ["HostQueues"]
+__all__ = ["HeldPages"]
 
 _WINDOW = 3
 _MOST_LANDED = 500
@@ -77,7 +77,7 @@ class _HostLanes:
         return not (self.queue or self.running or self.guests) and (not self.due or monotonic() >= self.due)
 
 
-class HostQueues:
+class HeldPages:
     """Decides which claim goes next: of a host the lowest nice value, then first in first out. Has no sockets."""
 
     def __init__(self, inflight: int, delay: DelayRange) -> None:
