@@ -34,6 +34,7 @@ from muniment.crawl.ports import Events, Queue
 from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
 from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
+from muniment.model.host import HostTerms
 from muniment.model.queue import ClaimOutcome, QueueChanges
 from muniment.rules.worker_deaths import WorkerDeaths
 
@@ -64,14 +65,14 @@ class Orchestrator:
         self._tasks = OrderedTasks(self._give_up)
         self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
         tell = self._workers.send
-        self._hosts = HostPolicy(queue, self._schedule, events, tell, settings.user_agent)
+        self._hosts = HostPolicy(queue, self._schedule, events, tell)
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = Concurrency(settings, events, tell)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
         self._settings = LiveSettings(
-            *(setup, self._client, self._schedule, limits, self._patience, self._inflight),
+            *(setup, self._client, self._hosts, limits, self._patience, self._inflight),
             *(events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
@@ -219,6 +220,10 @@ class Orchestrator:
                 worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n))
             case protocol.AskRobots(origin, number=number):
                 await self._robots.asked(worker.number, number, origin)
+            case protocol.AskGap(host, delay_ms, number=number):
+                self._hosts.wants_gap(host, delay_ms)
+                worker.send(protocol.GapReply(number=number))
+                await self._hosts.keep()
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
@@ -254,14 +259,10 @@ class Orchestrator:
                 worker.goodbye()
 
     def _welcome(self, worker: WorkerHandle) -> None:
-        lowered = self._schedule.add_worker(worker.number)
+        self._hosts.add_worker(worker.number)
         self._inflight.staff(self._schedule.workers)
         part = self._inflight.part(worker.number)
         worker.send(structs.replace(self._settings.setup, number=worker.number, inflight=part))
-        for other, permits in lowered.items():
-            self._workers.members[other].send(protocol.PermitsUpdate(permits))
-        for origin, reason in self._hosts.dead.items():
-            worker.send(protocol.DeadHost(origin, reason))
         self._events.publish(WorkerEvent(number=worker.number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
@@ -317,22 +318,18 @@ class Orchestrator:
             return
         claimed = await self._client.claim(picked, now, self._hosts.known.take_news())
         got = Counter(claim.host_id for claim in claimed.claims)
-        permits: dict[str, int] = {}
         for host_id, asked in picked:
-            name, granted = self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
-            if got[host_id]:
-                permits[name] = granted
+            self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
         if claimed.claims:
-            await self._hand_out(worker, claimed, permits)
+            await self._hand_out(worker, claimed, self._hosts.updates.terms(worker.number, got, now))
 
-    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, permits: dict[str, int]) -> None:
+    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, terms: list[HostTerms]) -> None:
         """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
         out, back = self._deaths.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)
         if out:
             worker.wants = 0
-            gaps = self._hosts.gaps(permits)
-            worker.send(protocol.ClaimedPages(out, permits, claimed.cookies, gaps, claimed.more_cookies))
+            worker.send(protocol.ClaimedPages(out, terms, claimed.cookies, claimed.more_cookies))
         await self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
 
     async def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:

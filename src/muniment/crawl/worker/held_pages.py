@@ -1,4 +1,4 @@
-"""Host queues: the pages a worker holds, per host, and when the next one may be fetched.
+"""Held pages: the pages of each host that a worker has in hand, and when the next one may be fetched.
 
 A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits. Fetched pages
 that the tracker has not acknowledged are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
@@ -10,9 +10,12 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterable
 from operator import attrgetter
 
 from muniment.clock import monotonic
+from muniment.fetch.permits import HostPermits, Permits
+from muniment.model.host import HostTerms
 from muniment.model.page import Claim
 from muniment.settings.table import DelayRange
 
@@ -26,26 +29,25 @@ _HELD_PER_REQUEST = 5
 _nice = attrgetter("nice")
 
 
-class _HostLanes:
-    __slots__ = ("due", "guests", "hold", "last", "permits", "queue", "running", "set_gap", "unacked", "wanted_gap")
+class _HostPages:
+    __slots__ = ("alone", "dead", "due", "gap_ms", "hold", "last", "permits", "queue", "running", "unacked")
 
-    def __init__(self) -> None:
+    def __init__(self, permits: HostPermits) -> None:
+        self.permits = permits
         self.queue: deque[Claim] = deque()
-        self.permits = 0
         self.running = 0
         self.unacked = 0
-        self.guests = 0
-        """Requests under way that belong to no page."""
-        self.wanted_gap = 0.0
-        """Seconds between requests that its robots.txt, as known here, asks for."""
-        self.set_gap = 0.0
-        """Seconds between requests that the orchestrator asks for."""
+        self.gap_ms = 0
+        """Milliseconds between requests that the orchestrator asks for."""
         self.last = 0.0
         """When the last request went out."""
         self.due = 0.0
         """When the next one may, with a gap."""
         self.hold = 0.0
         """No request goes out before."""
+        self.alone = False
+        """The hold is the worker's own, until the orchestrator has answered the news of the host."""
+        self.dead: dict[str, str] = {}
 
     def add(self, claim: Claim) -> None:
         # usually it goes before nothing
@@ -56,37 +58,48 @@ class _HostLanes:
 
     @property
     def room(self) -> bool:
+        permits = self.permits.granted
         return (
             bool(self.queue)
-            and self.running < self.permits
-            and self.unacked < _WINDOW * self.permits
+            and self.running < permits
+            and self.unacked < _WINDOW * permits
             and not ((self.due or self.hold) and self.wait() > 0)
         )
 
     def wait(self) -> float:
         return max(self.due, self.hold) - monotonic()
 
-    @property
-    def gap(self) -> float:
-        """Seconds between requests."""
-        return max(self.wanted_gap, self.set_gap)
+    def wait_for(self, seconds: float, *, answer: bool) -> None:
+        """Send nothing for so long, as the orchestrator says; what it does not know of yet goes on."""
+        if not (seconds or self.hold):
+            return
+        now = monotonic()
+        until = now + seconds if seconds else 0.0
+        if self.alone and not answer and self.hold > now:
+            self.hold = max(self.hold, until)
+        else:
+            self.hold, self.alone = until, False
 
     @property
     def idle(self) -> bool:
         # while its delay runs, a host stays here with its permits: its next worker would not know of the delay
-        return not (self.queue or self.running or self.guests) and (not self.due or monotonic() >= self.due)
+        return not (self.queue or self.running or self.permits.guests) and (not self.due or monotonic() >= self.due)
 
 
 class HeldPages:
     """Decides which claim goes next: of a host the lowest nice value, then first in first out. Has no sockets."""
 
-    def __init__(self, inflight: int, delay: DelayRange) -> None:
-        self._hosts: dict[str, _HostLanes] = {}
+    def __init__(self, inflight: int, delay: DelayRange, permits: Permits) -> None:
+        self._hosts: dict[str, _HostPages] = {}
         self._ready: dict[str, None] = {}
         """Hosts that may have room, the longest waiting first; whatever can make room puts a host here."""
         self._left: list[Claim] = []
         """Pages of hosts that are left alone, until they are given back together."""
-        self._inflight, self._delay = inflight, delay
+        self._changed: set[str] = set()
+        """Hosts whose permits were changed, until the connections that are open are no more than these."""
+        self._inflight, self._delay, self._permits = inflight, delay, permits
+        self.dead: dict[str, str] = {}
+        """The origins and names of the hosts here that get no more requests, and why."""
         self.running = 0
         self.queued = 0
         self._unacked = 0
@@ -104,7 +117,7 @@ class HeldPages:
     def full(self) -> bool:
         """A page could start but for the limit of all hosts together."""
         waiting = map(self._hosts.get, self._ready)
-        return self.running >= self._inflight and any(lanes is not None and lanes.room for lanes in waiting)
+        return self.running >= self._inflight and any(host is not None and host.room for host in waiting)
 
     @property
     def wanted(self) -> int:
@@ -115,28 +128,63 @@ class HeldPages:
         """Set another gap from now on: the next request to a host waits a whole new one from now."""
         self._delay = delay
         now = monotonic()
-        for lanes in self._hosts.values():
-            lanes.due = now + self._gap(lanes)
+        for host in self._hosts.values():
+            host.due = now + self._gap(host)
 
-    def _gap(self, lanes: _HostLanes) -> float:
-        return max(random.uniform(self._delay.low, self._delay.high) / 1000, lanes.gap)
+    def _gap(self, host: _HostPages) -> float:
+        return max(random.uniform(self._delay.low, self._delay.high), host.gap_ms) / 1000
 
-    def add(self, claims: list[Claim]) -> None:
-        """Add claims."""
+    def add(self, claims: list[Claim], terms: Iterable[HostTerms] = ()) -> None:
+        """Add claims, with the terms on which their hosts may be asked."""
+        for one in terms:
+            self._treat(self._host(one.host), one, answer=False)
         for claim in claims:
             self._host(claim.host).add(claim)
             self._ready[claim.host] = None
         self.queued += len(claims)
 
-    def permit(self, host: str, permits: int) -> None:
-        """Set how many connections to a host this worker may have."""
-        self._host(host).permits = permits
-        self.look_at(host)
+    def treat(self, terms: HostTerms, *, answer: bool = False) -> bool:
+        """Treat a host so from now on, if it is here; returns whether it has other permits than before.
+
+        `answer`: the orchestrator knows the news that was sent of it.
+        """
+        host = self._hosts.get(terms.host)
+        if host is None:
+            return False
+        changed = terms.permits != host.permits.granted
+        if changed:
+            self._changed.add(terms.host)
+        self._treat(host, terms, answer=answer)
+        if terms.wait_ms:
+            self._leave(host)
+        self.look_at(terms.host)
+        return changed
+
+    def _treat(self, host: _HostPages, terms: HostTerms, *, answer: bool) -> None:
+        host.permits.grant(terms.permits)
+        if terms.gap_ms != host.gap_ms:
+            host.gap_ms = terms.gap_ms
+            if host.last:
+                host.due = host.last + self._gap(host)
+        host.wait_for(terms.wait_ms / 1000, answer=answer)
+        if terms.dead or host.dead:
+            self._set_dead(host, terms.dead)
+
+    def _set_dead(self, host: _HostPages, dead: dict[str, str]) -> None:
+        for origin in host.dead:
+            self.dead.pop(origin, None)
+        host.dead = dead
+        self.dead.update(dead)
 
     def permits(self, host: str) -> int:
         """How many connections to a host this worker may have."""
-        lanes = self._hosts.get(host)
-        return lanes.permits if lanes else 0
+        held = self._hosts.get(host)
+        return held.permits.granted if held else 0
+
+    def gap_ms(self, host: str) -> int:
+        """Milliseconds between the requests to a host that the orchestrator asks for."""
+        held = self._hosts.get(host)
+        return held.gap_ms if held else 0
 
     def startable(self) -> list[str]:
         """Hosts that could start a fetch now, one entry for each that they could start."""
@@ -144,14 +192,15 @@ class HeldPages:
         hosts: list[str] = []
         without: list[str] = []
         for name in self._ready:
-            lanes = self._hosts.get(name)
-            if lanes is None or not lanes.room:
+            host = self._hosts.get(name)
+            if host is None or not host.room:
                 without.append(name)
                 continue
             if room <= 0:
                 break
-            more = min(lanes.permits - lanes.running, _WINDOW * lanes.permits - lanes.unacked, len(lanes.queue), room)
-            if self._delay.high or lanes.gap:
+            permits = host.permits.granted
+            more = min(permits - host.running, _WINDOW * permits - host.unacked, len(host.queue), room)
+            if self._delay.high or host.gap_ms:
                 more = 1
             hosts += [name] * more
             room -= more
@@ -163,85 +212,66 @@ class HeldPages:
         """A host may have room again: its wait is over, or it got permits."""
         self._ready[host] = None
 
-    def take(self, host: str) -> Claim | None:
+    def take(self, name: str) -> Claim | None:
         """Start the host's next page, or None when it must not start one now."""
-        lanes = self._hosts[host]
-        if not lanes.room:
+        host = self._hosts[name]
+        if not host.room:
             return None
         if self._room <= 0:
             return None
         self._unacked += 1
-        lanes.running += 1
-        lanes.unacked += 1
+        host.running += 1
+        host.unacked += 1
         self.running += 1
         self.queued -= 1
-        return lanes.queue.popleft()
+        return host.queue.popleft()
 
     def put_back(self, claim: Claim) -> None:
         """A taken page whose request may not go out now becomes the next of its kind again."""
         self.landed(claim.host)
         self.acknowledged(claim.host)
-        lanes = self._hosts[claim.host]
-        lanes.queue.insert(bisect_left(lanes.queue, claim.nice, key=_nice), claim)
+        host = self._hosts[claim.host]
+        host.queue.insert(bisect_left(host.queue, claim.nice, key=_nice), claim)
         self.queued += 1
-        if self.held(claim.host):
-            self._leave(lanes)
+        if self.is_left_alone(claim.host):
+            self._leave(host)
 
-    def start(self, host: str) -> bool:
+    def start(self, name: str) -> bool:
         """Whether a request may go out at this moment; if so, it counts as sent."""
-        lanes = self._host(host)
-        if (lanes.due or lanes.hold) and lanes.wait() > 0:
+        host = self._host(name)
+        if (host.due or host.hold) and host.wait() > 0:
             return False
-        lanes.last = monotonic()
-        if self._delay.high or lanes.gap:
-            lanes.due = lanes.last + self._gap(lanes)
+        host.last = monotonic()
+        if self._delay.high or host.gap_ms:
+            host.due = host.last + self._gap(host)
         return True
 
-    def wait(self, host: str) -> float:
+    def wait(self, name: str) -> float:
         """Seconds until a request to a host may go out; 0 or less for now."""
-        lanes = self._hosts.get(host)
-        return lanes.wait() if lanes and (lanes.due or lanes.hold) else 0.0
+        host = self._hosts.get(name)
+        return host.wait() if host and (host.due or host.hold) else 0.0
 
-    def keep_gap(self, host: str, gap: float) -> None:
-        """From the last request on, leave so many seconds between requests (`Crawl-delay`)."""
-        lanes = self._host(host)
-        if gap > lanes.wanted_gap:
-            lanes.wanted_gap = gap
-            if lanes.last:
-                lanes.due = max(lanes.due, lanes.last + gap)
+    def leave_alone(self, name: str, seconds: float) -> None:
+        """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it."""
+        host = self._hosts.get(name)
+        if host is not None:
+            host.hold, host.alone = max(host.hold, monotonic() + seconds), True
+            self._leave(host)
 
-    def set_gap(self, host: str, gap: float) -> None:
-        """From the last request on, leave the seconds between requests that the orchestrator asks for."""
-        lanes = self._hosts.get(host)
-        if lanes is not None and gap != lanes.set_gap:
-            lanes.set_gap = gap
-            if lanes.last:
-                lanes.due = lanes.last + max(self._gap(lanes), 0.0)
-            self.look_at(host)
+    def is_left_alone(self, name: str) -> bool:
+        """Whether no request goes to a host for some time, be there a gap or not."""
+        host = self._hosts.get(name)
+        return host is not None and host.hold > monotonic()
 
-    def hold(self, host: str, seconds: float) -> None:
-        """Start no page of a host for some seconds; 0 ends that."""
-        lanes = self._hosts.get(host)
-        if lanes is not None:
-            lanes.hold = monotonic() + seconds if seconds > 0 else 0.0
-            if seconds > 0:
-                self._leave(lanes)
-            self.look_at(host)
-
-    def give_back_held(self) -> list[Claim]:
+    def give_back_left(self) -> list[Claim]:
         """Take out the pages of hosts that are left alone: other pages may be due first, or more."""
         left, self._left = self._left, []
         return left
 
-    def _leave(self, lanes: _HostLanes) -> None:
-        self._left += lanes.queue
-        self.queued -= len(lanes.queue)
-        lanes.queue.clear()
-
-    def held(self, host: str) -> bool:
-        """Whether a host is being left alone."""
-        lanes = self._hosts.get(host)
-        return lanes is not None and lanes.hold > monotonic()
+    def _leave(self, host: _HostPages) -> None:
+        self._left += host.queue
+        self.queued -= len(host.queue)
+        host.queue.clear()
 
     def landed(self, host: str) -> None:
         """A fetch has ended, with any outcome."""
@@ -257,45 +287,58 @@ class HeldPages:
 
     def enter(self, host: str) -> None:
         """A request that belongs to no page begins to wait for its turn: the host is not idle until it leaves."""
-        self._host(host).guests += 1
+        self._host(host).permits.enter()
 
-    def leave(self, host: str) -> int:
-        """Such a request has ended; returns how many others there are."""
-        lanes = self._host(host)
-        lanes.guests -= 1
-        return lanes.guests
+    def leave(self, host: str) -> None:
+        """Such a request has ended."""
+        self._host(host).permits.leave()
 
-    def idle_hosts(self) -> list[str]:
-        """Hosts without pages or requests here."""
-        return [name for name, lanes in self._hosts.items() if lanes.idle]
+    def give_back_permits(self) -> dict[str, int]:
+        """The connections that hosts still have, where some were closed: after a change, or when there is no page."""
+        kept: dict[str, int] = {}
+        for name in [*self._changed]:
+            permits, host = self.permits(name), self._hosts.get(name)
+            if host is None or host.permits.open <= permits:
+                self._changed.discard(name)
+                kept[name] = permits
+        for name in [name for name, host in self._hosts.items() if host.idle]:
+            if self._give_back(self._hosts[name]):
+                kept[name] = 0
+            self._forget(name)
+        return kept
 
-    def returnable(self, host: str) -> bool:
-        """Whether an idle host's permits may go back.
+    def _give_back(self, host: _HostPages) -> bool:
+        """Give up an idle host's permits when its connections are closed; returns whether it had some.
 
         While pages of it are not acknowledged, a release would seem to cross newer claims on the wire.
         """
-        lanes = self._hosts[host]
-        return bool(lanes.permits) and not lanes.unacked
+        if host.hold > monotonic():
+            # nothing is kept open while a host is left alone: another worker may ask it next
+            host.permits.close_idle()
+        if host.unacked or host.permits.open or not host.permits.granted:
+            return False
+        host.permits.grant(0)
+        return True
 
-    def forget(self, host: str) -> bool:
-        """Drop an idle host whose pages are acknowledged and whose permits are given back; returns whether it was."""
-        lanes = self._hosts.get(host)
-        if lanes and lanes.idle and not lanes.unacked and not lanes.permits:
-            del self._hosts[host]
-            return True
-        return False
+    def _forget(self, name: str) -> None:
+        host = self._hosts[name]
+        if not (host.unacked or host.permits.granted):
+            self._set_dead(host, {})
+            del self._hosts[name]
+            self._permits.drop(name)
 
     def give_back(self) -> list[Claim]:
         """Take out every page that has not been started."""
-        claims = [*self.give_back_held(), *(claim for lanes in self._hosts.values() for claim in lanes.queue)]
-        for lanes in self._hosts.values():
-            lanes.queue.clear()
+        claims = [*self.give_back_left(), *(claim for host in self._hosts.values() for claim in host.queue)]
+        for host in self._hosts.values():
+            host.queue.clear()
         self.queued = 0
         self._ready.clear()
         return claims
 
-    def _host(self, name: str) -> _HostLanes:
-        lanes = self._hosts.get(name)
-        if lanes is None:
-            lanes = self._hosts[name] = _HostLanes()
-        return lanes
+    def _host(self, name: str) -> _HostPages:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _HostPages(self._permits[name])
+            host.permits.grant(0)
+        return host
