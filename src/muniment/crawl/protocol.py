@@ -22,7 +22,7 @@ from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 

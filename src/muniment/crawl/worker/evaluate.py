@@ -28,7 +28,7 @@ from muniment.model.page import Claim, PageResult
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots.directives import wishes_for
 from muniment.rules.robots.rules import product_token

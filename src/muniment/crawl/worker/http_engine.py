@@ -24,7 +24,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
