@@ -219,11 +219,8 @@ def test_a_host_rule_is_one_file_and_three_changes(copy: Copy) -> None:
     copy.insert(politeness, "from muniment.model.failure import", "from muniment.rules.hosts.allowance import USED_UP")
     copy.replace(politeness, '(" with Retry-After",)', '(" with Retry-After", USED_UP)')
     copy.insert(politeness, "    fresh = signal.asked_at >= state.since", JUDGED)
-    copy.insert(
-        signals,
-        "from muniment.rules.hosts.politeness import",
-        "from muniment.rules.hosts.allowance import USED_UP, reset_ms",
-    )
+    seen = "from muniment.rules.hosts.allowance import USED_UP, reset_ms"
+    copy.insert(signals, "from muniment.rules.hosts.politeness import", seen)
     copy.insert(signals, "    if exchange.failure is None and exchange.status not in _TELLING:", SIGNALLED)
     new, changed = copy.changed()
     assert (new, sorted(changed)) == (["src/muniment/rules/hosts/allowance.py"], sorted([room, politeness, signals]))
