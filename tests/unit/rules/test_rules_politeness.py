@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.politeness import (
+from muniment.rules.hosts.politeness import (
     CALM,
     HostSignal,
     HostState,

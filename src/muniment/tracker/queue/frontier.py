@@ -18,7 +18,7 @@ from muniment.model.change import Change
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, FinishBatch, PageOutcome, PageResult, PageState, session_of
 from muniment.model.queue import Totals
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Lookup, Row, retrying_transaction

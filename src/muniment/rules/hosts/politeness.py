@@ -26,6 +26,7 @@ __all__ = [
     "challenged",
     "connections",
     "has_bad_pages",
+    "is_asked_for",
     "is_back_off",
     "is_of_proxy",
     "is_offline",
@@ -63,6 +64,8 @@ _STEADY = 100
 """Answers after which such a gap is halved."""
 _LONGEST_MS = 24 * 3600 * 1000
 """The longest Retry-After that is believed."""
+_ASKED_FOR = (" with Retry-After",)
+"""How the reasons of waits end that hosts ask for themselves."""
 _STORM = 10
 """Refusals in a row (403, 429, challenges) that make a storm."""
 _PAUSE_MS, _LONGEST_PAUSE_MS = 30_000, 300_000
@@ -334,9 +337,14 @@ def _grown_gap(state: HostState) -> int:
     return min(max(_FIRST_GAP_MS, state.gap_ms * 3 // 2), _LONGEST_GAP_MS)
 
 
+def is_asked_for(reason: str) -> bool:
+    """Whether a host asked for a wait itself: it is reported and kept at once, however short it is."""
+    return reason.endswith(_ASKED_FOR)
+
+
 def is_back_off(reason: str) -> bool:
     """Whether a wait is ours, because a host could not be reached, and not one that the host asked for."""
-    return ": " in reason and not reason.endswith("Retry-After")
+    return ": " in reason and not is_asked_for(reason)
 
 
 def believable(until: int, reason: str, now: int) -> int:
@@ -344,7 +352,7 @@ def believable(until: int, reason: str, now: int) -> int:
 
     A stored wait of more than a day is ignored: the clock was set; a wait of our own is much shorter.
     """
-    longest = _LONGEST_MS if reason.endswith("Retry-After") else _LONGEST_PAUSE_MS
+    longest = _LONGEST_MS if is_asked_for(reason) else _LONGEST_PAUSE_MS
     return min(until, now + longest)
 
 

@@ -1,4 +1,4 @@
-"""Signals of an exchange about its host, for `rules.politeness` to judge."""
+"""Signals of an exchange about its host, for `rules.hosts.politeness` to judge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, path_of
-from muniment.rules.politeness import THROTTLED, HostSignal, SignalKind, asked_wait_ms, challenged, kind_of
+from muniment.rules.hosts.politeness import THROTTLED, HostSignal, SignalKind, asked_wait_ms, challenged, kind_of
 
 __all__ = ["elsewhere_signal", "page_signal", "robots_signal", "throttled_signal"]
 
