@@ -59,14 +59,19 @@ class SessionEnding(StrEnum):
 class HostReport(Struct, frozen=True, kw_only=True):
     """The facts that a pipeline sends about its machine."""
 
-    fqdn: str
-    python: str
-    disk_free: int
+    fqdn: str = ""
+    hostname: str = ""
+    pid: int = 0
+    python: str = ""
+    browser: str = ""
+    """The version of the browser that it has; empty for none."""
+    processes: int = 0
+    disk_free: int = 0
     """Bytes, like the next three."""
-    disk_total: int
-    memory_free: int
-    memory_total: int
-    load: tuple[float, float, float]
+    disk_total: int = 0
+    memory_free: int = 0
+    memory_total: int = 0
+    load: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Averages over 1, 5 and 15 minutes."""
 
 
