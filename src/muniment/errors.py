@@ -2,7 +2,8 @@
 
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
-    │   └── BusyError         another run holds the directory
+    │   ├── BusyError         another run holds the directory
+    │   └── NotFoundError     what is named is not there
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
@@ -21,6 +22,7 @@ __all__ = [
     "BusyError",
     "DiskFullError",
     "MunimentError",
+    "NotFoundError",
     "ProcessError",
     "ProtocolError",
     "StoppedError",
@@ -44,6 +46,10 @@ class UsageError(MunimentError):
 
 class BusyError(UsageError):
     """Another run holds the output directory."""
+
+
+class NotFoundError(UsageError):
+    """What is named is not there, or not the caller's."""
 
 
 class ArchiveError(MunimentError):

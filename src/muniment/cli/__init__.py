@@ -34,6 +34,7 @@ _COMMANDS = {
     "set": ("muniment.cli.set", "set_"),
     "ignores": ("muniment.cli.ignores", "ignores"),
     "process": ("muniment.cli.process", "process"),
+    "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),

@@ -25,7 +25,7 @@ from muniment.tracker.schema.tables import (
     seeds,
 )
 
-__all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
+__all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "tokens", "writers"]
 
 LIVE = text("sessions.ended_at IS NULL")
 """A session that has not ended; the condition of the index that finds it."""
@@ -43,6 +43,21 @@ pipelines = Table(
     Column("matchonly", Boolean, nullable=False, comment="takes only jobs that name one of its tags"),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     info={"holds": "pipelines that may work for this tracker"},
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", Text, primary_key=True, comment="of the token, readable; who is noted for what its bearer does"),
+    Column(
+        "token_hash", LargeBinary, nullable=False, unique=True, comment="SHA-256 of the token, which is nowhere else"
+    ),
+    Column("scopes", Text, nullable=False, comment="read | submit | operate | admin, with a space between"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("expires_at", BigInteger, comment="Unix ms; NULL: never"),
+    Column("used_at", BigInteger, comment="Unix ms, to the minute; NULL: not yet"),
+    sqlite_with_rowid=False,
+    info={"holds": "tokens of the API: who may do what at a server"},
 )
 
 sessions = Table(
