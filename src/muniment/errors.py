@@ -2,7 +2,9 @@
 
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
-    │   └── BusyError         another run holds the directory
+    │   ├── BusyError         another run holds the directory
+    │   ├── NotFoundError     there is no such job, pipeline or token
+    │   └── PrivateTargetError  a job for addresses that are not public
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
@@ -21,6 +23,8 @@ __all__ = [
     "BusyError",
     "DiskFullError",
     "MunimentError",
+    "NotFoundError",
+    "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
     "StoppedError",
@@ -44,6 +48,14 @@ class UsageError(MunimentError):
 
 class BusyError(UsageError):
     """Another run holds the output directory."""
+
+
+class NotFoundError(UsageError):
+    """There is no job, pipeline, page or token of that name or number."""
+
+
+class PrivateTargetError(UsageError):
+    """A job asks for addresses that are not public, which this tracker does not take."""
 
 
 class ArchiveError(MunimentError):
