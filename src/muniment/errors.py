@@ -3,7 +3,8 @@
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
     │   ├── BusyError         another run holds the directory
-    │   └── NotFoundError     what is named is not there
+    │   ├── NotFoundError     there is no such job, pipeline or token
+    │   └── PrivateTargetError  a job for addresses that are not public
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
@@ -23,6 +24,7 @@ __all__ = [
     "DiskFullError",
     "MunimentError",
     "NotFoundError",
+    "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
     "StoppedError",
@@ -49,7 +51,11 @@ class BusyError(UsageError):
 
 
 class NotFoundError(UsageError):
-    """What is named is not there, or not the caller's."""
+    """There is no job, pipeline, page or token of that name or number."""
+
+
+class PrivateTargetError(UsageError):
+    """A job asks for addresses that are not public, which this tracker does not take."""
 
 
 class ArchiveError(MunimentError):

@@ -32,6 +32,7 @@ _COMMANDS = {
     "export": ("muniment.cli.export", "export"),
     "why": ("muniment.cli.why", "why"),
     "set": ("muniment.cli.set", "set_"),
+    "job": ("muniment.cli.fleet.job", "job"),
     "ignores": ("muniment.cli.ignores", "ignores"),
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
