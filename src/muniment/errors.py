@@ -3,6 +3,7 @@
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
     │   ├── BusyError         another run holds the directory
+    │   ├── ForeignJobError   a job of somebody else
     │   ├── NotFoundError     there is no such job, pipeline or token
     │   └── PrivateTargetError  a job for addresses that are not public
     ├── ArchiveError          a file of the archive is damaged or cannot be written
@@ -22,6 +23,7 @@ __all__ = [
     "ArchiveError",
     "BusyError",
     "DiskFullError",
+    "ForeignJobError",
     "MunimentError",
     "NotFoundError",
     "PrivateTargetError",
@@ -48,6 +50,10 @@ class UsageError(MunimentError):
 
 class BusyError(UsageError):
     """Another run holds the output directory."""
+
+
+class ForeignJobError(UsageError):
+    """A job was made by somebody else, and is for operators to change."""
 
 
 class NotFoundError(UsageError):

@@ -9,7 +9,15 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from muniment.errors import BusyError, MunimentError, NotFoundError, TrackerError, UsageError
+from muniment.errors import (
+    BusyError,
+    ForeignJobError,
+    MunimentError,
+    NotFoundError,
+    PrivateTargetError,
+    TrackerError,
+    UsageError,
+)
 from muniment.model.names import told_name
 
 __all__ = [
@@ -82,19 +90,24 @@ def database_away(text: str = "the database is away; ask again in a moment") -> 
 
 def refusal_of(error: Exception) -> RefusedRequestError:
     """The refusal for an error; one that nobody expected is logged, and is no fault of the request."""
-    match error:
-        case RefusedRequestError():
-            return error
-        case NotFoundError():
-            return RefusedRequestError(404, "not-found", str(error))
-        case BusyError():
-            return busy(str(error))
-        case UsageError():
-            return RefusedRequestError(422, "usage", str(error))
-        case TrackerError():
-            return database_away(str(error))
+    if isinstance(error, RefusedRequestError):
+        return error
+    for kind, status, code in _KINDS:
+        if isinstance(error, kind):
+            return RefusedRequestError(status, code, str(error), retry_s=_RETRY_S if status == 503 else 0)
     _log.error("internal error: %s: %s", type(error).__name__, error, exc_info=error)
     return busy("the server failed at this request, and its log says why; ask again")
+
+
+_KINDS: tuple[tuple[type[MunimentError], int, str], ...] = (
+    (NotFoundError, 404, "not-found"),
+    (ForeignJobError, 403, "scope"),
+    (PrivateTargetError, 422, "private-address"),
+    (BusyError, 503, "busy"),
+    (UsageError, 422, "usage"),
+    (TrackerError, 503, "database"),
+)
+"""The first that fits counts."""
 
 
 def refused(error: RefusedRequestError) -> Response:

@@ -16,7 +16,8 @@ from muniment.web.state import ServerState
 __all__ = ["Asked", "Need", "Reply", "Route"]
 
 _Body = TypeVar("_Body")
-_NUMBER = re.compile(r"[0-9]{1,18}")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_MOST_NUMBER = (1 << 31) - 1
 
 
 class Need(StrEnum):
@@ -45,9 +46,10 @@ class Asked(Struct, Generic[_Body], frozen=True, kw_only=True):
 
     def number(self, name: str) -> int:
         """A number of the path; raises RefusedRequestError."""
-        if not _NUMBER.fullmatch(self.names[name]):
-            raise RefusedRequestError(404, "not-found", f"{self.names[name][:40]!r} is no number")
-        return int(self.names[name])
+        text = self.names[name]
+        if not _NUMBER.fullmatch(text) or int(text) > _MOST_NUMBER:
+            raise RefusedRequestError(404, "not-found", f"there is no {name} {text[:40]!r}")
+        return int(text)
 
 
 class Reply(Struct, frozen=True):
@@ -72,3 +74,5 @@ class Route(Struct, frozen=True, kw_only=True):
     status: int = 200
     also: tuple[int, ...] = ()
     """Other statuses that it may answer with, beside those of all routes."""
+    headers: tuple[str, ...] = ()
+    """What it takes from the head of a request."""

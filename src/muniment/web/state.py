@@ -80,6 +80,12 @@ class ServerState:
             self.used.add(found.name)
         return found
 
+    async def changed(self, job_id: int) -> None:
+        """An operator's change of a job is committed: it counts from here on, and all who wait look again."""
+        await self.pages.run(lambda desk: desk.fleet.changed(job_id))
+        self.page_polls.wake()
+        self.news_polls.wake()
+
     def stop(self) -> None:
         """Let waiting requests end, and answer no new ones."""
         self.stopping = True
