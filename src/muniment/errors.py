@@ -5,6 +5,7 @@
     │   ├── BusyError         another run holds the directory
     │   ├── ForeignJobError   a job of somebody else
     │   ├── NotFoundError     there is no such job, pipeline or token
+    │   ├── PlaceError        lines of a list do not begin where those before them ended
     │   └── PrivateTargetError  a job for addresses that are not public
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
@@ -26,6 +27,7 @@ __all__ = [
     "ForeignJobError",
     "MunimentError",
     "NotFoundError",
+    "PlaceError",
     "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
@@ -58,6 +60,14 @@ class ForeignJobError(UsageError):
 
 class NotFoundError(UsageError):
     """There is no job, pipeline, page or token of that name or number."""
+
+
+class PlaceError(UsageError):
+    """Lines of a list do not begin where those that came before have ended: at `at`."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.at = at
 
 
 class PrivateTargetError(UsageError):

@@ -26,7 +26,7 @@ from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["JobStart", "OpenJob", "StartPages", "load_frontier", "open_job", "submit_job"]
+__all__ = ["JobStart", "OpenJob", "StartPages", "load_frontier", "load_list", "open_job", "submit_job"]
 
 
 class OpenJob(Struct, frozen=True):
@@ -131,6 +131,14 @@ def load_frontier(db: Database, job_id: int) -> Frontier:
     job = jobs.load_job(db, job_id)
     ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
     return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
+
+
+def load_list(db: Database, job_id: int) -> SeedStore | None:
+    """The list of a job that was made before; None for a job without one."""
+    job = jobs.load_job(db, job_id)
+    settings = jobs.settings_of(job)
+    ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
+    return _seeds(db, job_id, settings, _build(db, job_id, settings, ruleset)[1])
 
 
 @retrying_transaction

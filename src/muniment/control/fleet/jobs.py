@@ -38,11 +38,13 @@ __all__ = [
     "MOST_NUMBER",
     "abort",
     "add",
+    "all_made",
     "change",
     "changes",
     "check_own",
     "fail",
     "ignores",
+    "job_of",
     "list_jobs",
     "pause",
     "resume",
@@ -117,14 +119,14 @@ def view(db: Database, job_id: int) -> JobView:
 
 def changes(db: Database, job_id: int, *, after: int = 0, limit: int = MOST_LISTED) -> ChangeList:
     """Changes of a job, the oldest first; raises NotFoundError."""
-    _job(db, job_id)
+    job_of(db, job_id)
     found = job_changes_after(db, job_id, min(after, MOST_NUMBER), limit)
     return ChangeList([one for _, one in found], found[-1][0] if len(found) == limit else None)
 
 
 def change(db: Database, job_id: int, patch: JobPatch, who: str) -> ChangesMade:
     """Change settings and terms of a job; raises UsageError, and then nothing was changed."""
-    job = _job(db, job_id)
+    job = job_of(db, job_id)
     made: list[Change] = []
     if patch.settings:
         made.append(SetValues(who, changed_values(patch.settings)))
@@ -137,19 +139,19 @@ def change(db: Database, job_id: int, patch: JobPatch, who: str) -> ChangesMade:
     )
     if terms != JobTerms():
         made.append(SetTerms(who, checked_terms(terms)))
-    return _all_made(db, job, made)
+    return all_made(db, job, made)
 
 
 def ignores(db: Database, job_id: int, call: IgnoresCall, who: str) -> ChangesMade:
     """Add and remove ignore patterns and sets of a job; raises UsageError, and then nothing was changed."""
-    job = _job(db, job_id)
+    job = job_of(db, job_id)
     made: list[Change] = [
         *(AddIgnore(who, pattern) for pattern in call.add),
         *(RemoveIgnore(who, pattern) for pattern in call.remove),
         *(AddSet(who, name) for name in call.add_sets),
         *(RemoveSet(who, name) for name in call.remove_sets),
     ]
-    return _all_made(db, job, made)
+    return all_made(db, job, made)
 
 
 def pause(db: Database, job_id: int, who: str) -> JobView:
@@ -176,16 +178,18 @@ def fail(db: Database, job_id: int, reason: str, who: str) -> JobView:
 
 
 def _seen_after(db: Database, job_id: int, made: Iterable[Change]) -> JobView:
-    _all_made(db, _job(db, job_id), made)
+    all_made(db, job_of(db, job_id), made)
     return job_view(db, job_id)
 
 
-def _all_made(db: Database, job: store.Job, made: Iterable[Change]) -> ChangesMade:
+def all_made(db: Database, job: store.Job, made: Iterable[Change]) -> ChangesMade:
+    """Carry out changes, all or none; raises UsageError."""
     results = amend_all(db, job, list(made), now_ms())
     return ChangesMade([one for result in results for one in result.changes], settings_age(db, job.job_id))
 
 
-def _job(db: Database, job_id: int) -> store.Job:
+def job_of(db: Database, job_id: int) -> store.Job:
+    """A job by its number; raises NotFoundError."""
     return store.load_job(db, _known(job_id))
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "PageSums",
     "PagesMoved",
     "ResponseSums",
+    "RulesCall",
     "RulesEffect",
     "RulesView",
     "StashCall",
@@ -157,13 +158,21 @@ class RulesView(Struct, frozen=True):
     rules: list[Rule]
 
 
+class RulesCall(Struct, frozen=True):
+    """Rules in order, in place of those in force."""
+
+    rules: list[Rule]
+
+
 class RulesEffect(Struct, frozen=True):
-    """How many pages that wait, or were left out, a version of the rules would change."""
+    """What a version of the rules would change among the pages that wait or were left out."""
 
     skipped: int
     """Pages that wait, and would be left out."""
     queued: int
     """Pages that were left out, and would wait."""
+    examples: list[tuple[str, str]]
+    """URL and reason of some of them; an empty reason is of one that would wait."""
 
 
 class ChangesMade(Struct, frozen=True):

@@ -19,11 +19,10 @@ from muniment.settings.written import written_settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.pipelines import assignments, sessions
 from muniment.tracker.schema.tables import CLAIMED, PENDING, job_changes, job_sums, jobs, pages
+from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["job_changes_after", "job_standing", "job_view", "job_views"]
 
-_EPOCH_BITS = 40
-"""Of a claim's number below the epoch of its session (`model.page.session_of`)."""
 _COLUMNS = (
     jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.paused, jobs.c.reason, jobs.c.nice,
     jobs.c.concurrency.label("max_slots"), jobs.c.tags, jobs.c.drip, jobs.c.explanation, jobs.c.started_by,
@@ -124,8 +123,7 @@ def _workers(db: Database, ids: Sequence[int]) -> dict[int, list[JobPipeline]]:
         .where(assignments.c.job_id.in_(ids), live)
         .group_by(assignments.c.job_id, assignments.c.pipeline_id)
     )
-    epoch = pages.c.claim_id.bitwise_rshift(_EPOCH_BITS)
-    held = select(pages.c.job_id, epoch.label("epoch")).where(pages.c.job_id.in_(ids), CLAIMED).subquery()
+    held = select(pages.c.job_id, EPOCH.label("epoch")).where(pages.c.job_id.in_(ids), CLAIMED).subquery()
     claimed = (
         select(held.c.job_id, sessions.c.pipeline_id, func.count())
         .join(sessions, sessions.c.epoch == held.c.epoch)
