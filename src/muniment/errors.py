@@ -3,6 +3,7 @@
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
     │   ├── BusyError         another run holds the directory
+    │   ├── ForeignJobError   a job of somebody else
     │   ├── NotFoundError     there is no such job, pipeline or token
     │   ├── PlaceError        lines of a list do not begin where those before them ended
     │   └── PrivateTargetError  a job for addresses that are not public
@@ -26,6 +27,7 @@ __all__ = [
     "ArchiveError",
     "BusyError",
     "DiskFullError",
+    "ForeignJobError",
     "MunimentError",
     "NotFoundError",
     "PlaceError",
@@ -54,6 +56,10 @@ class UsageError(MunimentError):
 
 class BusyError(UsageError):
     """Another run holds the output directory."""
+
+
+class ForeignJobError(UsageError):
+    """A job was made by somebody else, and is for operators to change."""
 
 
 class NotFoundError(UsageError):

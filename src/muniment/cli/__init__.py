@@ -35,6 +35,7 @@ _COMMANDS = {
     "job": ("muniment.cli.fleet.job", "job"),
     "ignores": ("muniment.cli.ignores", "ignores"),
     "process": ("muniment.cli.process", "process"),
+    "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),

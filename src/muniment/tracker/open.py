@@ -17,6 +17,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.control import begin_terms
+from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.queue import retries
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
@@ -62,6 +63,8 @@ class JobStart(Struct, frozen=True, kw_only=True):
     terms: JobTerms = JobTerms()
     paused: bool = False
     cookies: Sequence[Cookie] = ()
+    submission: Submission | None = None
+    """The request that it comes by, when that is one over a network."""
 
 
 _AS_USUAL = JobStart()
@@ -115,7 +118,8 @@ def submit_job(
 ) -> OpenJob:
     """Make one more job of a tracker that has many; `rules` are those of its settings, unless others are given.
 
-    Its settings hold no secrets. Raises UsageError for an invalid pattern, rule or tag.
+    Its settings hold no secrets. Raises UsageError for an invalid pattern, rule or tag, and SubmittedBeforeError for a
+    request that made its job before.
     """
     given = jobs.JobInput(settings, Rules(settings.include, settings.ignore) if rules is None else rules)
     check_rules(given.rules.in_order)
@@ -167,7 +171,11 @@ def _create(
     urls = starts.urls
     ruleset = compile_ruleset(1, given.rules, urls)
     with db.transaction():
+        if start.submission is not None:
+            check_new(db, start.submission, now)
         job = jobs.create_job(db, name, given, starts.digest, now, start.origin)
+        if start.submission is not None:
+            note_submission(db, job.job_id, start.submission, now)
         begin_terms(db, job.job_id, start.terms, paused=start.paused)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)

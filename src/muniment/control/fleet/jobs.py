@@ -9,7 +9,7 @@ from msgspec import UNSET
 from muniment.clock import now_ms
 from muniment.control.fleet.orders import check_line, checked_order, checked_terms
 from muniment.control.fleet.values import changed_values
-from muniment.errors import NotFoundError, UsageError
+from muniment.errors import ForeignJobError, NotFoundError, UsageError
 from muniment.model.change import (
     AbortJob,
     AddIgnore,
@@ -30,6 +30,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.jobs.changes import amend_all
+from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.views.jobs import job_changes_after, job_place, job_view, job_views
 
@@ -40,22 +41,32 @@ __all__ = [
     "all_made",
     "change",
     "changes",
+    "check_own",
     "fail",
     "ignores",
     "job_of",
     "list_jobs",
     "pause",
     "resume",
+    "submit",
     "view",
 ]
 
 MOST_NUMBER = (1 << 31) - 1
 """The largest number of a job."""
 _MOST_REASON = 1_000
+_NETWORK = "network"
 
 
 def add(
-    db: Database, order: JobOrder, who: str, now: int | None = None, *, allow_private: bool = False, where: str = ""
+    db: Database,
+    order: JobOrder,
+    who: str,
+    now: int | None = None,
+    *,
+    allow_private: bool = False,
+    where: str = "",
+    submission: Submission | None = None,
 ) -> JobView:
     """Make a job; raises UsageError for one that makes no sense, PrivateTargetError for targets that are not public."""
     at = now_ms() if now is None else now
@@ -65,9 +76,30 @@ def add(
         terms=checked.terms,
         paused=order.paused,
         cookies=checked.cookies,
+        submission=submission,
     )
     made = submit_job(db, checked.name, checked.settings, StartPages(checked.urls), at, checked.rules, start)
     return job_view(db, made.job.job_id)
+
+
+def submit(db: Database, order: JobOrder, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
+    """Make a job that was asked for over a network, and whether it is new: a repeated request finds the one it made."""
+    now = now_ms()
+    try:
+        made = submitted(db, submission, now)
+        if made is not None:
+            return job_view(db, made), False
+        who = submission.token
+        return add(db, order, who, now, allow_private=allow_private, where=_NETWORK, submission=submission), True
+    except SubmittedBeforeError as before:
+        return job_view(db, before.job_id), False
+
+
+def check_own(db: Database, job_id: int, token: str) -> None:
+    """Raise NotFoundError for a job that is not there, ForeignJobError for one that another token has made."""
+    _job(db, job_id)
+    if not is_of(db, job_id, token):
+        raise ForeignJobError(f"job {job_id} was made by another token: this needs the scope operate")
 
 
 def list_jobs(db: Database, *, state: str = "", after: int = 0, limit: int = MOST_LISTED) -> JobList:
