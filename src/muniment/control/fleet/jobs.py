@@ -97,7 +97,7 @@ def submit(db: Database, order: JobOrder, submission: Submission, *, allow_priva
 
 def check_own(db: Database, job_id: int, token: str) -> None:
     """Raise NotFoundError for a job that is not there, ForeignJobError for one that another token has made."""
-    _job(db, job_id)
+    job_of(db, job_id)
     if not is_of(db, job_id, token):
         raise ForeignJobError(f"job {job_id} was made by another token: this needs the scope operate")
 
