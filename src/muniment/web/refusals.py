@@ -14,6 +14,7 @@ from muniment.errors import (
     ForeignJobError,
     MunimentError,
     NotFoundError,
+    PlaceError,
     PrivateTargetError,
     TrackerError,
     UsageError,
@@ -92,6 +93,8 @@ def refusal_of(error: Exception) -> RefusedRequestError:
     """The refusal for an error; one that nobody expected is logged, and is no fault of the request."""
     if isinstance(error, RefusedRequestError):
         return error
+    if isinstance(error, PlaceError):
+        return RefusedRequestError(409, "place", str(error), at=error.at)
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return RefusedRequestError(status, code, str(error), retry_s=_RETRY_S if status == 503 else 0)
