@@ -38,9 +38,10 @@ from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.crawl.protocol import warc_info
-from muniment.errors import DiskFullError, MunimentError, UsageError
+from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
+from muniment.model.job import JobState
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -92,6 +93,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         _check_empty(out, place)
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
+        _check_going(out, job)
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return AlreadyFinished(given_up(db, job.job_id))
@@ -135,6 +137,13 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: StartPages
     changed = changed_fixed(before, settings)
     if changed:
         raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
+
+
+def _check_going(out: Path, job: jobs.Job) -> None:
+    if job.state == JobState.ABORTED:
+        raise AbortedError(
+            f"the crawl in {out} was aborted; to go on with it, give `muniment job resume -o {out}` first"
+        )
 
 
 async def _while_it_can(run: Coroutine[Any, Any, Summary]) -> Summary:
