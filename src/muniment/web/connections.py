@@ -63,6 +63,7 @@ class BoundedConnection(H11Protocol):
         super().on_response_complete()
         if self.conn.our_state is not h11.DONE:
             self._unread = 0
+        self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""

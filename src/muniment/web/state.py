@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -121,8 +120,10 @@ class ServerState:
 
     async def close(self, patience_s: float) -> None:
         """Close all databases."""
-        threads = [*self.threads(), *([self.notices] if self.notices else [])]
-        await asyncio.gather(*(thread.close(patience_s) for thread in threads))
+        closing = [thread.close(patience_s) for thread in self.threads()]
+        if self.notices is not None:
+            closing.append(self.notices.close(patience_s))
+        await asyncio.gather(*closing)
 
 
 def _open_desk(tracker: ServedTracker, *, read_only: bool) -> Desk:
