@@ -158,7 +158,7 @@ class DirectDoor:
 
     def lost_disk(self, name: str, call: LostDiskCall) -> LostAnswer:
         """What a pipeline captured is gone."""
-        return pipelines.lost(self._db, name, call)
+        return pipelines.lost(self._db, name, call)[0]
 
     # -- tokens
 
