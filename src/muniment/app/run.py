@@ -26,6 +26,7 @@ from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
+from muniment.control.fleet.trackers import refuse_crawl
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
 from muniment.crawl import protocol
@@ -85,6 +86,7 @@ def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
 
 def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary | AlreadyFinished:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
+    refuse_crawl(db)
     if settings.seed and taken.source is None:
         taken = _with_stream(taken)
     starts = StartPages(request.urls, taken.source.digest if taken.source else b"")

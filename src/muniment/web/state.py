@@ -127,5 +127,5 @@ class ServerState:
 
 
 def _open_desk(tracker: ServedTracker, *, read_only: bool) -> Desk:
-    db = opened(tracker.place, read_only=read_only)
+    db = opened(tracker.place, read_only=read_only, written=True)
     return Desk(db, Dispatch(db))

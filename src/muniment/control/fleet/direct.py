@@ -9,6 +9,7 @@ from pathlib import Path
 
 from muniment.control.fleet import jobs, pages, pipelines, tokens
 from muniment.control.fleet.lines import add_lines
+from muniment.control.fleet.trackers import refuse_fleet
 from muniment.errors import BusyError, UsageError
 from muniment.model.network.jobs import (
     ChangesMade,
@@ -158,7 +159,7 @@ class DirectDoor:
 
     def lost_disk(self, name: str, call: LostDiskCall) -> LostAnswer:
         """What a pipeline captured is gone."""
-        return pipelines.lost(self._db, name, call)
+        return pipelines.lost(self._db, name, call)[0]
 
     # -- tokens
 
@@ -193,6 +194,7 @@ def direct_door(state: Path | None, database: str, who: str, *, make: bool) -> I
     locks = _taken(state)
     try:
         with tracker_at(place) as db:
+            refuse_fleet(db)
             yield DirectDoor(db, who)
     finally:
         for descriptor in locks:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from muniment.clock import now_ms
+from muniment.control.fleet.jobs import job_of
 from muniment.errors import NotFoundError
 from muniment.model.network.pipelines import (
     LockCall,
+    LostDiskCall,
     NewToken,
     PipelineList,
     PipelineOrder,
@@ -15,12 +17,15 @@ from muniment.model.network.pipelines import (
     PipelineView,
 )
 from muniment.model.pipeline import Pipeline
+from muniment.model.session_calls import LostAnswer
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import pipelines
 from muniment.tracker.fleet.assignments import lock_slot
+from muniment.tracker.jobs import store
+from muniment.tracker.queue.retries import try_lost_again
 from muniment.tracker.views.pipelines import pipeline_view, pipeline_views
 
-__all__ = ["add", "change", "list_pipelines", "lock", "new_token", "remove", "view"]
+__all__ = ["add", "change", "list_pipelines", "lock", "lost", "new_token", "remove", "stop", "view"]
 
 
 def list_pipelines(db: Database) -> PipelineList:
@@ -65,6 +70,29 @@ def lock(db: Database, name: str, call: LockCall, who: str) -> PipelineView:
     _known(db, name)
     lock_slot(db, name, call.slot, call.lock, now_ms(), call.job, who=who)
     return view(db, name)
+
+
+def stop(db: Database, name: str) -> PipelineView:
+    """Ask a pipeline to stop gracefully; raises NotFoundError, and UsageError for one that is away."""
+    _known(db, name)
+    pipelines.ask_to_stop(db, name)
+    return view(db, name)
+
+
+def lost(db: Database, name: str, call: LostDiskCall) -> tuple[LostAnswer, list[int]]:
+    """Have the pages fetched again whose captures were on a pipeline's disk; also which jobs that changed.
+
+    Raises NotFoundError.
+    """
+    _known(db, name)
+    tried, epochs = pipelines.lost_jobs(db, name)
+    if call.job is not None:
+        tried = [job_of(db, call.job).job_id] if call.job in tried else []
+    pending = {}
+    for job_id in tried:
+        settings = store.settings_of(store.load_job(db, job_id))
+        pending[job_id] = try_lost_again(db, job_id, epochs, settings.tries)
+    return LostAnswer(sum(pending.values())), [job_id for job_id, count in pending.items() if count]
 
 
 def _known(db: Database, name: str) -> Pipeline:
