@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from muniment.control.fleet import pipelines, tokens
 from muniment.model.network.pipelines import (
     LockCall,
+    LostDiskCall,
     NewToken,
     PipelineList,
     PipelineOrder,
@@ -15,6 +16,7 @@ from muniment.model.network.pipelines import (
     PipelineView,
 )
 from muniment.model.network.tokens import TokenList, TokenOrder
+from muniment.model.session_calls import LostAnswer
 from muniment.model.token import Scope
 from muniment.tracker.db.database import Database
 from muniment.web.requests import Asked, Route
@@ -48,6 +50,18 @@ async def new_token(server: ServerState, asked: Asked[None]) -> NewToken:
 async def lock(server: ServerState, asked: Asked[LockCall]) -> PipelineView:
     name, who = asked.names["name"], asked.caller.name
     return await _changed(server, lambda db: pipelines.lock(db, name, asked.body, who))
+
+
+async def stop(server: ServerState, asked: Asked[None]) -> PipelineView:
+    return await _changed(server, lambda db: pipelines.stop(db, asked.names["name"]))
+
+
+async def lost(server: ServerState, asked: Asked[LostDiskCall]) -> LostAnswer:
+    name = asked.names["name"]
+    answer, changed = await _changed(server, lambda db: pipelines.lost(db, name, asked.body))
+    for job in changed:
+        await server.changed(job)
+    return answer
 
 
 async def list_tokens(server: ServerState, _asked: Asked[None]) -> TokenList:
@@ -95,6 +109,8 @@ PIPELINE_ROUTES = (
     _route("PATCH", _ONE, _ADMIN, change, "Change a pipeline.", PipelineView, PipelinePatch),
     _route("DELETE", _ONE, _ADMIN, remove, "Let a pipeline in no more.", None, status=204),
     _route("POST", f"{_ONE}/token", _ADMIN, new_token, "Give a pipeline another token.", NewToken),
+    _route("POST", f"{_ONE}/stop", _OPERATE, stop, "Ask a pipeline to stop.", PipelineView),
+    _route("POST", f"{_ONE}/lost", _ADMIN, lost, "Fetch again what a lost disk held.", LostAnswer, LostDiskCall),
     _route("POST", f"{_ONE}/lock", _OPERATE, lock, "Lock a slot to a job, or unlock it.", PipelineView, LockCall),
 )
 """What operators call about pipelines."""
