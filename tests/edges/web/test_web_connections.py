@@ -80,7 +80,9 @@ def test_a_client_that_does_not_read_is_given_up(hasty: ApiServer) -> None:
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(hasty.address)
-        asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\n\r\n" % hasty.tokens["read"].encode()
+        asked = (
+            b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\n\r\n" % hasty.tokens["read"].encode()
+        )
         connection.sendall(asked * 500)
         wait_until(hasty, connection, there=True)
         wait_until(hasty, connection, there=False)
