@@ -14,8 +14,8 @@ from tests.support.api_server import call
 from tests.support.postgres import Postgres
 
 from muniment.clock import now_ms
+from muniment.model.network.scopes import TokenScope
 from muniment.model.place import TrackerPlace
-from muniment.model.token import Scope
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.fleet.tokens import add_token
 
@@ -37,7 +37,7 @@ def ended(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTER
     return process.returncode, complaints
 
 
-def token_of(place: TrackerPlace, scope: Scope = Scope.ADMIN) -> str:
+def token_of(place: TrackerPlace, scope: TokenScope = TokenScope.ADMIN) -> str:
     with tracker_at(place) as db:
         return add_token(db, scope.value, [scope], None, now_ms())
 
