@@ -14,6 +14,8 @@
     ├── SessionEndedError     a pipeline's session has ended, and it is to greet again
     ├── WrongAskError         a claim is neither the last one again nor the next
     ├── ProcessError          a process cannot be launched, or not be stopped
+    ├── ServerLostError       a server does not answer; the command can be given again (exit 3)
+    ├── AbortedError          an operator ended the job, and it may be resumed (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     └── ProtocolError         a worker and the orchestrator disagree
 
@@ -23,6 +25,7 @@ The network's failures are not exceptions: they are values (`model.failure.Failu
 from __future__ import annotations
 
 __all__ = [
+    "AbortedError",
     "ArchiveError",
     "BusyError",
     "DiskFullError",
@@ -33,6 +36,7 @@ __all__ = [
     "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
+    "ServerLostError",
     "SessionEndedError",
     "StoppedError",
     "TrackerError",
@@ -123,6 +127,18 @@ class ProcessError(MunimentError):
 
 class ProtocolError(MunimentError):
     """A worker and the orchestrator sent each other an invalid message."""
+
+
+class ServerLostError(MunimentError):
+    """A server does not answer, or cannot for now; the command can be given again."""
+
+    exit_code = 3
+
+
+class AbortedError(MunimentError):
+    """An operator has ended the job of a directory: it goes on when it is resumed."""
+
+    exit_code = 3
 
 
 class StoppedError(MunimentError):

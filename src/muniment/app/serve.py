@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.app.processes import CommandRow
+from muniment.control.fleet.trackers import refuse_fleet
 from muniment.control.place import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.place import TrackerPlace
@@ -108,8 +109,8 @@ def _locked(order: ServeOrder) -> Iterator[TrackerPlace]:
 def _make_fit(place: TrackerPlace) -> None:
     """Make the tables, or bring them up to date, while there is somebody who reads why that cannot be done."""
     try:
-        with tracker_at(place):
-            pass
+        with tracker_at(place) as db:
+            refuse_fleet(db)
     except TrackerLostError:
         raise
     except TrackerError as error:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from muniment import __version__
 from muniment.clock import now_ms
 from muniment.model.session_calls import PROTOCOL
+from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.refusals import database_away, stopping
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.state import ServerState
@@ -45,7 +46,7 @@ async def readyz(server: ServerState, _asked: Asked[None]) -> Health:
         raise stopping()
     if any(thread.stalled for thread in server.threads()):
         raise database_away()
-    await server.lookups.run(lambda desk: desk.look(), patience_s=_READY_S)
+    await server.lookups.run(lambda desk: caller_of(desk.db, "", 0), patience_s=_READY_S)
     return Health(ok=True)
 
 

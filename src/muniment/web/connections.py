@@ -19,6 +19,7 @@ _HEAD_S = 20.0
 """For the first request, and for the rest of a head that has begun."""
 _READ_S = 30.0
 """For a client that does not read what it asked for."""
+_PHRASES = {400: b"Bad Request", 503: b"Service Unavailable"}
 _MOST_UNREAD = 256 << 20
 """Bytes of a body that nobody reads any more, since the answer has been sent."""
 
@@ -62,6 +63,7 @@ class BoundedConnection(H11Protocol):
         super().on_response_complete()
         if self.conn.our_state is not h11.DONE:
             self._unread = 0
+        self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
@@ -96,7 +98,11 @@ class BoundedConnection(H11Protocol):
             (b"connection", b"close"),
             *([(b"retry-after", b"1")] if status == 503 else []),
         ]
-        events: list[Any] = [h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()]
+        events: list[Any] = [
+            h11.Response(status_code=status, headers=headers, reason=_PHRASES[status]),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ]
         self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
         self.transport.close()
 

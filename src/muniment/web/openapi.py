@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from muniment import __version__
-from muniment.model.token import Scope
+from muniment.model.network.scopes import TokenScope
 from muniment.web.refusals import ErrorAnswer
 from muniment.web.requests import Need, Route
 
@@ -26,6 +26,7 @@ _TEXTS = {
     429: "Too much was asked; Retry-After says when to ask again.",
     503: "The server is busy or stopping, or its database is away; Retry-After says when to ask again.",
 }  # fmt: skip
+_WHOSE = {Need.ANY: "any", Need.PIPELINE: "a pipeline's"}
 
 
 @cache
@@ -65,12 +66,10 @@ def _id_of(route: Route) -> str:
     return f"{route.handler.__module__.rpartition('.')[2].removesuffix('_routes')}_{route.handler.__name__}"
 
 
-def _needs(needs: Need | Scope) -> str:
-    if isinstance(needs, Scope):
+def _needs(needs: Need | TokenScope) -> str:
+    if isinstance(needs, TokenScope):
         return f"It needs a token with the scope {needs.value}."
-    return {
-        Need.NOTHING: "It needs no token.", Need.ANY: "It needs a token.", Need.PIPELINE: "It needs a pipeline's token.",
-    }[needs]  # fmt: skip
+    return "It needs no token." if needs == Need.NOTHING else f"It needs {_WHOSE[needs]} token."
 
 
 def _statuses(route: Route) -> Iterable[int]:

@@ -14,6 +14,7 @@ from muniment.errors import (
     ForeignJobError,
     MunimentError,
     NotFoundError,
+    PlaceError,
     PrivateTargetError,
     TrackerError,
     UsageError,
@@ -89,9 +90,11 @@ def database_away(text: str = "the database is away; ask again in a moment") -> 
 
 
 def refusal_of(error: Exception) -> RefusedRequestError:
-    """The refusal for an error; one that nobody expected is logged, and is no fault of the request."""
+    """The refusal for an error; an unexpected one is logged."""
     if isinstance(error, RefusedRequestError):
         return error
+    if isinstance(error, PlaceError):
+        return RefusedRequestError(409, "place", str(error), at=error.at)
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return RefusedRequestError(status, code, str(error), retry_s=_RETRY_S if status == 503 else 0)

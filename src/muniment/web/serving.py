@@ -18,7 +18,7 @@ from muniment.web.connections import MOST_CONNECTIONS, BoundedConnection
 from muniment.web.state import ServerState
 from muniment.web.upkeep import upkeep
 
-__all__ = ["serve"]
+__all__ = ["TrackerServer", "serve"]
 
 _GRACE_S = 8
 """For what is under way when the server stops."""
@@ -36,37 +36,44 @@ def serve(tracker: ServedTracker, listening: Callable[[], None], leave: Callable
 
 
 async def _serve(state: ServerState, listening: Callable[[], None], leave: Callable[[int], None]) -> None:
-    server = _Server(_config(state), listening)
+    server = TrackerServer(state, listening)
+    with stopped_by_signals(asyncio.get_running_loop(), lambda _: None, server.stop, server.stop_now, leave=leave):
+        await server.run_to_the_end()
 
-    def stop(_reason: str) -> None:
-        state.stop()
-        server.should_exit = True
 
-    def stop_now(_reason: str) -> None:
-        server.force_exit = True
+class TrackerServer(uvicorn.Server):
+    """A server that says when it answers, and that others tell when to stop."""
 
-    with stopped_by_signals(asyncio.get_running_loop(), lambda _: None, stop, stop_now, leave=leave):
-        beside = [asyncio.create_task(work) for work in upkeep(state)]
-        await server.serve([state.tracker.socket])
+    def __init__(self, state: ServerState, listening: Callable[[], None]) -> None:
+        super().__init__(_config(state))
+        self._state, self._listening = state, listening
+
+    async def run_to_the_end(self) -> None:
+        """Answer requests until `stop` is called, and close the databases."""
+        beside = [asyncio.create_task(work) for work in upkeep(self._state)]
+        await self.serve([self._state.tracker.socket])
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await state.close(_CLOSING_S)
+        await self._state.close(_CLOSING_S)
 
+    def stop(self, _reason: str = "") -> None:
+        """Have what is under way end, and begin nothing new."""
+        self._state.stop()
+        self.should_exit = True
 
-class _Server(uvicorn.Server):
-    """A server whose signals are ours, and that says when it answers."""
-
-    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._listening = listening
+    def stop_now(self, _reason: str = "") -> None:
+        """Do not wait for what is under way."""
+        self.force_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
         await super().startup(sockets)
         self._listening()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to whoever runs the server."""
         yield
 
 

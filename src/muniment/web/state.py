@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
-from muniment.model.token import Caller
+from muniment.errors import MunimentError
+from muniment.model.network.scopes import Caller
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
@@ -18,6 +21,9 @@ from muniment.web.authentication import Authentication
 from muniment.web.bodies import BodyReader
 from muniment.web.database_thread import DatabaseThread
 from muniment.web.polls import Polls
+
+if TYPE_CHECKING:
+    from muniment.tracker.fleet.notices import NoticeBoard
 
 __all__ = ["Desk", "ServerState"]
 
@@ -63,6 +69,13 @@ class ServerState:
             self.sessions = self.operators = self.pages
             reading = partial(_open_desk, tracker, read_only=True)
             self.reads = self.lookups = DeskThread("reads", reading, _MOST_WAITING, _SESSIONS_S)
+        self.notices: DatabaseThread[NoticeBoard] | None = None
+        """What other servers of the database changed."""
+        if tracker.on_server:
+            from muniment.tracker.fleet.notices import NoticeBoard  # noqa: PLC0415  (SQLite needs no driver of it)
+
+            board = partial(NoticeBoard, tracker.place.database)
+            self.notices = DatabaseThread("notices", board, 2, _PAGES_S)
         self.bodies = BodyReader()
         self.authentication = Authentication(self._look_up)
         self.page_polls, self.news_polls = Polls(), Polls()
@@ -71,7 +84,7 @@ class ServerState:
         """Tokens that were used since that was last noted."""
 
     def threads(self) -> list[DeskThread]:
-        """All its threads."""
+        """All that requests go to."""
         return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads]))
 
     async def _look_up(self, token: str) -> Caller | None:
@@ -83,6 +96,19 @@ class ServerState:
     async def changed(self, job_id: int) -> None:
         """An operator's change of a job is committed: it counts from here on, and all who wait look again."""
         await self.pages.run(lambda desk: desk.fleet.changed(job_id))
+        self.wake()
+        await self.give_notice()
+
+    async def give_notice(self) -> None:
+        """Have the other servers of the database look again, too; should that fail, they do it a moment later."""
+        if self.tracker.on_server:
+            from muniment.tracker.fleet.notices import give_notice  # noqa: PLC0415  (as above)
+
+            with suppress(MunimentError):
+                await self.operators.run(lambda desk: give_notice(desk.db))
+
+    def wake(self) -> None:
+        """Something was changed: all who wait look again."""
         self.page_polls.wake()
         self.news_polls.wake()
 
@@ -94,9 +120,12 @@ class ServerState:
 
     async def close(self, patience_s: float) -> None:
         """Close all databases."""
-        await asyncio.gather(*(thread.close(patience_s) for thread in self.threads()))
+        closing = [thread.close(patience_s) for thread in self.threads()]
+        if self.notices is not None:
+            closing.append(self.notices.close(0))  # it waits for notices, and nobody for it
+        await asyncio.gather(*closing)
 
 
 def _open_desk(tracker: ServedTracker, *, read_only: bool) -> Desk:
-    db = opened(tracker.place, read_only=read_only)
+    db = opened(tracker.place, read_only=read_only, written=True)
     return Desk(db, Dispatch(db))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 from muniment.clock import now_ms
@@ -16,20 +15,22 @@ from muniment.web.state import ServerState
 __all__ = ["upkeep"]
 
 _log = logging.getLogger(__name__)
-_SWEEP_S, _USES_S = 1.0, 60.0
+_SWEEP_S, _USES_S, _AFTER_S, _HEAR_S = 1.0, 60.0, 0.5, 1.0
 
 
 def upkeep(server: ServerState) -> list[Coroutine[Any, Any, None]]:
     """The work that goes on as long as the server does."""
-    return [_repeat(_sweep, server, _SWEEP_S), _repeat(_note_uses, server, _USES_S)]
+    work = [_repeat(_sweep, server, _SWEEP_S), _repeat(_note_uses, server, _USES_S)]
+    return work if server.notices is None else [*work, _repeat(_hear, server, 0.0)]
 
 
 async def _repeat(work: Callable[[ServerState], Awaitable[None]], server: ServerState, seconds: float) -> None:
     told = ""
     while True:
         try:
-            with suppress(MunimentError):  # whoever asks for something is told of it
-                await work(server)
+            await work(server)
+        except MunimentError:  # whoever asks for something is told of it
+            await asyncio.sleep(_AFTER_S)
         except Exception as error:
             if repr(error) != told:
                 told = repr(error)
@@ -49,3 +50,9 @@ async def _note_uses(server: ServerState) -> None:
         except MunimentError:
             server.used |= used
             raise
+
+
+async def _hear(server: ServerState) -> None:
+    assert server.notices is not None
+    if await server.notices.run(lambda board: board.wait(_HEAR_S)):
+        server.wake()

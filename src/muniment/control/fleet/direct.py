@@ -7,11 +7,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muniment.control.fleet import jobs
+from muniment.control.fleet import jobs, pages, pipelines, tokens
+from muniment.control.fleet.lines import add_lines
+from muniment.control.fleet.trackers import refuse_fleet
 from muniment.errors import BusyError, UsageError
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
-from muniment.model.network.lists import ChangeList, JobList
+from muniment.model.network.jobs import (
+    ChangesMade,
+    IgnoresCall,
+    JobOrder,
+    JobPatch,
+    JobView,
+    LinesAnswer,
+    LinesCall,
+    NiceCall,
+    PagesMoved,
+    RulesCall,
+    RulesEffect,
+    RulesView,
+    StashCall,
+    UnstashCall,
+)
+from muniment.model.network.lists import ChangeList, JobList, PageList
+from muniment.model.network.pipelines import (
+    LockCall,
+    LostDiskCall,
+    NewToken,
+    PipelineList,
+    PipelineOrder,
+    PipelinePatch,
+    PipelineView,
+)
+from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.model.place import TrackerPlace
+from muniment.model.session_calls import LostAnswer
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
@@ -67,6 +95,86 @@ class DirectDoor:
         """End a job that has failed."""
         return jobs.fail(self._db, job_id, reason, self._who)
 
+    def lines(self, job_id: int, call: LinesCall) -> LinesAnswer:
+        """Take in the next lines of a list."""
+        return add_lines(self._db, job_id, call)
+
+    def pages(self, job_id: int, url: str) -> PageList:
+        """The page of a URL."""
+        return pages.pages(self._db, job_id, url=url)
+
+    def rules(self, job_id: int) -> RulesView:
+        """The rules in force."""
+        return pages.rules(self._db, job_id)
+
+    def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:
+        """Put other rules in place of those in force."""
+        return pages.set_rules(self._db, job_id, call, self._who)
+
+    def rules_effect(self, job_id: int, call: RulesCall) -> RulesEffect:
+        """What other rules would change."""
+        return pages.rules_effect(self._db, job_id, call)
+
+    def nice(self, job_id: int, call: NiceCall) -> PagesMoved:
+        """Set the nice value of pages."""
+        return pages.nice(self._db, job_id, call, self._who)
+
+    def stash(self, job_id: int, call: StashCall) -> PagesMoved:
+        """Put pages aside."""
+        return pages.stash(self._db, job_id, call, self._who)
+
+    def unstash(self, job_id: int, call: UnstashCall) -> PagesMoved:
+        """Take pages out of the stash."""
+        return pages.unstash(self._db, job_id, call, self._who)
+
+    # -- pipelines
+
+    def list_pipelines(self) -> PipelineList:
+        """All pipelines."""
+        return pipelines.list_pipelines(self._db)
+
+    def add_pipeline(self, order: PipelineOrder) -> NewToken:
+        """Register a pipeline."""
+        return pipelines.add(self._db, order)
+
+    def change_pipeline(self, name: str, patch: PipelinePatch) -> PipelineView:
+        """Change a pipeline's tags."""
+        return pipelines.change(self._db, name, patch)
+
+    def remove_pipeline(self, name: str) -> None:
+        """Let a pipeline in no more."""
+        pipelines.remove(self._db, name)
+
+    def new_pipeline_token(self, name: str) -> NewToken:
+        """Give a pipeline another token."""
+        return pipelines.new_token(self._db, name)
+
+    def stop_pipeline(self, name: str) -> PipelineView:
+        """Ask a pipeline to stop."""
+        return pipelines.stop(self._db, name)
+
+    def lock_slot(self, name: str, call: LockCall) -> PipelineView:
+        """Lock a slot, or unlock it."""
+        return pipelines.lock(self._db, name, call, self._who)
+
+    def lost_disk(self, name: str, call: LostDiskCall) -> LostAnswer:
+        """What a pipeline captured is gone."""
+        return pipelines.lost(self._db, name, call)[0]
+
+    # -- tokens
+
+    def list_tokens(self) -> TokenList:
+        """All tokens."""
+        return tokens.list_tokens(self._db)
+
+    def add_token(self, order: TokenOrder) -> NewToken:
+        """Make a token."""
+        return tokens.add(self._db, order)
+
+    def revoke_token(self, name: str) -> None:
+        """Remove a token."""
+        tokens.revoke(self._db, name)
+
 
 @contextmanager
 def direct_door(state: Path | None, database: str, who: str, *, make: bool) -> Iterator[DirectDoor]:
@@ -86,6 +194,7 @@ def direct_door(state: Path | None, database: str, who: str, *, make: bool) -> I
     locks = _taken(state)
     try:
         with tracker_at(place) as db:
+            refuse_fleet(db)
             yield DirectDoor(db, who)
     finally:
         for descriptor in locks:

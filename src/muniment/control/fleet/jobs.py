@@ -32,7 +32,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
-from muniment.tracker.views.jobs import job_changes_after, job_view, job_views
+from muniment.tracker.views.jobs import job_changes_after, job_place, job_view, job_views
 
 __all__ = [
     "MOST_NUMBER",
@@ -97,7 +97,7 @@ def submit(db: Database, order: JobOrder, submission: Submission, *, allow_priva
 
 def check_own(db: Database, job_id: int, token: str) -> None:
     """Raise NotFoundError for a job that is not there, ForeignJobError for one that another token has made."""
-    _job(db, job_id)
+    job_of(db, job_id)
     if not is_of(db, job_id, token):
         raise ForeignJobError(f"job {job_id} was made by another token: this needs the scope operate")
 
@@ -114,7 +114,7 @@ def list_jobs(db: Database, *, state: str = "", after: int = 0, limit: int = MOS
 
 def view(db: Database, job_id: int) -> JobView:
     """How a job stands; raises NotFoundError."""
-    return job_view(db, _known(job_id))
+    return job_view(db, job_of(db, job_id).job_id)
 
 
 def changes(db: Database, job_id: int, *, after: int = 0, limit: int = MOST_LISTED) -> ChangeList:
@@ -189,11 +189,7 @@ def all_made(db: Database, job: store.Job, made: Iterable[Change]) -> ChangesMad
 
 
 def job_of(db: Database, job_id: int) -> store.Job:
-    """A job by its number; raises NotFoundError."""
-    return store.load_job(db, _known(job_id))
-
-
-def _known(job_id: int) -> int:
-    if not 0 < job_id <= MOST_NUMBER:
+    """A job by its number; raises NotFoundError, also for one of an output directory, which is not a fleet's."""
+    if not 0 < job_id <= MOST_NUMBER or job_place(db, job_id) != db.place_id:
         raise NotFoundError(f"there is no job {job_id}")
-    return job_id
+    return store.load_job(db, job_id)

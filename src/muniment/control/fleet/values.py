@@ -14,7 +14,7 @@ from muniment.model.mask import redact
 from muniment.settings.table import Command, Option, Settings, defaults, options
 from muniment.settings.values import is_number, parse_number
 
-__all__ = ["changed_values", "option_value", "refusal_of", "settings_of_values"]
+__all__ = ["changed_values", "option_value", "refusal_of", "settings_of_values", "written_values"]
 
 _MOST_TEXT = 10_000
 """Characters of a value."""
@@ -48,11 +48,16 @@ def changed_values(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
     Whether they may be changed, and make sense, `rules.changes` says.
     """
+    for name in values:
+        if refusal := refusal_of(name, _named(name)[3]):
+            raise UsageError(refusal)
+    return written_values(values)
+
+
+def written_values(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Names and values of settings as a command line writes them; raises UsageError for a list or a switch."""
     made = []
     for name, value in values.items():
-        *_, option = _named(name)
-        if refusal := refusal_of(name, option):
-            raise UsageError(refusal)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float | str)):
             raise UsageError(f"{name}: it must be a number, text or null")
         made.append((name, _NONE if value is None else str(value)))

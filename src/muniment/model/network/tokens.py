@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["TokenList", "TokenOrder", "TokenView"]
+from muniment.model.network.scopes import TokenGrant
+
+__all__ = ["TokenList", "TokenOrder"]
 
 
 class TokenOrder(Struct, frozen=True, kw_only=True):
@@ -16,17 +18,7 @@ class TokenOrder(Struct, frozen=True, kw_only=True):
     """Seconds from now; None: it does not expire."""
 
 
-class TokenView(Struct, frozen=True, kw_only=True):
-    """What is known of a token. Times are Unix ms."""
-
-    name: str
-    scopes: list[str]
-    created_at: int
-    expires_at: int | None
-    last_used_at: int | None
-
-
 class TokenList(Struct, frozen=True):
     """All tokens, by name."""
 
-    tokens: list[TokenView]
+    tokens: list[TokenGrant]

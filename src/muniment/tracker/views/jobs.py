@@ -21,7 +21,7 @@ from muniment.tracker.schema.pipelines import assignments, sessions
 from muniment.tracker.schema.tables import CLAIMED, PENDING, job_changes, job_sums, jobs, pages
 from muniment.tracker.views.claims import EPOCH
 
-__all__ = ["job_changes_after", "job_standing", "job_view", "job_views"]
+__all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
 
 _COLUMNS = (
     jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.paused, jobs.c.reason, jobs.c.nice,
@@ -32,12 +32,9 @@ _FLEET = jobs.c.place_id == ""
 """Jobs of output directories are not the fleet's."""
 
 
-def job_standing(db: Database, job_id: int) -> tuple[str, str]:
-    """State and outcome of a job; raises NotFoundError."""
-    row = db.connection.execute(select(jobs.c.state, jobs.c.outcome).where(jobs.c.id == job_id, _FLEET)).first()
-    if row is None:
-        raise NotFoundError(f"there is no job {job_id}")
-    return str(row[0]), str(row[1])
+def job_place(db: Database, job_id: int) -> str | None:
+    """Which output directory a job belongs to; empty for none, None when there is no such job."""
+    return db.connection.execute(select(jobs.c.place_id).where(jobs.c.id == job_id)).scalar()
 
 
 def job_view(db: Database, job_id: int) -> JobView:
