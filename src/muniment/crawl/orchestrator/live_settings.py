@@ -39,6 +39,8 @@ class LiveSettings:
     ) -> None:
         self.setup = setup
         """The settings that a joining worker gets."""
+        self.held = False
+        """No pages are handed out, whatever waits."""
         self._queue, self._schedule, self._limits, self._inflight = queue, schedule, limits, inflight
         self._patience, self._events, self._workers, self._stop = patience, events, workers, stop
 
@@ -55,9 +57,23 @@ class LiveSettings:
             self._set(settings)
         self._queue.take_in(kept.changes)
         if kept.made:
-            for member in self._workers.members.values():
-                member.send(protocol.SettingsUpdate(self.setup.settings))
+            self._recall()
         return kept.made
+
+    def apply(self, settings: Settings) -> None:
+        """Put settings in force that were changed elsewhere; pages without a sent request are judged anew."""
+        self._set(settings)
+        self._recall()
+
+    def hold(self, *, held: bool) -> None:
+        """Hand out no pages, and take back those without a sent request; or go on."""
+        self.held = held
+        if held:
+            self._recall()
+
+    def _recall(self) -> None:
+        for member in self._workers.members.values():
+            member.send(protocol.SettingsUpdate(self.setup.settings))
 
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))

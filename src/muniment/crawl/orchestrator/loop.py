@@ -70,13 +70,15 @@ class Orchestrator:
         self._inflight = Concurrency(settings, events, tell)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
-        self._settings = LiveSettings(
+        self.settings = LiveSettings(
             *(setup, self._client, self._schedule, limits, self._patience, self._inflight),
             *(events, self._workers, self.stop),
         )
-        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
+        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
         self._disk = DiskSpace(Path(setup.out), limits, events)
         self._poison = PoisonPages()
+        self.joins_index = True
+        """At its end; otherwise a later run does."""
         self.progress = Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
@@ -115,7 +117,7 @@ class Orchestrator:
             raise self._error
         if self._killed:
             return RunOutcome(3, "stopped at once")
-        return await self._damaged.finish(outcome, self._queue.repeats)
+        return await self._damaged.finish(outcome, self._queue.repeats, join=self.joins_index)
 
     async def _work(self) -> RunOutcome:
         do = self._tasks.carry_out
@@ -133,6 +135,10 @@ class Orchestrator:
             if self._wake.is_set():
                 await asyncio.sleep(0)  # other work runs between two batches
         return outcome
+
+    def wake(self) -> None:
+        """Have the queue looked after at once."""
+        self._wake.set()
 
     def stop(self, reason: str) -> None:
         """End the run as if a limit were reached: what is in flight finishes first."""
@@ -177,7 +183,7 @@ class Orchestrator:
             self._wake.set()
         await self._serve()
         self._workers.end_silent()
-        self._workers.keep(self._settings.setup.workers, _GRACE_S)
+        self._workers.keep(self.settings.setup.workers, _GRACE_S)
         if self._short_of_workers or not self._workers.staying:
             await self._workers.hire()
 
@@ -194,6 +200,8 @@ class Orchestrator:
             if host.more:
                 self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
                 self._hosts.plan(host.host_id, host.record)
+            if host.permits is not None:
+                self._hosts.grant(host.host_id, host.permits)
 
     # -- workers
 
@@ -240,6 +248,7 @@ class Orchestrator:
                 self._warc_files.ended(name)
             case protocol.PermitsReport(held):
                 self._hosts.permits_held(worker.number, held)
+                await self._client.keep_permits(self._schedule.take_freed())
                 await self._serve()
             case protocol.GiveBack(claims):
                 await self._release(worker, claims)
@@ -249,7 +258,7 @@ class Orchestrator:
                 self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
                 worker.dismiss()
             case protocol.NameAddresses():
-                self._settings.found(worker, message)
+                self.settings.found(worker, message)
             case protocol.Bye():
                 worker.goodbye()
 
@@ -257,7 +266,7 @@ class Orchestrator:
         lowered = self._schedule.add_worker(worker.number)
         self._inflight.staff(self._schedule.workers)
         part = self._inflight.part(worker.number)
-        worker.send(structs.replace(self._settings.setup, number=worker.number, inflight=part))
+        worker.send(structs.replace(self.settings.setup, number=worker.number, inflight=part))
         for other, permits in lowered.items():
             self._workers.members[other].send(protocol.PermitsUpdate(permits))
         for origin, reason in self._hosts.dead.items():
@@ -269,16 +278,17 @@ class Orchestrator:
     async def _worker_ended(self, worker: WorkerHandle) -> None:
         """What a worker held goes back; its file is cut to what its journal confirms."""
         self._workers.remove(worker)
-        held = list(worker.held)
+        held = dict(worker.held)
         try:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
-            await self._release(worker, [(page, claim.claim_id) for page, claim in worker.held.items()])
+            await self._release(worker, [(page, held[page].claim_id) for page in held], died=worker.lost)
             self._events.publish(worker.end(stopping=self._stopping))
             await self._robots.gone(worker.number)
         except MunimentError as error:
             self._give_up(error)
         self._schedule.remove_worker(worker.number, steady_ms())
+        await self._client.keep_permits(self._schedule.take_freed())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:
             self._poison.died(held if worker.lost else [], worker.ending)
@@ -307,7 +317,9 @@ class Orchestrator:
 
     async def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._poison.alone(worker.held):
+        if self._stopping or self._disk.paused or self.settings.held or self._outcome or worker.leaving:
+            return
+        if self._poison.alone(worker.held):
             return
         out = self._workers.linked_held() if self._limits.counts else 0
         most = self._limits.room(self._client.state.totals, out, worker.wants)
@@ -369,14 +381,14 @@ class Orchestrator:
 
     @property
     def _short_of_workers(self) -> bool:
-        few = len(self._workers.staying) < self._settings.setup.workers
+        few = len(self._workers.staying) < self.settings.setup.workers
         return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
-    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
+    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]], *, died: bool = False) -> None:
         held = [(page, claim) for page, claim in claims if page in worker.held]
         if not held:
             return
-        await self._queue.release(held)
+        await self._queue.release(held, died=died)
         back: Counter[tuple[int, str]] = Counter()
         for page, _ in held:
             claim = worker.drop(page)

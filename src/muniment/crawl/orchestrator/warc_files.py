@@ -215,6 +215,12 @@ class WarcFiles:
                     lines = await repeats(lines[-1].number)
         await self._join.done()
 
+    def leave_index(self) -> None:
+        """Leave the index as it is, for a later run to join; `walk_rest` has been called."""
+        if self._join is not None:
+            self._join.kill()
+            self._join = None
+
     def _fill_gaps(self) -> None:
         """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
         for name in list(self._names.gaps()):
@@ -245,13 +251,16 @@ class DamagedFiles:
         for damage in self._warc_files.take_damaged():
             await self._set_aside(damage)
 
-    async def finish(self, outcome: RunOutcome, repeats: NextRepeats) -> RunOutcome:
+    async def finish(self, outcome: RunOutcome, repeats: NextRepeats, *, join: bool = True) -> RunOutcome:
         """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended.
 
-        `repeats` gives the lines of a list whose URL an earlier line has.
+        `repeats` gives the lines of a list whose URL an earlier line has. Without `join` the index stays in parts.
         """
         pages = await self._walk_rest()
-        await self._warc_files.finish(repeats)
+        if join:
+            await self._warc_files.finish(repeats)
+        else:
+            self._warc_files.leave_index()
         if not pages or outcome.exit_code:
             return outcome
         return RunOutcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")
