@@ -10,6 +10,7 @@ from muniment.crawl.protocol import FromOrchestrator
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.event import Event, EventBatch
+from muniment.model.host import HostRecord
 from muniment.model.page import Claim
 from muniment.model.queue import (
     Backlog,
@@ -19,7 +20,6 @@ from muniment.model.queue import (
     ClaimRequest,
     FinishOutcome,
     FinishRequest,
-    HostRecord,
     RepeatedLine,
     UpkeepOutcome,
     UpkeepRequest,
@@ -40,7 +40,7 @@ class Engine(Protocol):
         """What became of a page, with its results; None when its host may not be asked now."""
 
     def received(self, message: FromOrchestrator) -> None:
-        """Take what the orchestrator sends beside claims: cookies, dead hosts, resolved names, other settings."""
+        """Take what the orchestrator sends beside claims: cookies, resolved names, other settings."""
 
     def take_cookies(self) -> list[list[Cookie]]:
         """The cookies that answers set since the last call, in parts that go into one message each."""

@@ -15,6 +15,7 @@ from msgspec import structs
 from muniment.clock import steady_ms
 from muniment.errors import ServerError, UsageError
 from muniment.model.capture import Capture, EarlierCapture
+from muniment.model.host import HostRecord
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.queue import (
     Backlog,
@@ -25,7 +26,6 @@ from muniment.model.queue import (
     FinishOutcome,
     FinishRequest,
     HostPages,
-    HostRecord,
     QueueChanges,
     QueueState,
     RepeatedLine,

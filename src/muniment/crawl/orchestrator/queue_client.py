@@ -10,6 +10,7 @@ from muniment.clock import now_ms, steady_ms
 from muniment.crawl.ports import Queue
 from muniment.model.capture import Capture
 from muniment.model.change import Change
+from muniment.model.host import HostRecord
 from muniment.model.page import FinishBatch
 from muniment.model.queue import (
     ChangeOutcome,
@@ -18,7 +19,6 @@ from muniment.model.queue import (
     ClaimRequest,
     FinishOutcome,
     FinishRequest,
-    HostRecord,
     QueueChanges,
     QueueState,
     UpkeepOutcome,

@@ -74,6 +74,8 @@ class WarcFiles:
         self._walking: asyncio.Future[None] | None = None
         self._walker: IndexProcess | None = None
         self._damaged: list[Damage] = []
+        self.joins_index = True
+        """At the end of the run; otherwise a later one does."""
 
     def open(self) -> list[RepairReport]:
         """Repair what a killed run left, file by file.
@@ -207,6 +209,9 @@ class WarcFiles:
     async def finish(self, repeats: NextRepeats) -> None:
         """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
         assert self._join is not None
+        if not self.joins_index:
+            self._join.kill()
+            return
         self._fill_gaps()
         if lines := await repeats(0):
             with writing_again(self._parts) as write:
@@ -214,12 +219,6 @@ class WarcFiles:
                     write((line.key, line.meta_json) for line in lines)
                     lines = await repeats(lines[-1].number)
         await self._join.done()
-
-    def leave_index(self) -> None:
-        """Leave the index as it is, for a later run to join; `walk_rest` has been called."""
-        if self._join is not None:
-            self._join.kill()
-            self._join = None
 
     def _fill_gaps(self) -> None:
         """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
@@ -251,16 +250,13 @@ class DamagedFiles:
         for damage in self._warc_files.take_damaged():
             await self._set_aside(damage)
 
-    async def finish(self, outcome: RunOutcome, repeats: NextRepeats, *, join: bool = True) -> RunOutcome:
+    async def finish(self, outcome: RunOutcome, repeats: NextRepeats) -> RunOutcome:
         """Seal what is whole, set the rest aside and join the index; a run with pages to fetch again has not ended.
 
-        `repeats` gives the lines of a list whose URL an earlier line has. Without `join` the index stays in parts.
+        `repeats` gives the lines of a list whose URL an earlier line has.
         """
         pages = await self._walk_rest()
-        if join:
-            await self._warc_files.finish(repeats)
-        else:
-            self._warc_files.leave_index()
+        await self._warc_files.finish(repeats)
         if not pages or outcome.exit_code:
             return outcome
         return RunOutcome(3, f"a damaged file was set aside, and {pages} of its pages wait to be fetched again")

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
 from muniment.model.change import Removal, SetNice, SetRules
+from muniment.model.host import HostRecord
 from muniment.model.page import PageState
 from muniment.model.queue import (
     Backlog,
@@ -19,7 +20,6 @@ from muniment.model.queue import (
     FinishOutcome,
     FinishRequest,
     HostPages,
-    HostRecord,
     QueueChanges,
     QueueState,
     RepeatedLine,
