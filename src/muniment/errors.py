@@ -2,12 +2,17 @@
 
     MunimentError
     ├── UsageError            the command line or the directory asks for something impossible (exit 2)
-    │   └── BusyError         another run holds the directory
+    │   ├── BusyError         another run holds the directory
+    │   ├── ForeignJobError   a job of somebody else
+    │   ├── NotFoundError     there is no such job, pipeline or token
+    │   ├── PlaceError        lines of a list do not begin where those before them ended
+    │   └── PrivateTargetError  a job for addresses that are not public
     ├── ArchiveError          a file of the archive is damaged or cannot be written
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
     │   └── TrackerLostError  its server is gone; the run is resumable (exit 3)
     ├── ProcessError          a process cannot be launched, or not be stopped
+    ├── AbortedError          an operator ended the job, and it may be resumed (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     ├── ServerError           a server answers with an error
     │   ├── ServerLostError   no server answers, or none can for now (exit 3)
@@ -23,10 +28,15 @@ The network's failures are not exceptions: they are values (`model.failure.Failu
 from __future__ import annotations
 
 __all__ = [
+    "AbortedError",
     "ArchiveError",
     "BusyError",
     "DiskFullError",
+    "ForeignJobError",
     "MunimentError",
+    "NotFoundError",
+    "PlaceError",
+    "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
     "RefusedError",
@@ -58,6 +68,26 @@ class BusyError(UsageError):
     """Another run holds the output directory."""
 
 
+class ForeignJobError(UsageError):
+    """A job was made by somebody else, and is for operators to change."""
+
+
+class NotFoundError(UsageError):
+    """There is no job, pipeline, page or token of that name or number."""
+
+
+class PlaceError(UsageError):
+    """Lines of a list do not begin where those that came before have ended: at `at`."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.at = at
+
+
+class PrivateTargetError(UsageError):
+    """A job asks for addresses that are not public, which this tracker does not take."""
+
+
 class ArchiveError(MunimentError):
     """A file of the archive is damaged or cannot be written."""
 
@@ -84,6 +114,12 @@ class ProcessError(MunimentError):
 
 class ProtocolError(MunimentError):
     """A worker and the orchestrator sent each other an invalid message."""
+
+
+class AbortedError(MunimentError):
+    """An operator has ended the job of a directory: it goes on when it is resumed."""
+
+    exit_code = 3
 
 
 class StoppedError(MunimentError):

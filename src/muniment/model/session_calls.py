@@ -32,6 +32,7 @@ __all__ = [
     "LostCall",
     "LostCapture",
     "NewsAnswer",
+    "NewsQuery",
     "PermitsAnswer",
     "PermitsCall",
     "ReleaseAnswer",
@@ -258,6 +259,14 @@ class JobNews(Struct, frozen=True, kw_only=True):
     state: str
     paused: bool
     settings_age: int
+
+
+class NewsQuery(Struct, frozen=True, kw_only=True):
+    """News are wanted, as the query of a URL."""
+
+    after: int = 0
+    """The number of the latest news that is known."""
+    wait_s: float = 0.0
 
 
 class NewsAnswer(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A pipeline's client of a server: its connection and session, and the queue door over HTTP. It knows no tracker.
+"""Clients of a server: what a pipeline and an operator ask of it over HTTP. They know no tracker.
 
-Others import: claim_desk, connection, job, job_link, queue, session.
+Others import: claim_desk, connection, credentials, doors, job, job_link, operator, queue, session.
 """

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import ssl
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TypeVar
 
 import httpx
@@ -21,10 +19,10 @@ from muniment.errors import (
     ServerLostError,
     SessionEndedError,
     TooLargeError,
-    UsageError,
     WrongAskError,
 )
 from muniment.model.mask import redact
+from muniment.remote.credentials import ServerAddress
 
 __all__ = ["Retries", "ServerConnection"]
 
@@ -37,7 +35,7 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 _MOST_TEXT = 500
 
 
-class _Detail(Struct):
+class _ErrorText(Struct):
     code: str = ""
     text: str = ""
 
@@ -45,25 +43,25 @@ class _Detail(Struct):
 class _Complaint(Struct):
     """An answer that is an error."""
 
-    error: _Detail = _Detail()
+    error: _ErrorText = _ErrorText()
     ending: str = ""
 
 
 class ServerConnection:
-    """Asks a server by its URL, with a token."""
+    """Asks a server."""
 
-    def __init__(self, url: str, token: str, ca_file: Path | None = None) -> None:
+    def __init__(self, address: ServerAddress) -> None:
         """Raises UsageError for a file of certificates that cannot be read."""
-        self.url = url.rstrip("/")
+        self.url = address.url
         self.answered_at = monotonic()
         """When a server answered last (`clock.monotonic`), whatever it said."""
         self._client = httpx.AsyncClient(
             headers={
-                "Authorization": f"Bearer {token}",
+                "Authorization": f"Bearer {address.token}",
                 "Content-Type": "application/json",
                 "User-Agent": f"muniment/{__version__}",
             },
-            verify=_trusted(ca_file) if self.url.startswith("https:") else False,
+            verify=address.certificates() if self.url.startswith("https:") else False,
             timeout=httpx.Timeout(None, connect=_CONNECT_S),
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=60),
             follow_redirects=False,
@@ -135,13 +133,6 @@ def _retry_after(response: httpx.Response) -> float:
         return max(0.0, float(response.headers.get("Retry-After", "0")))
     except ValueError:
         return 0.0
-
-
-def _trusted(ca_file: Path | None) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"the certificates of {ca_file} cannot be read: {getattr(error, 'strerror', error)}") from None
 
 
 class Retries:

@@ -6,7 +6,20 @@ tracker beside each other, `metadata` has all tables.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, event, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+    text,
+)
 from sqlalchemy.schema import DDL
 
 from muniment.tracker.schema.seeds import seed_repeats
@@ -25,7 +38,17 @@ from muniment.tracker.schema.tables import (
     seeds,
 )
 
-__all__ = ["LIVE", "assignments", "job_numbers", "metadata", "pipelines", "sessions", "writers"]
+__all__ = [
+    "LIVE",
+    "assignments",
+    "job_numbers",
+    "metadata",
+    "pipelines",
+    "sessions",
+    "submissions",
+    "tokens",
+    "writers",
+]
 
 LIVE = text("sessions.ended_at IS NULL")
 """A session that has not ended; the condition of the index that finds it."""
@@ -43,6 +66,35 @@ pipelines = Table(
     Column("matchonly", Boolean, nullable=False, comment="takes only jobs that name one of its tags"),
     Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
     info={"holds": "pipelines that may work for this tracker"},
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", Text, primary_key=True, comment="of the token, readable; who is noted for what its bearer does"),
+    Column(
+        "token_hash", LargeBinary, nullable=False, unique=True, comment="SHA-256 of the token, which is nowhere else"
+    ),
+    Column("scopes", Text, nullable=False, comment="read | submit | operate | admin, with a space between"),
+    Column("created_at", BigInteger, nullable=False, comment="Unix ms"),
+    Column("expires_at", BigInteger, comment="Unix ms; NULL: never"),
+    Column("used_at", BigInteger, comment="Unix ms, to the minute; NULL: not yet"),
+    sqlite_with_rowid=False,
+    info={"holds": "tokens of the API: who may do what at a server"},
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True, autoincrement=False),
+    Column("token", Text, nullable=False, comment="name of the token that it was made by; that may be gone"),
+    Column(
+        "request", Text, comment="which request made it, as its sender called it; NULL: it is not to be known again"
+    ),
+    Column("submitted_at", BigInteger, nullable=False, comment="Unix ms"),
+    UniqueConstraint("token", "request"),
+    sqlite_with_rowid=False,
+    info={"holds": "jobs that were made over a network, and by whom"},
 )
 
 sessions = Table(

@@ -110,6 +110,8 @@ jobs = Table(
     Column("started_by", Text, nullable=False, server_default="", comment="who started it"),
     Column("started_in", Text, nullable=False, server_default="", comment="where: a command line, a channel"),
     Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
+    Column("paused", Boolean, nullable=False, server_default=false(), comment="gets no slots until it is resumed"),
+    Column("reason", Text, nullable=False, server_default="", comment="why it is paused or failed; may be empty"),
     Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
     info={"holds": "jobs: groups of pages that are archived together"},
 )
