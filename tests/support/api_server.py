@@ -58,7 +58,11 @@ def call(
         connection.request(method, path, sent, {**kind, **given, **(headers or {})})
         response = connection.getresponse()
         text = response.read()
-        return Answer(response.status, json.loads(text) if text else None, dict(response.getheaders()))
+        return Answer(
+            response.status,
+            json.loads(text) if text else None,
+            {name.lower(): value for name, value in response.getheaders()},
+        )
     finally:
         connection.close()
 

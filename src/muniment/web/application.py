@@ -11,6 +11,7 @@ from muniment.web.endpoint import Endpoint, no_such_route
 from muniment.web.job_routes import JOB_ROUTES
 from muniment.web.openapi import description
 from muniment.web.page_routes import PAGE_ROUTES
+from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.session_routes import SESSION_ROUTES
 from muniment.web.state import ServerState
@@ -27,6 +28,8 @@ ROUTES: tuple[Route, ...] = (
     Route(method="GET", path="/openapi.json", needs=Need.ANY, handler=describe, does="What there is.", answer=dict),
     *JOB_ROUTES,
     *PAGE_ROUTES,
+    *PIPELINE_ROUTES,
+    *TOKEN_ROUTES,
     *SESSION_ROUTES,
 )
 """Every route of a server."""

@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 _PATIENCE_S = 25.0
 """How long a caller waits: a pipeline and a balancer have deadlines, too."""
+_LOOK_S = 1.0
+"""How often one that waits sees whether the database answers at all."""
 _OPENING_S = 1.0
 """Between two tries to open a database that failed."""
 
@@ -68,10 +70,18 @@ class DatabaseThread(Generic[_Open]):
         self._waiting += 1
         call = self._thread.submit(partial(self._run, work))
         call.add_done_callback(partial(_call_soon, asyncio.get_running_loop(), self._done))
+        return await self._answered(asyncio.wrap_future(call), monotonic() + patience_s)
+
+    async def _answered(self, call: asyncio.Future[_Answer], until: float) -> _Answer:
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(call), patience_s)
-        except TimeoutError:
-            raise database_away("the database takes too long; ask again in a moment") from None
+            while not call.done():
+                left = until - monotonic()
+                if left <= 0 or self.stalled:
+                    raise database_away("the database takes too long; ask again in a moment")
+                await asyncio.wait({call}, timeout=min(left, _LOOK_S))
+            return call.result()
+        finally:
+            call.cancel()  # one that has not begun does not
 
     def _done(self) -> None:
         self._waiting -= 1

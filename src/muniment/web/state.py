@@ -122,7 +122,7 @@ class ServerState:
         """Close all databases."""
         closing = [thread.close(patience_s) for thread in self.threads()]
         if self.notices is not None:
-            closing.append(self.notices.close(patience_s))
+            closing.append(self.notices.close(0))  # it waits for notices, and nobody for it
         await asyncio.gather(*closing)
 
 

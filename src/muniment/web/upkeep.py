@@ -15,7 +15,7 @@ from muniment.web.state import ServerState
 __all__ = ["upkeep"]
 
 _log = logging.getLogger(__name__)
-_SWEEP_S, _USES_S, _AFTER_S, _HEAR_S = 1.0, 60.0, 0.5, 5.0
+_SWEEP_S, _USES_S, _AFTER_S, _HEAR_S = 1.0, 60.0, 0.5, 1.0
 
 
 def upkeep(server: ServerState) -> list[Coroutine[Any, Any, None]]:

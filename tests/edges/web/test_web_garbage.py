@@ -40,7 +40,7 @@ def check(answer: Answer, about: object) -> None:
         assert answer.code in CODES[answer.status], (about, answer)
         assert answer.value["error"]["text"].strip(), about
         assert len(answer.value["error"]["text"].splitlines()) == 1, about
-        assert ("Retry-After" in answer.headers) == (answer.status in {429, 503}), about
+        assert ("retry-after" in answer.headers) == (answer.status in {429, 503}), about
 
 
 def test_what_is_not_http_is_told_so_and_hurts_nobody(server: ApiServer) -> None:
@@ -98,14 +98,16 @@ def test_bodies_are_bounded_and_of_one_type(server: ApiServer) -> None:
 
 def test_odd_values_on_every_route(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
     """By the server's own description, in the manner of a fuzzer: right in shape, odd in its values."""
+    for what in ("pipelines", "tokens"):
+        assert server.call("POST", f"/v1/{what}", {"name": "spare", "scopes": ["read"]}).status == 201
     made = server.call("GET", "/openapi.json").value
     chosen = random.Random(27)
     assert len(made["paths"]) > 10
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
+            who = "pipeline" if "/session" in path else "admin"
             for about in _requests(made, path, operation, chosen):
-                for who in ("admin", "pipeline"):
-                    check(server.call(method.upper(), *about, who=who), (method, *about, who))
+                check(server.call(method.upper(), *about, who=who), (method, *about))
     assert server.call("GET", "/readyz").status == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
@@ -117,7 +119,7 @@ def _requests(made: Any, path: str, operation: Any, chosen: random.Random) -> It
         "",
         *(f"?{name}={text}" for name in names for text in ("", "x", "-1", "1.5", "9" * 30, "%00", "%ff", "nan")),
     ]
-    path = path.replace("{job}", "1").replace("{epoch}", "1").replace("{name}", "p1")
+    path = path.replace("{job}", "1").replace("{epoch}", "1").replace("{name}", "spare")
     for query in queries:
         yield path + query, None if body is None else {}
     if body is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakMethod
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError, UsageError
@@ -199,7 +199,9 @@ def not_ours(name: str, revision: str) -> UsageError:
 
 
 def make_tables(connection: Connection) -> None:
-    """Make every table in an empty database, and note their revision."""
+    """Make every table in a database, and note their revision; raises UsageError where another program has its own."""
+    if theirs := sorted(set(inspect(connection).get_table_names()) & set(metadata.tables)):
+        raise UsageError(f"the database has a table {theirs[0]} of another program; choose another database")
     metadata.create_all(connection, checkfirst=True)
     connection.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)"))
     connection.execute(text("DELETE FROM alembic_version"))
