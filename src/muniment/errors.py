@@ -14,9 +14,14 @@
     ├── SessionEndedError     a pipeline's session has ended, and it is to greet again
     ├── WrongAskError         a claim is neither the last one again nor the next
     ├── ProcessError          a process cannot be launched, or not be stopped
-    ├── ServerLostError       a server does not answer; the command can be given again (exit 3)
     ├── AbortedError          an operator ended the job, and it may be resumed (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
+    ├── ServerError           a server answers with an error
+    │   ├── ServerLostError   no server answers, or none can for now (exit 3)
+    │   ├── RefusedError      a server refuses what is asked (exit 2)
+    │   ├── TooLargeError     a message is larger than a server takes
+    │   ├── SessionEndedError a pipeline's session has ended
+    │   └── WrongAskError     a pipeline's question comes out of its turn
     └── ProtocolError         a worker and the orchestrator disagree
 
 The network's failures are not exceptions: they are values (`model.failure.Failure`).
@@ -36,9 +41,12 @@ __all__ = [
     "PrivateTargetError",
     "ProcessError",
     "ProtocolError",
+    "RefusedError",
+    "ServerError",
     "ServerLostError",
     "SessionEndedError",
     "StoppedError",
+    "TooLargeError",
     "TrackerError",
     "TrackerLostError",
     "UsageError",
@@ -129,12 +137,6 @@ class ProtocolError(MunimentError):
     """A worker and the orchestrator sent each other an invalid message."""
 
 
-class ServerLostError(MunimentError):
-    """A server does not answer, or cannot for now; the command can be given again."""
-
-    exit_code = 3
-
-
 class AbortedError(MunimentError):
     """An operator has ended the job of a directory: it goes on when it is resumed."""
 
@@ -145,3 +147,48 @@ class StoppedError(MunimentError):
     """Ctrl-C ended a command that can be given again."""
 
     exit_code = 3
+
+
+class ServerError(MunimentError):
+    """A server answers with an error."""
+
+
+class ServerLostError(ServerError):
+    """No server answers, or none can for now; what was asked can be asked again."""
+
+    exit_code = 3
+
+    def __init__(self, text: str, retry_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.retry_s = retry_s
+        """Seconds after which it makes sense to ask again, as the server said; 0 for nothing said."""
+
+
+class RefusedError(ServerError):
+    """A server refuses what is asked: a token, a protocol, or a request that makes no sense."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code
+        """For programs, as `token`."""
+
+
+class TooLargeError(ServerError):
+    """A message is larger than a server takes."""
+
+
+class SessionEndedError(ServerError):
+    """A pipeline's session has ended: what it held is given up."""
+
+    exit_code = 2
+
+    def __init__(self, ending: str) -> None:
+        super().__init__(f"the session has ended: {ending}")
+        self.ending = ending
+        """A `model.pipeline.SessionEnding`."""
+
+
+class WrongAskError(ServerError):
+    """A pipeline's question comes out of its turn."""

@@ -8,8 +8,8 @@ from muniment.extract.found import cleaned
 from muniment.extract.links import Extraction
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, PageResult
-from muniment.model.prior import Prior
 from muniment.model.result import Result
+from muniment.model.seed import Prior
 from muniment.model.url import host_of, url_key
 
 __all__ = ["Links", "anchors_of", "claim", "finish_batch", "finished", "packed_links"]

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from muniment.model.mask import masked_url, redact
-from muniment.model.prior import Prior, sha1_hex
-from muniment.model.seed import SeedLine
+from muniment.model.seed import Prior, SeedLine, sha1_hex
 from muniment.model.url import account_of, did_you_mean, normalise_any
 
 __all__ = ["Parsed", "json_line", "seed_line", "table_row", "text_line"]

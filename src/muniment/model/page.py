@@ -10,9 +10,9 @@ from functools import cache
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
-from muniment.model.prior import Prior
 from muniment.model.result import Result
 from muniment.model.rule import NO_ORDERS, EngineOrders
+from muniment.model.seed import Prior
 
 __all__ = ["LINK_ENTRY", "Claim", "FinishBatch", "PageResult", "PageState", "first_claim", "link_keys", "session_of"]
 

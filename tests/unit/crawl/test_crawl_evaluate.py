@@ -21,7 +21,7 @@ from muniment.extract.found import MOST_LINKS
 from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
-from muniment.model.prior import Prior
+from muniment.model.seed import Prior
 
 URL = "https://site.example/d/page"
 HTML = (("Content-Type", "text/html"),)

@@ -49,7 +49,7 @@ class Visit(Struct, frozen=True):
 
 
 class HostTurns(Protocol):
-    """Says when a host may be asked (`HostQueues`)."""
+    """Says when a host may be asked (`HeldPages`)."""
 
     def start(self, host: str) -> bool:
         """Whether a request may go out at this moment; if so, it counts as sent."""

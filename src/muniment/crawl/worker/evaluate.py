@@ -25,9 +25,8 @@ from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, PageResult
-from muniment.model.prior import Prior
 from muniment.model.result import Result, ResultKind
-from muniment.model.seed import in_shard
+from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import is_last, retryable, wait_ms

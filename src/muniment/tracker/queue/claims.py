@@ -12,8 +12,8 @@ from sqlalchemy.sql import FromClause
 from muniment.http.referrer import comes_from_nowhere
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.model.prior import Prior
 from muniment.model.rule import NO_ORDERS, EngineOrders
+from muniment.model.seed import Prior
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.rule_engine import Ruleset

@@ -10,9 +10,8 @@ from sqlalchemy import bindparam, literal_column, null, select
 
 from muniment.errors import PlaceError, UsageError
 from muniment.model.page import PageState
-from muniment.model.prior import Prior
 from muniment.model.queue import RepeatedLine
-from muniment.model.seed import ListProgress, SeedBatch, SeedLine, SeedPlace
+from muniment.model.seed import ListProgress, Prior, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import url_key
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.queue.admission import Admission

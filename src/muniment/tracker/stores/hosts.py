@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 from sqlalchemy import bindparam, literal_column, select
 
-from muniment.model.queue import HostRecord, HostWaits, origin_within
+from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.rules.scope import site_paths
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs

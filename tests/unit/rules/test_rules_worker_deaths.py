@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from muniment.crawl.orchestrator.poison import PoisonPages
 from muniment.model.page import Claim
+from muniment.rules.worker_deaths import WorkerDeaths
 
 
 def claim(page: int) -> Claim:
@@ -15,32 +15,32 @@ def pages(claims: list[Claim]) -> list[int]:
 
 
 def test_one_death_makes_nothing_suspect():
-    suspects = PoisonPages()
-    suspects.died([1, 2, 3], "exit 1")
-    out, back = suspects.sift([claim(1), claim(2)], idle=False)
+    deaths = WorkerDeaths()
+    deaths.died([1, 2, 3], "exit 1")
+    out, back = deaths.sift([claim(1), claim(2)], idle=False)
     assert (pages(out), back) == ([1, 2], [])
 
 
 def test_a_suspect_goes_alone_to_a_worker_without_pages():
-    suspects = PoisonPages()
+    deaths = WorkerDeaths()
     for _ in range(2):
-        suspects.died([1, 2], "exit 1")
-    out, back = suspects.sift([claim(1), claim(2), claim(3)], idle=True)
+        deaths.died([1, 2], "exit 1")
+    out, back = deaths.sift([claim(1), claim(2), claim(3)], idle=True)
     assert (pages(out), pages(back)) == ([1], [2, 3])
-    out, back = suspects.sift([claim(1), claim(2), claim(3)], idle=False)
+    out, back = deaths.sift([claim(1), claim(2), claim(3)], idle=False)
     assert (pages(out), pages(back)) == ([3], [1, 2])
-    assert suspects.alone([1])
-    assert not suspects.alone([1, 3])
-    assert not suspects.alone([3])
+    assert deaths.alone([1])
+    assert not deaths.alone([1, 3])
+    assert not deaths.alone([3])
 
 
 def test_two_deaths_alone_are_proof_and_a_finish_clears():
-    suspects = PoisonPages()
+    deaths = WorkerDeaths()
     for held in ([1, 2], [1, 2], [1], [1]):
-        suspects.died(held, "out of memory")
-    [out], _ = suspects.sift([claim(1)], idle=True)
+        deaths.died(held, "out of memory")
+    [out], _ = deaths.sift([claim(1)], idle=True)
     assert out.barred == "limit: 4 workers died of it (the last: out of memory)"
-    [out], _ = suspects.sift([claim(2)], idle=True)
+    [out], _ = deaths.sift([claim(2)], idle=True)
     assert out.barred == ""
-    suspects.cleared(2)
-    assert not suspects.alone([2])
+    deaths.cleared(2)
+    assert not deaths.alone([2])

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from muniment.model.prior import sha1_hex
+from muniment.model.seed import sha1_hex
 
 RAW = hashlib.sha1(b"payload").digest()
 HEX, BASE32 = RAW.hex(), base64.b32encode(RAW).decode()
