@@ -63,7 +63,7 @@ class Dispatch:
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
         self._works = Works(db, self._clock)
-        self._hand_out = HandOut(db, self._clock)
+        self._hand_out = HandOut(db, self._clock, self._leases)
 
     @property
     def tracker_id(self) -> str:
@@ -161,7 +161,8 @@ class Dispatch:
             if job_id is None or not want.pages:
                 continue
             work = self._works.of(job_id)
-            drawn = self._hand_out.draw(claim.session.epoch, work, want.pages, after)
+            others = {job for job in slots if job not in (None, job_id)}
+            drawn = self._hand_out.draw(claim.session.epoch, work, others, want.pages, after)
             draw.drawn.append((work, drawn))
             if drawn.claims:
                 draw.given.append((HandedOut(want.slot, job_id, after, want.pages), drawn.claims))
@@ -200,7 +201,8 @@ class Dispatch:
     def permits(self, pipeline: str, epoch: int, call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts anew for those that are wanted."""
         sessions.check_live(self._db, pipeline, epoch)
-        return self._hand_out.permits(pipeline, epoch, call)
+        works = [self._works.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
+        return self._hand_out.permits(epoch, list(dict.fromkeys(works)), call)
 
     def release(self, pipeline: str, epoch: int, call: ReleaseCall) -> ReleaseAnswer:
         """Take pages back unfetched; `died`: the worker that held them has."""
