@@ -159,15 +159,16 @@ class TooLargeError(ServerError):
 
 
 class SessionEndedError(ServerError):
-    """A pipeline's session has ended: what it held is given up."""
+    """A pipeline's session has ended: what it held was given back."""
 
     exit_code = 2
 
-    def __init__(self, ending: str) -> None:
-        super().__init__(f"the session has ended: {ending}")
+    def __init__(self, ending: str, epoch: int = 0) -> None:
+        which = f"session {epoch}" if epoch else "the session"
+        super().__init__(f"{which} has ended ({ending}): what it held was given back; greet again")
         self.ending = ending
         """A `model.pipeline.SessionEnding`."""
 
 
 class WrongAskError(ServerError):
-    """A pipeline's question comes out of its turn."""
+    """The number of a claim is neither that of the last one nor the next."""

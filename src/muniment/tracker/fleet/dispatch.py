@@ -156,10 +156,9 @@ class Dispatch:
         draw, after = _Draw([], []), claim.after
         if claim.paused or claim.suspect:
             return draw
-        for want in call.want:
-            job_id = slots[want.slot]
-            if job_id is None or not want.pages:
-                continue
+        wants = [(job_id, want) for want in call.want if (job_id := slots[want.slot]) is not None and want.pages]
+        # jobs in order, so that two that claim do not wait for each other
+        for job_id, want in sorted(wants, key=lambda one: one[0]):
             work = self._works.of(job_id)
             others = {job for job in slots if job not in (None, job_id)}
             drawn = self._hand_out.draw(claim.session.epoch, work, others, want.pages, after)

@@ -24,6 +24,7 @@ from muniment.tracker.fleet import sessions
 from muniment.tracker.fleet.job_work import DrawnPages, JobWork, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.leases import Leases
+from muniment.tracker.fleet.limits import room_for
 from muniment.tracker.fleet.permits import Granted, HostNeed, Permits
 from muniment.tracker.queue.frontier import FinishReport
 
@@ -45,7 +46,7 @@ class HandOut:
     def draw(self, epoch: int, work: JobWork, others: Collection[int], most: int, after: int) -> DrawnPages:
         """Claim pages of a job for a session, within the caller's transaction; `others` are its other slots' jobs."""
         now = self._clock.now()
-        work.settings_in_force()
+        most = room_for(self._db, work.job_id, work.settings_in_force(), most, now)
         return work.claim(most, now, after, lambda picked: self._granted(epoch, work, others, picked, now))
 
     def _granted(self, epoch: int, work: JobWork, others: Collection[int], picked: Wanted, now: int) -> Wanted:
