@@ -27,6 +27,7 @@ from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
+from muniment.control.fleet.trackers import refuse_crawl
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
 from muniment.crawl import protocol
@@ -38,9 +39,10 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
-from muniment.errors import DiskFullError, MunimentError, UsageError
+from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
+from muniment.model.job import JobState
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -84,6 +86,7 @@ def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
 
 def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary | AlreadyFinished:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
+    refuse_crawl(db)
     if settings.seed and taken.source is None:
         taken = _with_stream(taken)
     starts = StartPages(request.urls, taken.source.digest if taken.source else b"")
@@ -92,6 +95,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         _check_empty(out, place)
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
+        _check_going(out, job)
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return AlreadyFinished(given_up(db, job.job_id))
@@ -135,6 +139,13 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: StartPages
     changed = changed_fixed(before, settings)
     if changed:
         raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
+
+
+def _check_going(out: Path, job: jobs.Job) -> None:
+    if job.state == JobState.ABORTED:
+        raise AbortedError(
+            f"the crawl in {out} was aborted; to go on with it, give `muniment job resume -o {out}` first"
+        )
 
 
 async def _while_it_can(run: Coroutine[Any, Any, Summary]) -> Summary:

@@ -21,6 +21,7 @@ from muniment.settings.values import is_number, parse_name, parse_number, parse_
 __all__ = [
     "PLACE",
     "SettingsCommand",
+    "click_option",
     "log_option",
     "out_option",
     "read_settings",
@@ -112,13 +113,14 @@ def setting_options(command: Command) -> Callable[[_F], _F]:
 
     def give(function: _F) -> _F:
         for name, kind, default, option in reversed(list(options(command))):
-            function = _click_option(name, kind, default, option)(function)
+            function = click_option(name, kind, default, option)(function)
         return function
 
     return give
 
 
-def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callable[[_F], _F]:
+def click_option(name: str, kind: Any, default: Any, option: Option, *, hidden: bool = False) -> Callable[[_F], _F]:
+    """A setting as an option; its value stays empty when it is not on the command line."""
     flags = list(option.flags)
     kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) not in {tuple, Literal} else [kind]
     plain = kinds[0] if kinds else kind
@@ -127,13 +129,14 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
         if option.off:
             flags[0] = f"{flags[0]}/{option.off}"
             text += f" [default: {'on' if default else 'off'}]"
-        return click.option(name, *flags, is_flag=True, default=None, help=text)
+        return click.option(name, *flags, is_flag=True, default=None, help=text, hidden=hidden)
     if words := _words(option):
         text += f" One of {', '.join(words)}."
     common: dict[str, Any] = {
         "default": None,
         "help": text + _shown(default, option),
         "metavar": option.metavar or None,
+        "hidden": hidden,
     }
     if get_origin(plain) is tuple:
         return click.option(name, *flags, multiple=True, type=_type(str, option), **{**common, "default": ()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from muniment.crawl.pages import Page
@@ -78,8 +78,8 @@ class Queue(Protocol):
     async def finish(self, request: FinishRequest) -> FinishOutcome:
         """Store what became of pages that were handed out."""
 
-    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
-        """Take pages back that were not fetched: page id and claim id of each."""
+    async def release(self, claims: Sequence[tuple[int, int]], *, died: bool) -> None:
+        """Take pages back that were not fetched: page id and claim id of each; `died`: their worker has."""
 
     async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
         """The earlier capture of each digest that has one."""
@@ -95,6 +95,9 @@ class Queue(Protocol):
 
     async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
         """Keep what has changed of hosts, at once."""
+
+    async def keep_permits(self, held: Mapping[int, int]) -> None:
+        """Connections were closed: so many may be open to hosts, by host number."""
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""

@@ -45,6 +45,8 @@ class HostPages(Struct, frozen=True, array_like=True):
     """Unix ms: none of the new ones is due before; 0 for now."""
     record: HostRecord | None = None
     """None for a host of which nothing is kept."""
+    permits: int | None = None
+    """Connections that there may be to it at most, over all workers, from now on; None for no other number."""
 
 
 class Totals(Struct, frozen=True, array_like=True):
@@ -67,11 +69,13 @@ class QueueState(Struct, frozen=True, array_like=True):
     """Pages that wait are still to be judged by new patterns; a job is not finished while they are."""
     empty: bool = False
     """The job knows no URL at all."""
+    more_may_come: bool = False
+    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep tells what has come."""
 
     @property
     def at_work(self) -> bool:
         """Whether upkeep has more to do."""
-        return self.updating_depths or self.judging
+        return self.updating_depths or self.judging or self.more_may_come
 
 
 class QueueChanges(Struct, frozen=True, array_like=True):

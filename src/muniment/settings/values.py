@@ -14,6 +14,7 @@ from muniment.settings.table import DelayRange, Option
 
 __all__ = [
     "DIRECT",
+    "LONGEST_SPAN_S",
     "MOST_ROWS",
     "is_number",
     "parse_delay",
@@ -23,6 +24,7 @@ __all__ = [
     "parse_proxy",
     "parse_seconds",
     "parse_size",
+    "parse_span",
     "split_proxy",
 ]
 
@@ -38,6 +40,10 @@ _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 _SECONDS = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
+_SPAN = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd])")
+_SECONDS_OF = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+LONGEST_SPAN_S = 100 * 366 * 86_400
+"""A century."""
 _BOUNDS: dict[str, tuple[float, float]] = {
     "--warc-size": (1, 1 << 50),
     "--min-free": (0, 1 << 60),
@@ -121,6 +127,17 @@ def parse_seconds(text: str) -> float:
     seconds = float(text) if _SECONDS.fullmatch(text.strip()) else math.nan
     if not seconds > 0:
         raise UsageError(f"{text!r} is not a number of seconds above 0; write it as 60 or 0.5")
+    return seconds
+
+
+def parse_span(text: str) -> float:
+    """Seconds of a span of time: `90s`, `15m`, `12h` or `30d`."""
+    match = _SPAN.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a span of time; write 90s, 15m, 12h or 30d")
+    seconds = float(match[1]) * _SECONDS_OF[match[2]]
+    if seconds > LONGEST_SPAN_S:
+        raise UsageError(f"{text!r} is too long: the maximum is {LONGEST_SPAN_S // 86_400:,} days")
     return seconds
 
 

@@ -24,7 +24,7 @@ from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import changes_of
-from muniment.tracker.open import StartPages, submit_job
+from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.schema import tables
 from muniment.tracker.schema.pipelines import assignments, sessions
@@ -216,7 +216,8 @@ def test_pages_go_by_hosts_that_are_due_in_turn(fleet):
 
 def test_who_started_a_job_where_and_why(fleet):
     origin = JobOrigin("ann", "#archive", "it closes on Friday")
-    made = submit_job(fleet.db, "job", Settings(), StartPages((START,)), fleet.now, origin=origin).job.job_id
+    start = JobStart(origin=origin)
+    made = submit_job(fleet.db, "job", Settings(), StartPages((START,)), fleet.now, start=start).job.job_id
     row = fleet.job_row(made)
     assert (row["started_by"], row["started_in"], row["explanation"]) == ("ann", "#archive", "it closes on Friday")
 
@@ -229,13 +230,13 @@ def test_every_change_is_in_the_audit_and_the_age_counts_them(fleet):
     fleet.dispatch.amend(job, AddIgnore("bob", "x"), fleet.now)
     fleet.dispatch.amend(job, SetRules("bob", (Rule(ua="u"),)), fleet.now)
     assert terms.change_terms(fleet.db, job, "cat", JobTerms(nice=0, concurrency=0), fleet.now) == (
-        ChangeMade("concurrency", "none", "0"),
+        ChangeMade("max_slots", "none", "0"),
     )
     fleet.dispatch.abort(job, "dan", fleet.now)
     noted = changes_of(fleet.db, job)
     assert [(n.age, n.who, n.what, n.before, n.after) for n in noted] == [
         (1, "ann", "delay", "0", "250"), (2, "ann", "tries", "3", "5"), (3, "bob", "ignores", "", "x"),
-        (4, "bob", "rules", "", '[{"ua":"u"}]'), (5, "cat", "concurrency", "none", "0"),
+        (4, "bob", "rules", "", '[{"ua":"u"}]'), (5, "cat", "max_slots", "none", "0"),
         (6, "dan", "state", "ACTIVE", "ABORTED"),
     ]  # fmt: skip
     assert [n.at for n in noted] == [fleet.now - 1] * 2 + [fleet.now] * 4

@@ -105,6 +105,10 @@ class HostPolicy:
         manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
         return CALM if manners == CALM else manners
 
+    def grant(self, host_id: int, permits: int) -> None:
+        """A tracker that divides connections over several runs lets this one have so many to a host."""
+        self.updates.send_lowered(self._schedule.grant(host_id, permits), steady_ms())
+
     def permits_held(self, worker: int, held: Mapping[str, int]) -> None:
         """A worker keeps at most so many connections to hosts now; those that have nothing to do are forgotten."""
         now = steady_ms()

@@ -41,6 +41,8 @@ class Limits:
     def __init__(self, settings: Settings, out: Path) -> None:
         self._out = out
         self._started = monotonic()
+        self.held = False
+        """No pages are handed out, whatever waits."""
         self.change(settings)
 
     def change(self, settings: Settings) -> None:
@@ -58,7 +60,7 @@ class Limits:
 
     def room(self, totals: Totals, out: int, wanted: int) -> int:
         """How many of the wanted pages may be handed out while `out` pages are handed out already."""
-        if self._bytes is not None and totals.payload_bytes >= self._bytes:
+        if self.held or (self._bytes is not None and totals.payload_bytes >= self._bytes):
             return 0
         return wanted if self._pages is None else max(0, min(wanted, self._pages - totals.captured - out))
 

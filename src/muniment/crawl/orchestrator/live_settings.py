@@ -55,9 +55,23 @@ class LiveSettings:
             self._set(settings)
         self._queue.take_in(kept.changes)
         if kept.made:
-            for member in self._workers.members.values():
-                member.send(protocol.SettingsUpdate(self.setup.settings))
+            self._recall()
         return kept.made
+
+    def apply(self, settings: Settings) -> None:
+        """Put settings in force that were changed elsewhere; pages without a sent request are judged anew."""
+        self._set(settings)
+        self._recall()
+
+    def hold(self, *, held: bool) -> None:
+        """Hand out no pages, and take back those without a sent request; or go on."""
+        self._limits.held = held
+        if held:
+            self._recall()
+
+    def _recall(self) -> None:
+        for member in self._workers.members.values():
+            member.send(protocol.SettingsUpdate(self.setup.settings))
 
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))

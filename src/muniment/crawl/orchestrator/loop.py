@@ -71,17 +71,18 @@ class Orchestrator:
         self._inflight = Concurrency(settings, events, tell)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
-        self._settings = LiveSettings(
+        self.settings = LiveSettings(
             *(setup, self._client, self._hosts, limits, self._patience, self._inflight),
             *(events, self._workers, self.stop),
         )
-        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
+        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
         self._disk = DiskSpace(Path(setup.out), limits, events)
         self._deaths = WorkerDeaths()
         self.progress = Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
+        self.wake = self._wake.set  # has the queue looked after at once
         self._stopping = self._killed = False
         self._error: BaseException | None = None
 
@@ -178,7 +179,7 @@ class Orchestrator:
             self._wake.set()
         await self._serve()
         self._workers.end_silent()
-        self._workers.keep(self._settings.setup.workers, _GRACE_S)
+        self._workers.keep(self.settings.setup.workers, _GRACE_S)
         if self._short_of_workers or not self._workers.staying:
             await self._workers.hire()
 
@@ -195,6 +196,8 @@ class Orchestrator:
             if host.more:
                 self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
                 self._hosts.plan(host.host_id, host.record)
+            if host.permits is not None:
+                self._hosts.grant(host.host_id, host.permits)
 
     # -- workers
 
@@ -254,27 +257,27 @@ class Orchestrator:
                 self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
                 worker.dismiss()
             case protocol.NameAddresses():
-                self._settings.found(worker, message)
+                self.settings.found(worker, message)
             case protocol.Bye():
                 worker.goodbye()
 
     def _welcome(self, worker: WorkerHandle) -> None:
-        self._hosts.add_worker(worker.number)
+        number, setup = worker.number, self.settings.setup
+        self._hosts.add_worker(number)
         self._inflight.staff(self._schedule.workers)
-        part = self._inflight.part(worker.number)
-        worker.send(structs.replace(self._settings.setup, number=worker.number, inflight=part))
-        self._events.publish(WorkerEvent(number=worker.number, pid=worker.process.pid, state="started"))
+        worker.send(structs.replace(setup, number=number, inflight=self._inflight.part(number)))
+        self._events.publish(WorkerEvent(number=number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
 
     async def _worker_ended(self, worker: WorkerHandle) -> None:
         """What a worker held goes back; its file is cut to what its journal confirms."""
         self._workers.remove(worker)
-        held = list(worker.held)
+        held = dict(worker.held)
         try:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
-            await self._release(worker, [(page, claim.claim_id) for page, claim in worker.held.items()])
+            await self._release(worker, [(page, held[page].claim_id) for page in held], died=worker.lost)
             self._events.publish(worker.end(stopping=self._stopping))
             await self._robots.gone(worker.number)
         except MunimentError as error:
@@ -302,6 +305,7 @@ class Orchestrator:
     # -- pages
 
     async def _serve(self) -> None:
+        await self._client.keep_permits(self._schedule.take_freed())
         for worker in list(self._workers.members.values()):
             if worker.wants:
                 await self._serve_one(worker)
@@ -366,14 +370,14 @@ class Orchestrator:
 
     @property
     def _short_of_workers(self) -> bool:
-        few = len(self._workers.staying) < self._settings.setup.workers
+        few = len(self._workers.staying) < self.settings.setup.workers
         return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
-    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
+    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]], *, died: bool = False) -> None:
         held = [(page, claim) for page, claim in claims if page in worker.held]
         if not held:
             return
-        await self._queue.release(held)
+        await self._queue.release(held, died=died)
         back: Counter[tuple[int, str]] = Counter()
         for page, _ in held:
             claim = worker.drop(page)

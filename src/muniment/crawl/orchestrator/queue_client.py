@@ -71,6 +71,11 @@ class QueueClient:
         """Have the pages whose tries are used up taken into a later round, if only pages of `waited` hosts wait."""
         return (await self.upkeep({"next_round": True, "waited": list(waited)})).changes
 
+    async def keep_permits(self, held: dict[int, int]) -> None:
+        """Tell the queue how many connections may be open to hosts, by number, after some were closed."""
+        if held:
+            await self._queue.keep_permits(held)
+
     async def settle(self, *, drained: bool) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""
         if drained != self._drained:

@@ -57,6 +57,8 @@ class Schedule:
         self._looked_at = 0
         self.pending = self.hosts = 0
         """Pages that wait, and the hosts that they are of."""
+        self._freed: set[int] = set()
+        """Hosts of which connections that were granted were closed."""
         self.turned: Callable[[int, bool], None] = lambda _host, _busy: None
         """Called with a host that has pages from now on, or has none any more."""
 
@@ -150,6 +152,27 @@ class Schedule:
         self._offer(plan)
         return lowered
 
+    def grant(self, host_id: int, permits: int) -> dict[int, list[int]]:
+        """Let the run have so many of the connections to a host; returns what `set_most` does."""
+        plan = self._plans[host_id]
+        lowered: dict[int, list[int]] = {}
+        before, plan.grant = self._most(plan), permits
+        if self._most(plan) < before:
+            plan.owner = None
+            self._lower_one(plan, lowered)
+            self._freed.add(host_id)
+        self._offer(plan)
+        return lowered
+
+    def take_freed(self) -> dict[int, int]:
+        """The hosts of which granted connections were closed since the last call, and how many may be open now."""
+        freed, self._freed = self._freed, set()
+        return {host_id: sum(self._plans[host_id].granted.values()) for host_id in freed}
+
+    def _free(self, plan: HostPlan) -> None:
+        if plan.grant is not None:
+            self._freed.add(plan.host_id)
+
     def set_gap(self, host_id: int, gap_ms: int | None = None, slow_ms: int | None = None) -> dict[int, list[int]]:
         """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does.
 
@@ -190,7 +213,8 @@ class Schedule:
         return max(plan.gap_ms, plan.slow_ms, self._gap_ms)
 
     def _most(self, plan: HostPlan) -> int:
-        return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+        most = self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+        return most if plan.grant is None else min(most, plan.grant)
 
     def add_worker(self, worker: int) -> dict[int, list[int]]:
         """A worker joins; returns the hosts of which others have fewer permits from now on, by worker."""
@@ -226,6 +250,8 @@ class Schedule:
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
+            if worker in plan.granted:
+                self._free(plan)
             for kept in (plan.granted, plan.told, plan.held):
                 kept.pop(worker, None)
             if plan.owner == worker:
@@ -355,7 +381,9 @@ class Schedule:
             plan.told.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+            self._free(plan)
             self._offer(plan)
         elif permits and permits == plan.told.get(worker):
             plan.granted[worker] = permits
+            self._free(plan)
             self._offer(plan)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import TextClause, bindparam, func, literal_column, select
 
-from muniment.errors import UsageError
+from muniment.errors import NotFoundError
 from muniment.model.job import JobOrigin, JobState
 from muniment.model.pipeline import SlotLock
 from muniment.rules.job_rules import Rules, compile_ruleset
@@ -115,10 +115,10 @@ def find_job(db: Database) -> Job | None:
 
 
 def load_job(db: Database, job_id: int) -> Job:
-    """A job by its number; raises UsageError when there is none."""
+    """A job by its number; raises NotFoundError when there is none."""
     row = db.connection.execute(select(*_COLUMNS).where(jobs.c.id == job_id)).first()
     if row is None:
-        raise UsageError(f"there is no job {job_id}")
+        raise NotFoundError(f"there is no job {job_id}")
     return Job(*row)
 
 

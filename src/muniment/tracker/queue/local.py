@@ -100,8 +100,8 @@ class LocalQueue:
             self._changed(report.pending, report.skipped, report.retries),
         )
 
-    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
-        """Take pages back that were not fetched: page id and claim id of each."""
+    async def release(self, claims: Sequence[tuple[int, int]], *, died: bool = False) -> None:
+        """Take pages back that were not fetched: page id and claim id of each. Deaths are counted by the run."""
         self._frontier.release(list(claims))
 
     async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
@@ -124,6 +124,9 @@ class LocalQueue:
         """Keep what has changed of hosts, at once."""
         self._note(records)
         self._frontier.hosts.keep_rest()
+
+    async def keep_permits(self, held: Mapping[int, int]) -> None:
+        """Nobody else has any."""
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""

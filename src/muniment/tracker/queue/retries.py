@@ -7,16 +7,26 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
 
+from muniment.model.job import JobState
 from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
-from muniment.tracker.schema.tables import PARKED, PENDING, attempts, pages
+from muniment.tracker.schema.tables import PARKED, PENDING, attempts, fresh_payloads, jobs, pages, payloads
 from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
-__all__ = ["any_failed", "any_to_revive", "begin_round", "begun_round", "revive", "try_again", "try_failed_again"]
+__all__ = [
+    "any_failed",
+    "any_to_revive",
+    "begin_round",
+    "begun_round",
+    "revive",
+    "try_again",
+    "try_failed_again",
+    "try_lost_again",
+]
 
 _DEAD = "dead-host: %"
 _BY_ROBOTS = "robots: robots.txt%"
@@ -49,6 +59,26 @@ def try_failed_again(db: Database, job_id: int, tries: int) -> int:
     """Give the pages that failed for good, or were skipped with a dead host, their tries back; returns how many."""
     with db.transaction() as connection:
         return _give_back(db, connection, job_id, _has_failed(), tries)
+
+
+@retrying_transaction
+def try_lost_again(db: Database, job_id: int, epochs: Collection[int], tries: int) -> int:
+    """Give the pages tries that were done last in these sessions, whose files are gone; returns how many there are.
+
+    Nothing refers to their payloads any more. A finished job goes on.
+    """
+    theirs = exists().where(IS_LATEST, attempts.c.session.in_(epochs)).correlate(pages)
+    which = (pages.c.state == "READY") & (pages.c.attempts_remaining == 0) & (pages.c.counted > 0) & theirs
+    with db.transaction() as connection:
+        db.take_turns(job_id, alone=True)
+        lost = select(pages.c.id).where(pages.c.job_id == job_id, which)
+        for kept in (payloads, fresh_payloads):
+            connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(lost)))
+        count = _give_back(db, connection, job_id, which, tries)
+        if count:
+            finished = jobs.c.id == job_id, jobs.c.state == JobState.FINISHED.value
+            connection.execute(jobs.update().where(*finished).values(state="ACTIVE", outcome="", finished_at=None))
+    return count
 
 
 def _has_failed() -> ColumnElement[bool]:
