@@ -130,6 +130,10 @@ class ApiServer:
         given = {name.replace("_", "-"): text for name, text in headers.items()}
         return call(self.url, method, path, body, None if who is None else self.tokens[who], given)
 
+    def connected(self) -> socket.socket:
+        """A connection to it."""
+        return socket.create_connection(self.address, _PATIENCE_S)
+
     def connections(self) -> list[Any]:
         """Those that are open; for the thread of its loop."""
         return list(self._server.server_state.connections)

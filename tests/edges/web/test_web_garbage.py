@@ -97,8 +97,13 @@ def test_bodies_are_bounded_and_of_one_type(server: ApiServer) -> None:
         assert post(garbage) == (400, "bad-request"), garbage[:20]
 
 
-def test_odd_values_on_every_route(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("which", ["server", "on_postgresql"])
+def test_odd_values_on_every_route(
+    which: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
     """By the server's own description, in the manner of a fuzzer: right in shape, odd in its values."""
+    server: ApiServer = request.getfixturevalue(which)
+    assert server.call("POST", "/v1/jobs", {"urls": ["https://site.example/"]}).status == 201
     for what in ("pipelines", "tokens"):
         assert server.call("POST", f"/v1/{what}", {"name": "spare", "scopes": ["read"]}).status == 201
     made = server.call("GET", "/openapi.json").value
