@@ -59,20 +59,22 @@ class ServerState:
         writing = partial(Desk, tracker)
         self.pages = DeskThread("pages", writing, _MOST_WAITING, _PAGES_S)
         """Claims and finishes."""
+        # whatever takes long in one of them holds up nobody in the others
         if tracker.on_server:
             self.sessions = DeskThread("sessions", writing, _MOST_WAITING, _SESSIONS_S)
-            """Greetings, heartbeats, news and tokens."""
+            """Greetings, heartbeats and news."""
             self.operators = DeskThread("operators", writing, _MOST_WAITING, _OPERATORS_S)
             """Changes by operators."""
-            self.reads = self.operators
-            """What is only looked at."""
+            self.reads = DeskThread("reads", writing, _MOST_WAITING, _OPERATORS_S)
+            """What operators only look at."""
             self.lookups = self.sessions
             """Tokens."""
         else:
             # SQLite has one writer, beside which others may read
             self.sessions = self.operators = self.pages
             reading = partial(Desk, tracker, read_only=True)
-            self.reads = self.lookups = DeskThread("reads", reading, _MOST_WAITING, _SESSIONS_S)
+            self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
+            self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
         self.notices: DatabaseThread[NoticeBoard] | None = None
         """What other servers of the database changed."""
         if tracker.on_server:
@@ -89,7 +91,7 @@ class ServerState:
 
     def threads(self) -> list[DeskThread]:
         """All that requests go to."""
-        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads]))
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups]))
 
     async def _look_up(self, token: str) -> Caller | None:
         found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))
