@@ -67,7 +67,7 @@ def check_standing(pipeline: str, epoch: int, rows: Sequence[Sequence[Any]]) -> 
     if not rows or rows[0][0] != pipeline:
         raise NotFoundError(f"{pipeline} has no session {epoch}")
     if rows[0][1]:
-        raise SessionEndedError(epoch, str(rows[0][1]))
+        raise SessionEndedError(str(rows[0][1]), epoch)
 
 
 def begin(db: Database, pipeline: str, greeting: Greeting, address: str, now: int, lease_until: int) -> BegunSession:
