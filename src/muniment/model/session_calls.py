@@ -277,6 +277,7 @@ class NewsAnswer(Struct, frozen=True, kw_only=True):
     """It is to stop gracefully."""
     slots: list[SlotNews]
     jobs: list[JobNews]
+    """Those of its slots, and those that its slots had in this session, paused and ended ones too."""
     permits: dict[str, int] = {}
     """By host: fewer connections than it has are to be kept from now on."""
 
@@ -301,6 +302,8 @@ class SessionJob(Struct, frozen=True, kw_only=True):
     name: str
     own_hosts: list[str]
     """The hosts of its start URLs."""
+    origins: list[str] = []
+    """The origins of its start URLs: what is secret goes nowhere else."""
     rules: JobRules
 
 

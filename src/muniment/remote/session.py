@@ -132,9 +132,10 @@ class SessionKeeper:
         return answer
 
     def _retries(self, longest_s: float = 10.0) -> Retries:
-        return Retries(self._failed, longest_s)
+        return Retries(self.note_failure, longest_s)
 
-    def _failed(self, error: ServerLostError) -> None:
+    def note_failure(self, error: ServerLostError) -> None:
+        """Note that a server did not answer."""
         if self._reached:
             self._reached = False
             self._listener.reached(reached=False, why=str(error))
