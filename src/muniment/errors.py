@@ -11,6 +11,8 @@
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
     │   └── TrackerLostError  its server is gone; the run is resumable (exit 3)
+    ├── SessionEndedError     a pipeline's session has ended, and it is to greet again
+    ├── WrongAskError         a claim is neither the last one again nor the next
     ├── ProcessError          a process cannot be launched, or not be stopped
     ├── AbortedError          an operator ended the job, and it may be resumed (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
@@ -106,6 +108,25 @@ class TrackerLostError(TrackerError):
     """The tracker's server cannot be reached; what was captured is safe and the run can be resumed."""
 
     exit_code = 3
+
+
+class SessionEndedError(MunimentError):
+    """A pipeline's session has ended: what it held was given back, and the pipeline is to greet again.
+
+    `ending` says how, as `model.pipeline.SessionEnding`.
+    """
+
+    def __init__(self, epoch: int, ending: str) -> None:
+        super().__init__(f"session {epoch} has ended ({ending}): what it held was given back; greet again")
+        self.ending = ending
+
+
+class WrongAskError(MunimentError):
+    """The number of a claim is neither that of the last one, which is `ask`, nor the next."""
+
+    def __init__(self, asked: int, ask: int) -> None:
+        super().__init__(f"claim {asked} comes after claim {ask}: ask for {ask} again, or for {ask + 1}")
+        self.ask = ask
 
 
 class ProcessError(MunimentError):

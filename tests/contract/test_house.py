@@ -16,7 +16,7 @@ FLOORS = (
     {"model"},
     {"rules", "extract"},
     {"http"},
-    {"tracker", "fetch", "browser", "archive", "seeds", "live", "procs"},
+    {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
     {"web", "irc"},

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from muniment.app.serve import ServedTracker, ServeOrder
 from muniment.clock import now_ms
+from muniment.model.network.scopes import TokenScope
 from muniment.model.pipeline import Pipeline
 from muniment.model.place import TrackerPlace
-from muniment.model.token import Scope
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.fleet.tokens import add_token
@@ -94,7 +94,7 @@ class ApiServer:
             self.tokens = dict(again)
             return self
         with tracker_at(self.place) as db:
-            self.tokens = {scope.value: add_token(db, scope.value, [scope], None, now_ms()) for scope in Scope}
+            self.tokens = {scope.value: add_token(db, scope.value, [scope], None, now_ms()) for scope in TokenScope}
             self.tokens["pipeline"] = add_pipeline(db, Pipeline("p1"), now_ms())
         return self
 

@@ -137,7 +137,7 @@ def machine_options(function: _F) -> _F:
 
 
 def click_option(name: str, kind: Any, default: Any, option: Option, *, hidden: bool = False) -> Callable[[_F], _F]:
-    """A setting as an option; one that is not `given` is None, or empty."""
+    """A setting as an option; its value stays empty when it is not on the command line."""
     flags = list(option.flags)
     kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) not in {tuple, Literal} else [kind]
     plain = kinds[0] if kinds else kind

@@ -16,7 +16,7 @@ from muniment.errors import UsageError
 
 __all__ = ["serve"]
 
-_LEASE = click.FloatRange(5, 3600)
+_SHORTEST_S, _LONGEST_S = 5, 3600
 
 
 @click.command(epilog="Example: muniment serve --state tracker --listen 127.0.0.1:8600")
@@ -32,7 +32,7 @@ _LEASE = click.FloatRange(5, 3600)
 @click.option(
     "--lease",
     "lease_s",
-    type=_LEASE,
+    type=float,
     default=60.0,
     metavar="SECONDS",
     help="How long a silent pipeline keeps its pages, 5 to 3600; servers of one database use the lowest. [default: 60]",
@@ -57,6 +57,8 @@ def serve(
     """
     if (database is None) == (state is None):
         raise UsageError("give either --database URL or --state DIR")
+    if not _SHORTEST_S <= lease_s <= _LONGEST_S:
+        raise UsageError(f"--lease must be between {_SHORTEST_S} and {_LONGEST_S} seconds, not {lease_s:g}")
     host, port = _address(listen)
     order = ServeOrder(
         host=host, port=port, state=state, database=database, lease_s=lease_s, allow_private=allow_private

@@ -53,7 +53,7 @@ class SessionEnding(StrEnum):
     @property
     def is_death(self) -> bool:
         """Whether pages that it held may be what ended it."""
-        return self in {SessionEnding.EXITED, SessionEnding.LAPSED}
+        return self is SessionEnding.EXITED
 
 
 class HostReport(Struct, frozen=True, kw_only=True):
@@ -101,8 +101,6 @@ class Session(Struct, frozen=True):
     pipeline: str
     instance: str
     slots: int
-    lease_until: int
-    """Unix ms."""
 
 
 class ClaimBatch(Struct, frozen=True):

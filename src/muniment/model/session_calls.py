@@ -29,6 +29,7 @@ __all__ = [
     "JobNews",
     "JobPages",
     "JobRules",
+    "LostAnswer",
     "LostCall",
     "LostCapture",
     "NewsAnswer",

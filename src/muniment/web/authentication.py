@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from ipaddress import IPv6Address, ip_address
 
 from muniment.clock import monotonic
-from muniment.model.token import Caller
+from muniment.model.network.scopes import Caller
 from muniment.web.refusals import RefusedRequestError
 
 __all__ = ["Authentication"]

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from muniment.model.token import Caller, Scope
+from muniment.model.network.scopes import Caller, TokenScope
 from muniment.web.refusals import RefusedRequestError, json_response, refusal_of, refused, stopping
-from muniment.web.requests import Asked, Need, Reply, Route
+from muniment.web.requests import Asked, Need, Route, RouteReply
 from muniment.web.state import ServerState
 
 __all__ = ["Endpoint", "no_such_route"]
@@ -44,7 +44,7 @@ class Endpoint:
         if route.body is not None:
             body = await self._server.bodies.read(request, route.body)
         value = await route.handler(self._server, self._asked(request, caller, body))
-        if isinstance(value, Reply):
+        if isinstance(value, RouteReply):
             return json_response(value.value, value.status, value.headers)
         return json_response(value, route.status)
 
@@ -71,8 +71,8 @@ class Endpoint:
         )
 
 
-def _check_right(caller: Caller, needs: Need | Scope) -> None:
-    if isinstance(needs, Scope):
+def _check_right(caller: Caller, needs: Need | TokenScope) -> None:
+    if isinstance(needs, TokenScope):
         if caller.pipeline or not caller.may(needs):
             raise RefusedRequestError(403, "scope", f"this needs a token of the scope {needs.value}")
     elif needs == Need.PIPELINE and not caller.pipeline:

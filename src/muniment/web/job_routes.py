@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from muniment.control.fleet import jobs
 from muniment.model.network.jobs import ChangesMade, FailCall, IgnoresCall, JobOrder, JobPatch, JobView
 from muniment.model.network.lists import ChangeList, JobList
-from muniment.model.token import Scope
+from muniment.model.network.scopes import TokenScope
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.submissions import Submission
 from muniment.web.queries import JobsQuery, ListQuery, listed
 from muniment.web.refusals import RefusedRequestError
-from muniment.web.requests import Asked, Reply, Route
+from muniment.web.requests import Asked, Route, RouteReply
 from muniment.web.state import ServerState
 
 __all__ = ["JOB_ROUTES", "changed_job", "job_route"]
@@ -23,7 +23,7 @@ _Answer = TypeVar("_Answer")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-async def add(server: ServerState, asked: Asked[JobOrder]) -> Reply:
+async def add(server: ServerState, asked: Asked[JobOrder]) -> RouteReply:
     key = asked.headers.get("idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
         raise RefusedRequestError(400, "bad-request", "an Idempotency-Key is 1 to 255 printable characters of ASCII")
@@ -33,7 +33,7 @@ async def add(server: ServerState, asked: Asked[JobOrder]) -> Reply:
     )
     if new:
         await server.changed(view.id)
-    return Reply(view, 201 if new else 200, {"Location": f"/v1/jobs/{view.id}"})
+    return RouteReply(view, 201 if new else 200, {"Location": f"/v1/jobs/{view.id}"})
 
 
 async def list_jobs(server: ServerState, asked: Asked[None]) -> JobList:
@@ -82,7 +82,7 @@ async def changed_job(server: ServerState, asked: Asked[Any], verb: Callable[[Da
     job, caller = asked.number("job"), asked.caller
 
     def work(db: Database) -> _Answer:
-        if not caller.may(Scope.OPERATE):
+        if not caller.may(TokenScope.OPERATE):
             jobs.check_own(db, job, caller.name)
         return verb(db, job, caller.name)
 
@@ -94,7 +94,7 @@ async def changed_job(server: ServerState, asked: Asked[Any], verb: Callable[[Da
 def job_route(
     method: str,
     path: str,
-    needs: Scope,
+    needs: TokenScope,
     handler: Callable[[ServerState, Asked[Any]], Awaitable[object]],
     does: str,
     answer: type,
@@ -110,7 +110,7 @@ def job_route(
     )  # fmt: skip
 
 
-_READ, _SUBMIT, _OPERATE = Scope.READ, Scope.SUBMIT, Scope.OPERATE
+_READ, _SUBMIT, _OPERATE = TokenScope.READ, TokenScope.SUBMIT, TokenScope.OPERATE
 
 JOB_ROUTES = (
     Route(

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from muniment import __version__
-from muniment.model.token import Scope
+from muniment.model.network.scopes import TokenScope
 from muniment.web.refusals import ErrorAnswer
 from muniment.web.requests import Need, Route
 
@@ -66,8 +66,8 @@ def _id_of(route: Route) -> str:
     return f"{route.handler.__module__.rpartition('.')[2].removesuffix('_routes')}_{route.handler.__name__}"
 
 
-def _needs(needs: Need | Scope) -> str:
-    if isinstance(needs, Scope):
+def _needs(needs: Need | TokenScope) -> str:
+    if isinstance(needs, TokenScope):
         return f"It needs a token with the scope {needs.value}."
     return "It needs no token." if needs == Need.NOTHING else f"It needs {_WHOSE[needs]} token."
 

@@ -17,7 +17,7 @@ from muniment.model.network.jobs import (
     UnstashCall,
 )
 from muniment.model.network.lists import AttemptList, PageList, ResultList
-from muniment.model.token import Scope
+from muniment.model.network.scopes import TokenScope
 from muniment.web.bodies import query_of
 from muniment.web.job_routes import changed_job, job_route
 from muniment.web.queries import AttemptsQuery, PagesQuery, ResultsQuery, RulesQuery, listed
@@ -79,7 +79,7 @@ async def unstash(server: ServerState, asked: Asked[UnstashCall]) -> PagesMoved:
     return await changed_job(server, asked, lambda db, job, who: job_pages.unstash(db, job, asked.body, who))
 
 
-_READ, _SUBMIT, _OPERATE = Scope.READ, Scope.SUBMIT, Scope.OPERATE
+_READ, _SUBMIT, _OPERATE = TokenScope.READ, TokenScope.SUBMIT, TokenScope.OPERATE
 
 PAGE_ROUTES = (
     job_route("GET", "/{job}/pages", _READ, pages, "The pages of a job.", PageList, query=PagesQuery),

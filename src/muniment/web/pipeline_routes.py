@@ -15,9 +15,9 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.scopes import TokenScope
 from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.model.session_calls import LostAnswer
-from muniment.model.token import Scope
 from muniment.tracker.db.database import Database
 from muniment.web.requests import Asked, Route
 from muniment.web.state import ServerState
@@ -86,7 +86,7 @@ async def _changed(server: ServerState, verb: Callable[[Database], _Answer]) -> 
 def _route(
     method: str,
     path: str,
-    needs: Scope,
+    needs: TokenScope,
     handler: Callable[[ServerState, Asked[Any]], Awaitable[object]],
     does: str,
     answer: type | None,
@@ -101,7 +101,7 @@ def _route(
 
 
 _ALL, _ONE = "/v1/pipelines", "/v1/pipelines/{name}"
-_READ, _OPERATE, _ADMIN = Scope.READ, Scope.OPERATE, Scope.ADMIN
+_READ, _OPERATE, _ADMIN = TokenScope.READ, TokenScope.OPERATE, TokenScope.ADMIN
 
 PIPELINE_ROUTES = (
     _route("GET", _ALL, _READ, list_pipelines, "List pipelines.", PipelineList),

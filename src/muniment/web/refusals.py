@@ -90,7 +90,7 @@ def database_away(text: str = "the database is away; ask again in a moment") -> 
 
 
 def refusal_of(error: Exception) -> RefusedRequestError:
-    """The refusal for an error; one that nobody expected is logged, and is no fault of the request."""
+    """The refusal for an error; an unexpected one is logged."""
     if isinstance(error, RefusedRequestError):
         return error
     if isinstance(error, PlaceError):

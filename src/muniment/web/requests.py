@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from muniment.model.token import Caller, Scope
+from muniment.model.network.scopes import Caller, TokenScope
 from muniment.web.refusals import RefusedRequestError
 from muniment.web.state import ServerState
 
-__all__ = ["Asked", "Need", "Reply", "Route"]
+__all__ = ["Asked", "Need", "Route", "RouteReply"]
 
 _Body = TypeVar("_Body")
 _NUMBER = re.compile(r"[0-9]{1,10}")
@@ -52,7 +52,7 @@ class Asked(Struct, Generic[_Body], frozen=True, kw_only=True):
         return int(text)
 
 
-class Reply(Struct, frozen=True):
+class RouteReply(Struct, frozen=True):
     """An answer with another status than that of its route, or with headers."""
 
     value: object
@@ -65,7 +65,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    needs: Need | Scope
+    needs: Need | TokenScope
     handler: Callable[[ServerState, Asked[Any]], Awaitable[object]]
     does: str
     body: type | None = None

@@ -12,7 +12,7 @@ from msgspec import Struct
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.errors import MunimentError
-from muniment.model.token import Caller
+from muniment.model.network.scopes import Caller
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch

@@ -5,36 +5,68 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import select, text
 from tests.support.pages import Links, finish_batch, finished
 
+from muniment.model.change import Change
 from muniment.model.job import JobTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.model.pipeline import ClaimBatch, Greeting, Pipeline, SessionEnding
+from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
+from muniment.model.session_calls import (
+    ClaimAnswer,
+    ClaimCall,
+    FinishAnswer,
+    FinishCall,
+    GreetAnswer,
+    GreetCall,
+    HeartbeatCall,
+    NewsAnswer,
+    ReleaseCall,
+    SlotWant,
+    claim_of,
+    finished_page,
+)
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import control as terms
+from muniment.tracker.jobs import stash, store
+from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.open import StartPages, submit_job
-from muniment.tracker.queue.frontier import FinishReport
 from muniment.tracker.schema.pipelines import assignments, metadata
 from muniment.tracker.schema.tables import jobs, pages
 
 Held = list[tuple[int, Claim]]
 
+STEP_MS = 1_000
+"""Between two sweeps of a server."""
+
+
+class HandClock(Struct):
+    """A clock that is moved by hand."""
+
+    ms: int = 1_000_000
+
+    def now(self) -> int:
+        return self.ms
+
 
 class Fleet:
-    """Jobs and pipelines in one file, or in a database that is emptied first; `now` is moved by hand (Unix ms)."""
+    """Jobs and pipelines in one file, or in a database that is emptied first; its clock is moved by hand."""
 
     db: Database
 
     def __init__(self, place: TrackerPlace) -> None:
-        self.place, self.now = place, 1_000_000
+        self.place, self.clock = place, HandClock()
         self.instances = 0
         self.epochs: dict[str, int] = {}
+        self.slots_of: dict[str, int] = {}
+        self.asks: dict[int, int] = {}
+        """The last ask of each session."""
         self.open()
         if place.database:
             names = ", ".join(table.name for table in metadata.sorted_tables if table.name != "writers")
@@ -42,7 +74,23 @@ class Fleet:
 
     def open(self) -> None:
         self.db = opened(self.place)
-        self.dispatch = Dispatch(self.db)
+        self.dispatch = Dispatch(self.db, clock=self.clock)
+
+    @property
+    def now(self) -> int:
+        """Unix ms."""
+        return self.clock.ms
+
+    @now.setter
+    def now(self, ms: int) -> None:
+        self.clock.ms = ms
+
+    def serve(self, ms: int) -> None:
+        """Let time pass in which the server sweeps."""
+        until = self.now + ms
+        while self.now < until:
+            self.now = min(until, self.now + STEP_MS)
+            self.dispatch.sweep()
 
     def reopen(self) -> None:
         """The tracker's process dies, and another begins: leases and claims go on."""
@@ -66,36 +114,85 @@ class Fleet:
         return name
 
     def greet(self, name: str, slots: int = 1, instance: str | None = None) -> int:
-        self.instances += 1
-        session = self.dispatch.greet(name, Greeting(instance or f"{self.instances:08x}", slots, "1"), self.now)
-        self.epochs[name] = session.epoch
-        return session.epoch
+        answer = self.say_hello(name, slots, instance)
+        self.epochs[name], self.slots_of[name] = answer.epoch, slots
+        return answer.epoch
 
-    def ask(self, name: str, most: int = 100) -> list[ClaimBatch] | None:
-        return self.dispatch.claim(self.epochs[name], most, self.now)
+    def say_hello(self, name: str, slots: int = 1, instance: str | None = None) -> GreetAnswer:
+        self.instances += 1
+        call = GreetCall(instance=instance or f"{self.instances:08x}", slots=slots, version="1")
+        return self.dispatch.greet(name, call, "10.0.0.1")
+
+    def beat(self, name: str, *, paused: str = "", report: HostReport | None = None) -> int:
+        """A heartbeat; the number of the latest news."""
+        call = HeartbeatCall(paused=paused, report=report)
+        return self.dispatch.heartbeat(name, self.epochs[name], call).news
+
+    def news(self, name: str, after: int = 0) -> NewsAnswer:
+        return self.dispatch.news(name, self.epochs[name], after)
+
+    def ask(self, name: str, *wants: int, again: bool = False) -> ClaimAnswer:
+        """Pages for each slot; `again`: the last ask once more."""
+        epoch = self.epochs[name]
+        self.asks[epoch] = self.asks.get(epoch, 0) + (not again)
+        want = [SlotWant(slot, pages) for slot, pages in enumerate(wants)]
+        return self.dispatch.claim(name, epoch, ClaimCall(ask=self.asks[epoch], want=want))
 
     def claim(self, name: str, most: int = 100) -> Held:
-        """Pages for a pipeline, each with its job."""
-        return [(one.job_id, claim) for one in self.ask(name, most) or [] for claim in one.claims]
+        """Pages for a pipeline, each with its job; its slots want the same of them."""
+        return self.held(self.ask(name, *[max(1, most // self.slots_of[name])] * self.slots_of[name]))
+
+    @staticmethod
+    def held(answer: ClaimAnswer) -> Held:
+        return [(one.job, claim_of(claim)) for one in answer.jobs for claim in one.claims]
 
     def urls(self, name: str, most: int = 100) -> list[str]:
         return [claim.url for _, claim in self.claim(name, most)]
 
-    def finish(self, held: Held, web: Mapping[str, Links] | None = None, **how: Any) -> list[FinishReport]:
+    def finish(self, name: str, held: Held, web: Mapping[str, Links] | None = None, **how: Any) -> list[FinishAnswer]:
         web = web or {}
-        reports = []
+        answers = []
         for job_id in dict.fromkeys(job_id for job_id, _ in held):
             claims = [claim for job, claim in held if job == job_id]
             links = [link for claim in claims for link in web.get(claim.url, ())]
             done = [finished(claim, web.get(claim.url, ()), **how) for claim in claims]
-            reports.append(self.dispatch.finish(job_id, finish_batch(done, links), 0, self.now))
-        return reports
+            answers.append(self.send(name, job_id, finish_batch(done, links)))
+        return answers
 
-    def send(self, job_id: int, batch: FinishBatch) -> FinishReport:
-        return self.dispatch.finish(job_id, batch, 0, self.now)
+    def send(self, name: str, job_id: int, batch: FinishBatch, **more: Any) -> FinishAnswer:
+        call = FinishCall(
+            job=job_id, pages=[finished_page(page) for page in batch.pages], urls=batch.urls, cookies=batch.cookies,
+            **more,
+        )  # fmt: skip
+        return self.dispatch.finish(name, self.epochs[name], call)
+
+    def release(self, name: str, held: Held, *, died: bool = False) -> int:
+        released = 0
+        for job_id in dict.fromkeys(job_id for job_id, _ in held):
+            claims = [(claim.page_id, claim.claim_id) for job, claim in held if job == job_id]
+            call = ReleaseCall(job=job_id, claims=claims, died=died)
+            released += self.dispatch.release(name, self.epochs[name], call).released
+        return released
 
     def end(self, name: str, ending: SessionEnding) -> None:
-        self.dispatch.end(self.epochs[name], ending, self.now)
+        self.dispatch.end(self.epochs[name], ending)
+
+    # -- operators, by the same database
+
+    def amend(self, job_id: int, change: Change) -> ChangeResult:
+        made = amend(self.db, store.load_job(self.db, job_id), change, self.now)
+        self.dispatch.changed(job_id)
+        return made
+
+    def stash(self, job_id: int, **which: str) -> int:
+        put = stash.stash(self.db, job_id, **which)
+        self.dispatch.changed(job_id)
+        return put.total()
+
+    def unstash(self, job_id: int, most: int | None = None) -> int:
+        taken = stash.unstash(self.db, job_id, most)
+        self.dispatch.changed(job_id)
+        return taken.total()
 
     def slots(self, name: str, count: int = 1) -> list[int | None]:
         here = assignments.c.pipeline_id == name

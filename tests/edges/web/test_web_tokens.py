@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.support.api_server import ApiServer, call
 
+from muniment.model.network.scopes import TokenScope
 from muniment.model.place import TrackerPlace
-from muniment.model.token import Scope
 from muniment.web.application import ROUTES
 from muniment.web.requests import Need
 
@@ -25,7 +25,7 @@ def test_every_route_asks_for_what_it_needs(server: ApiServer) -> None:
     """By a body that nobody can read, so that nothing happens where a token is right."""
     for route in ROUTES:
         path = route.path.replace("{job}", "9").replace("{epoch}", "9").replace("{name}", "nobody")
-        for who in (None, "pipeline", *Scope):
+        for who in (None, "pipeline", *TokenScope):
             answer = server.call(route.method, path, b"{", who)
             if route.needs == Need.NOTHING:
                 wanted = 0
@@ -36,7 +36,7 @@ def test_every_route_asks_for_what_it_needs(server: ApiServer) -> None:
             elif who == "pipeline" or route.needs == Need.PIPELINE:
                 wanted = 0 if (who == "pipeline") == (route.needs == Need.PIPELINE) else 403
             else:
-                wanted = 0 if Scope(who).rank >= Scope(route.needs).rank else 403
+                wanted = 0 if TokenScope(who).rank >= TokenScope(route.needs).rank else 403
             found = answer.status if answer.status in {401, 403} else 0
             assert found == wanted, (route.method, route.path, who, answer)
 

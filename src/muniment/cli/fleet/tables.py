@@ -11,7 +11,7 @@ from muniment.clock import iso_ms
 from muniment.model.network.jobs import JobView, PagesMoved, RulesEffect, RulesView
 from muniment.model.network.lists import ChangeView, PageView
 from muniment.model.network.pipelines import PipelineView
-from muniment.model.token import TokenGrant
+from muniment.model.network.scopes import TokenGrant
 
 __all__ = [
     "tell_changes_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.model.token import TokenGrant
+from muniment.model.network.scopes import TokenGrant
 
 __all__ = ["TokenList", "TokenOrder"]
 

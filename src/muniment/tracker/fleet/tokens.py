@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from muniment.errors import NotFoundError, UsageError
+from muniment.model.network.scopes import Caller, TokenGrant, TokenScope
 from muniment.model.pipeline import check_name
-from muniment.model.token import Caller, Scope, TokenGrant
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.pipelines import pipelines, tokens
 
@@ -23,16 +23,16 @@ _PIPELINE = Prepared(select(pipelines.c.id).where(pipelines.c.token_hash == bind
 
 
 @retrying_transaction
-def add_token(db: Database, name: str, scopes: Collection[Scope], expires_at: int | None, now: int) -> str:
+def add_token(db: Database, name: str, scopes: Collection[TokenScope], expires_at: int | None, now: int) -> str:
     """Make a token, which is returned and not stored; raises UsageError for an invalid or used name, or no scope."""
     check_name(name, "a token's name")
     if not scopes:
-        raise UsageError(f"a token has at least one scope: {', '.join(Scope)}")
+        raise UsageError(f"a token has at least one scope: {', '.join(TokenScope)}")
     token = secrets.token_urlsafe(32)
     with db.transaction() as connection:
         if connection.execute(select(_C.name).where(_C.name == name)).first():
             raise UsageError(f"there is a token {name} already; revoke it first, or choose another name")
-        held = " ".join(scope for scope in Scope if scope in scopes)
+        held = " ".join(scope for scope in TokenScope if scope in scopes)
         row = {"name": name, "scopes": held, "created_at": now, "expires_at": expires_at}
         connection.execute(insert(tokens).values(**row, token_hash=_hash(token)))
     return token
@@ -73,8 +73,8 @@ def note_uses(db: Database, names: Iterable[str], now: int) -> None:
             connection.execute(update(tokens).where(_C.name == name).values(used_at=now))
 
 
-def _scopes(text: str) -> tuple[Scope, ...]:
-    return tuple(map(Scope, text.split()))
+def _scopes(text: str) -> tuple[TokenScope, ...]:
+    return tuple(map(TokenScope, text.split()))
 
 
 def _hash(token: str) -> bytes:

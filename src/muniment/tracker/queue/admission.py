@@ -10,14 +10,14 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from sqlalchemy import bindparam, select
 
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs, Kind
-from muniment.model.page import LINK_ENTRY, PageState, link_keys
+from muniment.model.page import LINK_ENTRY, PageResult, PageState, link_keys
 from muniment.model.url import url_key
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Offers, Scope, Standing, urgency
@@ -194,6 +194,19 @@ class Admission:
         ]
         self._db.many(_RELATE, rows)
         return pending
+
+    def untold(self, pages: Iterable[PageResult], texts: Mapping[bytes, str]) -> dict[int, list[bytes]]:
+        """The keys that pages lead to and that neither these texts nor the tracker know, by page."""
+        missing: dict[int, list[bytes]] = {}
+        for page in pages:
+            keys = link_keys(page.outlinks)
+            if new := [key for key in unknown(self._seen.words(keys), keys) if key not in texts]:
+                missing[page.page_id] = new
+        if not missing:
+            return {}
+        self._recall([key for keys in missing.values() for key in keys])
+        left = {page: [key for key in keys if self._word(key) is None] for page, keys in missing.items()}
+        return {page: keys for page, keys in left.items() if keys}
 
     def tell_again(self, page_id: int) -> None:
         """Have the repair look at a page: its children are to be told again, or its links were never told."""

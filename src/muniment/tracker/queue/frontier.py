@@ -7,10 +7,10 @@ while the page still carries the finish's claim.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from operator import itemgetter
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
@@ -20,14 +20,15 @@ from muniment.model.page import Claim, FinishBatch, PageResult, PageState, sessi
 from muniment.model.queue import Totals
 from muniment.rules.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import Scope, Standing
-from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Lookup, Row, retrying_transaction
+from muniment.rules.scope import Scope
+from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
-from muniment.tracker.queue.admission import Admission, Parent
-from muniment.tracker.queue.claims import Claims
+from muniment.tracker.queue.admission import Admission
+from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.held_pages import HeldPage, finished_before, held_pages
 from muniment.tracker.queue.lineage import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
@@ -37,7 +38,6 @@ from muniment.tracker.queue.retries import begin_round, begun_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
-from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
@@ -51,16 +51,6 @@ _CLAIMED = BatchUpdate(
     .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
     pages.c.id,
     "claim", "v", "job", "page",
-)  # fmt: skip
-_HELD = Lookup(
-    select(
-        pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
-        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
-        TRIED, pages.c.rounds, pages.c.throttled,
-    ),
-    pages.c.job_id,
-    pages.c.id,
-    locks=True,
 )  # fmt: skip
 _FINISH = BatchUpdate(
     pages.update()
@@ -121,26 +111,12 @@ class FinishReport(Struct, frozen=True):
     """URL and reason of the new pages that a rule keeps out."""
     requisites: list[tuple[int, int, int]]
     """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
-
-
-class _Held(Struct, frozen=True):
-    """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
-
-    claim_id: int | None
-    host_id: int
-    standing: Standing
-    left: int
-    seed_id: int | None
-    ruleset: int
-    """The version that it was claimed under, which holds for the whole attempt."""
-    tried: int
-    """Attempts in its life."""
-    rounds: int
-    throttled: int
-
-    def parent(self, page: PageResult) -> Parent:
-        """The page with its outlinks."""
-        return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
+    repeated: list[int] = []
+    """Pages that these claims had finished before; nothing was changed."""
+    untold: list[bytes] = []
+    """Keys of URLs without a text."""
+    waiting: Collection[int] = ()
+    """The pages that lead there, which are as they were."""
 
 
 class Frontier:
@@ -225,14 +201,17 @@ class Frontier:
                     left_out.append((host_id, row[1], reason))
                     continue
                 claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
-                if claim.last_try and self.hosts.has_answered(host_id, claim.url):
-                    claim = structs.replace(claim, answered=True)
-                claims.append(claim)
+                claims.append(told_of_answers(claim, self.hosts))
         self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
             self.results.expect(claims)
         return DuePages(claims, left_out)
+
+    def claimed(self, first: int, last: int) -> list[Claim]:
+        """The claims with these numbers again, as far as they hold their pages; within the caller's transaction."""
+        self._keep_up(self.peers.look())
+        return self._claims.again(first, last, self.hosts, self._admission.tries, self._admission.ruleset)
 
     def _keep_up(self, seen: WriterChanges) -> None:
         """Go by what other processes changed."""
@@ -244,19 +223,29 @@ class Frontier:
             self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
 
     @retrying_transaction
-    def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
-        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+    def finish(self, batch: FinishBatch, worker: int, now: int, *, checked: bool = False) -> FinishReport:
+        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction.
+
+        `checked`: the batch comes from a pipeline. It may be a repeat, lack texts, or name what nobody claimed.
+        """
         results = self.results.store(batch.pages)
         self._admission.expect(len(batch.urls))
         with self._db.transaction():
             told = {page.page_id: page for page in batch.pages}
             # locked in order, so that sessions never wait for each other
-            held = self._held(sorted(told))
+            held = held_pages(self._db, self._job_id, sorted(told))
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
+            texts = dict(batch.urls)
+            repeated: list[int] = []
+            untold: dict[int, list[bytes]] = {}
+            if checked:
+                repeated = self._repeated(told, accepted)
+                accepted = [page for page in accepted if held[page.page_id].tried + 1 == page.attempt]
+                untold = self._admission.untold(accepted, texts)
+                accepted = [page for page in accepted if page.page_id not in untold]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
             self._keep_up(self.peers.look())
-            texts = dict(batch.urls)
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
             # First, so that a page which another one of this batch brings nearer is known to have told its children.
@@ -282,16 +271,16 @@ class Frontier:
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
         requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
-        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped(), requisites)
+        skipped, missing = self._admission.take_skipped(), list({key for keys in untold.values() for key in keys})
+        return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
 
-    def _held(self, page_ids: list[int]) -> dict[int, _Held]:
-        rows = self._db.lookup(_HELD, self._job_id, page_ids)
-        return {
-            row[0]: _Held(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
-            for row in rows
-        }
+    def _repeated(self, told: dict[int, PageResult], accepted: list[PageResult]) -> list[int]:
+        now = {page.page_id for page in accepted}
+        return finished_before(self._db, self._job_id, [page for at, page in told.items() if at not in now])
 
-    def _finish(self, page: PageResult, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+    def _finish(
+        self, page: PageResult, held: HeldPage, now: int, pending: Counter[int], retries: dict[int, int]
+    ) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:
             return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
@@ -331,6 +320,14 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
+            self._sums.save(self._repair.take_again())
+        return dict(pending)
+
+    @retrying_transaction
+    def lost(self, last: Mapping[str, int], pipeline: str) -> dict[int, int]:
+        """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
+        with self._db.transaction():
+            pending = self._lost.of_pipeline(last, pipeline, self._admission.tries)
             self._sums.save(self._repair.take_again())
         return dict(pending)
 

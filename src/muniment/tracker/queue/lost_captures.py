@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -13,11 +13,12 @@ from muniment.model.link import FoundAs
 from muniment.model.page import PageState
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, retrying_transaction
-from muniment.tracker.jobs.store import reopen
+from muniment.tracker.jobs.store import apply_reopen, reopen
 from muniment.tracker.queue.depth_repair import DepthRepair
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
-from muniment.tracker.schema.tables import fresh_payloads, job_sums, pages, payloads
+from muniment.tracker.schema.pipelines import sessions
+from muniment.tracker.schema.tables import attempts, fresh_payloads, job_sums, pages, payloads
 from muniment.tracker.schema.tries import TRIED, new_tries
 
 __all__ = ["LostCaptures", "wait_again"]
@@ -28,6 +29,13 @@ _DONE = Lookup(
     ),
     pages.c.job_id,
     pages.c.id,
+)
+_MADE_BY = Lookup(
+    select(attempts.c.page_id, attempts.c.number, sessions.c.pipeline_id).join(
+        sessions, sessions.c.epoch == attempts.c.session
+    ),
+    attempts.c.job_id,
+    attempts.c.page_id,
 )
 _ROBOTS = FoundAs.ROBOTS.label
 _SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
@@ -56,6 +64,21 @@ class LostCaptures:
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
         self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
+        return pending
+
+    def of_pipeline(self, last: Mapping[str, int], pipeline: str, tries: int) -> Counter[int]:
+        """Make the pages of these URLs pending whose last try is this one, and was made by a pipeline."""
+        keys = {page_key(url): attempt for url, attempt in last.items()}
+        ids = [page_id for _, page_id, _ in self._keys.find(list(keys))]
+        mine = {(row[0], row[1]) for row in self._db.lookup(_MADE_BY, self._job_id, ids) if row[2] == pipeline}
+        pending: Counter[int] = Counter()
+        for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
+            if tried == keys.get(bytes(key)) and (page_id, tried) in mine:
+                self._repair.send_again(page_id, counted, tries)
+                pending[host_id] += 1
+        if pending:
+            # a job that has ended goes on
+            apply_reopen(self._db, self._job_id)
         return pending
 
 

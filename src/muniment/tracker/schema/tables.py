@@ -26,6 +26,7 @@ __all__ = [
     "CLAIMED",
     "PARKED",
     "PENDING",
+    "RESPONSES",
     "attempts",
     "cookies",
     "fresh_payloads",
@@ -87,6 +88,9 @@ SITES_WORDS = "how often a host was made part of the site: who knows of fewer re
 
 SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NULL for pages of the list"
 
+RESPONSES = {f"{n}xx": f"status {n}00 to {n}99" for n in range(1, 6)} | {"unknown": "another status, or none"}
+"""What rows of the index are counted by."""
+
 jobs = Table(
     "jobs",
     metadata,
@@ -125,7 +129,14 @@ job_sums = Table(
     Column("pages_failed", BigInteger, nullable=False, server_default="0", comment="pages whose last try failed"),
     Column("starts_captured", BigInteger, nullable=False, server_default="0", comment="start pages with an answer"),
     Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
-    Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length"),
+    Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length over all rows"),
+    *(
+        Column(
+            f"responses_{name}", BigInteger, nullable=False, server_default="0", comment=f"index rows: {what}"
+        )
+        for name, what in RESPONSES.items()
+    ),
+    Column("errors", BigInteger, nullable=False, server_default="0", comment="rows of the index with an error"),
     sqlite_with_rowid=False,
     info={"holds": "what each session added to the sums of a job: nobody waits for a row that another one writes"},
 )

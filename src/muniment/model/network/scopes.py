@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-__all__ = ["Caller", "Scope", "TokenGrant"]
+__all__ = ["Caller", "TokenGrant", "TokenScope"]
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """A right; each one holds those before it."""
 
     READ = "read"
@@ -24,14 +24,14 @@ class Scope(StrEnum):
     @property
     def rank(self) -> int:
         """Its place in their order."""
-        return list(Scope).index(self)
+        return list(TokenScope).index(self)
 
 
 class TokenGrant(Struct, frozen=True, kw_only=True):
     """A token as the tracker knows it; the token itself is stored nowhere."""
 
     name: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TokenScope, ...]
     created_at: int
     """Unix ms, like the next two."""
     expires_at: int | None = None
@@ -44,9 +44,9 @@ class Caller(Struct, frozen=True):
     """The bearer of a valid token: an operator's, or a pipeline's."""
 
     name: str
-    scopes: tuple[Scope, ...] = ()
+    scopes: tuple[TokenScope, ...] = ()
     pipeline: bool = False
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: TokenScope) -> bool:
         """Whether a right is among those of the token."""
         return any(own.rank >= scope.rank for own in self.scopes)
