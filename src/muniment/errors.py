@@ -19,9 +19,7 @@
     ├── ServerError           a server answers with an error
     │   ├── ServerLostError   no server answers, or none can for now (exit 3)
     │   ├── RefusedError      a server refuses what is asked (exit 2)
-    │   ├── TooLargeError     a message is larger than a server takes
-    │   ├── SessionEndedError a pipeline's session has ended
-    │   └── WrongAskError     a pipeline's question comes out of its turn
+    │   └── TooLargeError     a message is larger than a server takes
     └── ProtocolError         a worker and the orchestrator disagree
 
 The network's failures are not exceptions: they are values (`model.failure.Failure`).
@@ -177,18 +175,3 @@ class RefusedError(ServerError):
 
 class TooLargeError(ServerError):
     """A message is larger than a server takes."""
-
-
-class SessionEndedError(ServerError):
-    """A pipeline's session has ended: what it held is given up."""
-
-    exit_code = 2
-
-    def __init__(self, ending: str) -> None:
-        super().__init__(f"the session has ended: {ending}")
-        self.ending = ending
-        """A `model.pipeline.SessionEnding`."""
-
-
-class WrongAskError(ServerError):
-    """A pipeline's question comes out of its turn."""

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import structs
 
 from muniment.clock import steady_ms
-from muniment.errors import ServerError, UsageError
+from muniment.errors import MunimentError, UsageError
 from muniment.model.capture import Capture, EarlierCapture
 from muniment.model.host import HostRecord
 from muniment.model.page import Claim, FinishBatch
@@ -64,7 +64,7 @@ class RemoteQueue:
     """The pages of one job that a pipeline holds. Times are Unix ms of the steady clock."""
 
     def __init__(
-        self, link: JobLink, job: JobTermsInForce, payloads: KnownPayloads, failed: Callable[[ServerError], None]
+        self, link: JobLink, job: JobTermsInForce, payloads: KnownPayloads, failed: Callable[[MunimentError], None]
     ) -> None:
         """`failed` gets what makes it impossible to go on with the job."""
         self._link, self._job, self._payloads = link, job, payloads

@@ -21,7 +21,7 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.progress import RunOutcome
 from muniment.crawl.protocol import warc_info
-from muniment.errors import MunimentError, ServerError
+from muniment.errors import MunimentError
 from muniment.model.event import FinishEvent, StartEvent, StopEvent
 from muniment.model.session_calls import JobPages
 from muniment.procs.children.launch import Indexer, launch_worker
@@ -51,7 +51,7 @@ class JobRun:
         link: JobLink,
         job: JobTermsInForce,
         registry: ProcessRegistry,
-        failed: Callable[[ServerError], None],
+        failed: Callable[[MunimentError], None],
     ) -> None:
         """In the output directory of the job; `name` is the pipeline's. `failed` gets what its server refuses."""
         self._order, self._out, self._name, self._link, self._job = order, out, name, link, job

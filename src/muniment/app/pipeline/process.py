@@ -39,7 +39,7 @@ from muniment.model.session_calls import GreetAnswer, NewsAnswer
 from muniment.procs.children.launch import most_descriptors
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
-from muniment.remote.claim_desk import ClaimDesk
+from muniment.remote.claim_desk import WRONG_ASK, ClaimDesk
 from muniment.remote.connection import Retries, ServerConnection
 from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
@@ -255,7 +255,13 @@ class _Pipeline:
             await desk.run()
         except SessionEndedError as error:
             self._keeper.over(epoch, error)
-        except ServerError as error:
+        except RefusedError as error:
+            if error.code != WRONG_ASK:
+                self._failed(error)
+                return
+            _log.warning("%s; a new session begins", error)
+            await self._keeper.begin_anew(epoch)
+        except MunimentError as error:
             self._failed(error)
 
     def ended(self, ending: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from muniment.model.host import HostRecord, HostWaits
 from muniment.model.page import Claim, FinishBatch
-from muniment.model.queue import HostRecord, HostWaits
 from muniment.model.session_calls import (
     FinishCall,
     FinishedPage,

@@ -15,9 +15,7 @@ from muniment.tracker.db.database import Database, Prepared
 
 __all__ = ["LeaseClock", "clock_of"]
 
-_READ = Prepared(
-    select(cast(extract("epoch", func.clock_timestamp()) * literal_column("1000"), BigInteger))
-)
+_READ = Prepared(select(cast(extract("epoch", func.clock_timestamp()) * literal_column("1000"), BigInteger)))
 _EACH_MS = 5_000
 _LONGEST_MS = 500
 """A reading that takes longer says too little of when it was made."""

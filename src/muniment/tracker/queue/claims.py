@@ -68,7 +68,9 @@ _LISTED = _due(_OF_LIST, _WITH_LINE)
 def _held(due: Select[Any], source: FromClause) -> Prepared:
     """What was handed out by claims with some numbers, and is still held by them."""
     held = due.add_columns(pages.c.host_id, pages.c.claim_id).select_from(source)
-    held = held.where(pages.c.job_id == bindparam("job"), CLAIMED, pages.c.claim_id.between(bindparam("first"), bindparam("last")))
+    held = held.where(
+        pages.c.job_id == bindparam("job"), CLAIMED, pages.c.claim_id.between(bindparam("first"), bindparam("last"))
+    )
     return Prepared(held.order_by(pages.c.claim_id, pages.c.nice, pages.c.id), "job", "first", "last")
 
 

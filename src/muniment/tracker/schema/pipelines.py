@@ -124,9 +124,7 @@ sessions = Table(
     Column("ending", Text, nullable=False, server_default="", comment="GOODBYE | EXITED | LAPSED | REPLACED; or empty"),
     Column("ask", BigInteger, nullable=False, server_default="0", comment=ASK_WORDS),
     Column("handed_out", Text, nullable=False, server_default="", comment=HANDED_OUT_WORDS),
-    Column(
-        "paused", Text, nullable=False, server_default="", comment=PAUSED_WORDS
-    ),
+    Column("paused", Text, nullable=False, server_default="", comment=PAUSED_WORDS),
     Column("stopping", Boolean, nullable=False, server_default=false(), comment="an operator asked it to stop"),
     Column("address", Text, nullable=False, server_default="", comment="where its last greeting came from"),
     Column("news", BigInteger, nullable=False, server_default="0", comment="number of its latest news"),

@@ -131,9 +131,7 @@ job_sums = Table(
     Column("requisites_captured", BigInteger, nullable=False, server_default="0", comment="captured as requisite only"),
     Column("payload_bytes", BigInteger, nullable=False, server_default="0", comment="sum of body_length over all rows"),
     *(
-        Column(
-            f"responses_{name}", BigInteger, nullable=False, server_default="0", comment=f"index rows: {what}"
-        )
+        Column(f"responses_{name}", BigInteger, nullable=False, server_default="0", comment=f"index rows: {what}")
         for name, what in RESPONSES.items()
     ),
     Column("errors", BigInteger, nullable=False, server_default="0", comment="rows of the index with an error"),

@@ -63,9 +63,7 @@ def _host_permits() -> None:
         _integer("most", "lowest --per-host of the jobs that it has the host for"),
         _integer("gap_ms", _GAP, server_default="0"),
         _count("wait_until", "Unix ms: the host's back-off ends"),
-        sa.Column(
-            "wanted_at", sa.BigInteger(), nullable=False, comment=_WANTED
-        ),
+        sa.Column("wanted_at", sa.BigInteger(), nullable=False, comment=_WANTED),
         sa.ForeignKeyConstraint(["epoch"], ["sessions.epoch"], name=op.f("fk_host_permits_epoch")),
         sa.PrimaryKeyConstraint("host", "epoch", name=op.f("pk_host_permits")),
         sqlite_with_rowid=False,
