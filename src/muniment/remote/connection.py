@@ -34,12 +34,12 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 _MOST_TEXT = 500
 
 
-class _ErrorText(Struct):
+class _ErrorText(Struct, frozen=True):
     code: str = ""
     text: str = ""
 
 
-class _Complaint(Struct):
+class _Complaint(Struct, frozen=True):
     """An answer that is an error."""
 
     error: _ErrorText = _ErrorText()
