@@ -27,6 +27,8 @@ class JobTermsInForce(Struct, frozen=True):
     ruleset: Ruleset
     origins: tuple[str, ...]
     """Of its start URLs."""
+    state: str
+    """A `model.job.JobState`."""
 
 
 def job_in_force(said: SessionJob) -> JobTermsInForce:
@@ -36,7 +38,7 @@ def job_in_force(said: SessionJob) -> JobTermsInForce:
         ruleset = _ruleset(said.rules, said.own_hosts)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ServerError(f"the server describes a job in an unknown way: {error}") from None
-    return JobTermsInForce(settings, said.settings_age, ruleset, _origins(said))
+    return JobTermsInForce(settings, said.settings_age, ruleset, _origins(said), said.state)
 
 
 def _origins(said: SessionJob) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ _MOVED_S = 2.0
 _AGAIN_S = 10.0
 """Before a run begins again that failed."""
 
+_OVER = frozenset({JobState.FINISHED, JobState.ABORTED})
+
 RunFactory = Callable[[JobLink, JobTermsInForce], Awaitable[JobRun]]
 
 
@@ -162,8 +164,7 @@ class Slots:
         return job in self._opening or (active is not None and monotonic() - active.fed_at < _MOVED_S)
 
     def _hear(self, job: int, active: _Active, news: JobNews | None, *, here: bool) -> None:
-        over = news is not None and news.state in (JobState.FINISHED, JobState.ABORTED)
-        if over:
+        if news is not None and news.state in _OVER:
             self._stop(active, "the job has ended", join=True)
         elif news is not None and news.paused:
             self._stop(active, "the job is paused")
@@ -174,10 +175,17 @@ class Slots:
             self._refresh(job)
 
     def _leave(self, job: int) -> None:
-        """No slot is at a job any more."""
-        active = self._active.get(job)
-        if active is not None and job not in self._jobs.values():
-            self._stop(active, "its slots are at other jobs")
+        if job in self._active and job not in self._jobs.values():
+            self._start(self._left(job))
+
+    async def _left(self, job: int) -> None:
+        """No slot is at a job any more: it is paused, or has ended, or another one is better."""
+        active = self._active[job]
+        self._stop(active, "its slots are at other jobs")
+        with suppress(SessionEndedError, ServerError):
+            described = job_in_force(await self._link(job).describe())
+            if described.state in _OVER and job in self._active:
+                self._stop(active, "the job has ended", join=True)
 
     def _stop(self, active: _Active, reason: str, *, join: bool = False) -> None:
         if not active.stopping or join:
