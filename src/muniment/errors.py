@@ -11,15 +11,15 @@
     │   └── DiskFullError     no room left; the run is resumable (exit 3)
     ├── TrackerError          the tracker's database cannot be used
     │   └── TrackerLostError  its server is gone; the run is resumable (exit 3)
-    ├── SessionEndedError     a pipeline's session has ended, and it is to greet again
-    ├── WrongAskError         a claim is neither the last one again nor the next
     ├── ProcessError          a process cannot be launched, or not be stopped
     ├── AbortedError          an operator ended the job, and it may be resumed (exit 3)
     ├── StoppedError          Ctrl-C ended a command that can be given again (exit 3)
     ├── ServerError           a server answers with an error
     │   ├── ServerLostError   no server answers, or none can for now (exit 3)
     │   ├── RefusedError      a server refuses what is asked (exit 2)
-    │   └── TooLargeError     a message is larger than a server takes
+    │   ├── TooLargeError     a message is larger than a server takes
+    │   ├── SessionEndedError a pipeline's session has ended
+    │   └── WrongAskError     a pipeline's question comes out of its turn
     └── ProtocolError         a worker and the orchestrator disagree
 
 The network's failures are not exceptions: they are values (`model.failure.Failure`).
@@ -108,25 +108,6 @@ class TrackerLostError(TrackerError):
     exit_code = 3
 
 
-class SessionEndedError(MunimentError):
-    """A pipeline's session has ended: what it held was given back, and the pipeline is to greet again.
-
-    `ending` says how, as `model.pipeline.SessionEnding`.
-    """
-
-    def __init__(self, epoch: int, ending: str) -> None:
-        super().__init__(f"session {epoch} has ended ({ending}): what it held was given back; greet again")
-        self.ending = ending
-
-
-class WrongAskError(MunimentError):
-    """The number of a claim is neither that of the last one, which is `ask`, nor the next."""
-
-    def __init__(self, asked: int, ask: int) -> None:
-        super().__init__(f"claim {asked} comes after claim {ask}: ask for {ask} again, or for {ask + 1}")
-        self.ask = ask
-
-
 class ProcessError(MunimentError):
     """A process cannot be launched, or does not end."""
 
@@ -175,3 +156,19 @@ class RefusedError(ServerError):
 
 class TooLargeError(ServerError):
     """A message is larger than a server takes."""
+
+
+class SessionEndedError(ServerError):
+    """A pipeline's session has ended: what it held was given back."""
+
+    exit_code = 2
+
+    def __init__(self, ending: str, epoch: int = 0) -> None:
+        which = f"session {epoch}" if epoch else "the session"
+        super().__init__(f"{which} has ended ({ending}): what it held was given back; greet again")
+        self.ending = ending
+        """A `model.pipeline.SessionEnding`."""
+
+
+class WrongAskError(ServerError):
+    """The number of a claim is neither that of the last one nor the next."""

@@ -119,7 +119,7 @@ class ServerConnection:
             self.answered_at = monotonic()
         match status, code:
             case 409, "session-ended":
-                return SessionEndedError(_epoch_of(path), said.ending or "LAPSED")
+                return SessionEndedError(said.ending or "LAPSED", _epoch_of(path))
             case 413, _:
                 return TooLargeError(text)
             # what is no answer of ours comes from something in between

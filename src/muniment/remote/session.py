@@ -85,7 +85,7 @@ class SessionKeeper:
             self.session = None
             self._listener.ended(ending)
             if ending == SessionEnding.REPLACED:
-                raise SessionEndedError(session.epoch, ending)
+                raise SessionEndedError(ending, session.epoch)
 
     async def _keep(self, session: GreetAnswer) -> str:
         """Keep a session until it has ended; how it did. Raises what is more than that."""
@@ -113,7 +113,7 @@ class SessionKeeper:
         """End a session whose state the server knows otherwise, and greet again."""
         with suppress(ServerError, SessionEndedError):
             await self._connection.ask("DELETE", f"/v1/session/{epoch}", object)
-        self.over(epoch, SessionEndedError(epoch, SessionEnding.GOODBYE))
+        self.over(epoch, SessionEndedError(SessionEnding.GOODBYE, epoch))
 
     async def goodbye(self) -> None:
         """End the session. Raises a ServerError when that is not heard."""
