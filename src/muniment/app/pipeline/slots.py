@@ -74,6 +74,8 @@ class Slots:
         self._count, self._link, self._make, self._publish, self._failed = count, link, make, publish, failed
         self._jobs: dict[int, int] = {}
         """Slot to job."""
+        self._said: set[int] = set()
+        """The jobs of slots as the last news said."""
         self._active: dict[int, _Active] = {}
         self._opening: dict[int, list[JobPages]] = {}
         """Pages of jobs whose run is about to begin."""
@@ -152,8 +154,9 @@ class Slots:
         """What the slots are at, and how their jobs stand."""
         said = {one.slot: one.job for one in news.slots if one.job}
         told = {one.job: one for one in news.jobs}
+        self._said = set(said.values())
         for job, active in list(self._active.items()):
-            self._hear(job, active, told.get(job), here=job in said.values())
+            self._hear(job, active, told.get(job))
         self._jobs = said | {slot: job for slot, job in self._jobs.items() if self._is_fresh(job) and slot not in said}
         for run in self.runs:
             run.queue.lower(news.permits)
@@ -163,20 +166,24 @@ class Slots:
         active = self._active.get(job)
         return job in self._opening or (active is not None and monotonic() - active.fed_at < _MOVED_S)
 
-    def _hear(self, job: int, active: _Active, news: JobNews | None, *, here: bool) -> None:
+    def _hear(self, job: int, active: _Active, news: JobNews | None) -> None:
         if news is not None and news.state in _OVER:
             self._stop(active, "the job has ended", join=True)
         elif news is not None and news.paused:
             self._stop(active, "the job is paused")
-        elif not here:
-            delay = 0.0 if news is not None and not self._is_fresh(job) else _MOVED_S
-            asyncio.get_running_loop().call_later(delay, self._leave, job)
+        elif job not in self._said:
+            self._leave(job)
         elif news is not None and news.settings_age > active.run.queue.age:
             self._refresh(job)
 
     def _leave(self, job: int) -> None:
-        if job in self._active and job not in self._jobs.values():
-            self._start(self._left(job))
+        if job not in self._active or job in self._said or self._closed:
+            return
+        if self._is_fresh(job):
+            asyncio.get_running_loop().call_later(_MOVED_S, self._leave, job)
+            return
+        self._jobs = {slot: other for slot, other in self._jobs.items() if other != job}
+        self._start(self._left(job))
 
     async def _left(self, job: int) -> None:
         """No slot is at a job any more: it is paused, or has ended, or another one is better."""
