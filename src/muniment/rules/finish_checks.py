@@ -17,6 +17,7 @@ _MOST_PAGES = 10_000
 _MOST_NUMBER = 1 << 62
 _MOST_SMALL = 1 << 15
 _MOST_TEXT = 64 << 10
+_LONGEST_MS = 24 * 3600 * 1000
 _KINDS = frozenset(map(int, FoundAs))
 
 
@@ -31,6 +32,13 @@ def check_finish(call: FinishCall) -> None:
     for key, text in call.urls:
         if key != page_key(text) and key != url_key(text):
             raise UsageError(f"{text[:100]!r} does not have the key that it was sent with")
+    if any(file.age_ms < 0 or not 0 <= file.status < _MOST_SMALL for file in call.robots.values()):
+        raise UsageError("a robots.txt has a status, and an age that is not negative")
+    for facts in call.hosts.values():
+        if not (0 <= facts.wait_ms <= _LONGEST_MS and 0 <= facts.crawl_delay_ms <= _LONGEST_MS):
+            raise UsageError("a host is waited for, and waits between requests, for at most a day")
+        if not 0 <= facts.strikes < _MOST_SMALL or len(facts.reason) + len(facts.answered) > _MOST_TEXT:
+            raise UsageError("what is said of a host makes no sense")
     if not 0 <= call.wire_bytes < _MOST_NUMBER:
         raise UsageError(f"no pipeline receives {call.wire_bytes} bytes")
 

@@ -54,6 +54,14 @@ class Limits:
         )
 
     @property
+    def short_of_room(self) -> bool:
+        """Whether less is free on the disk than is to stay free. Raises ArchiveError when the directory is gone."""
+        try:
+            return shutil.disk_usage(self._out).free < self.min_free
+        except FileNotFoundError:
+            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
+
+    @property
     def counts(self) -> bool:
         """Whether pages are counted before they are handed out."""
         return self._pages is not None
@@ -83,16 +91,13 @@ class Limits:
 class DiskSpace:
     """Watches the output directory's filesystem."""
 
-    def __init__(self, out: Path, limits: Limits, events: Events) -> None:
-        self._out, self._limits, self._events = out, limits, events
+    def __init__(self, limits: Limits, events: Events) -> None:
+        self._limits, self._events = limits, events
         self.paused = False
 
     def tick(self) -> None:
         """Look again, and return what has changed. Raises ArchiveError when the directory is gone."""
-        try:
-            short = shutil.disk_usage(self._out).free < self._limits.min_free
-        except FileNotFoundError:
-            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
+        short = self._limits.short_of_room
         if short != self.paused:
             self.paused = short
             self._events.publish(PauseEvent(reason="disk") if short else ResumeEvent(reason="disk"))

@@ -76,7 +76,7 @@ class Orchestrator:
             *(events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
-        self._disk = DiskSpace(Path(setup.out), limits, events)
+        self._disk = DiskSpace(limits, events)
         self._deaths = WorkerDeaths()
         self.progress = Progress()
         events.listen(self.progress.take)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
@@ -40,7 +40,7 @@ __all__ = [
     "wait_for_lock",
 ]
 
-SCHEMA_REVISION = "0015"
+SCHEMA_REVISION = "0016"
 """The migration that `tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
@@ -138,6 +138,11 @@ class Database(ABC):
         self, job_id: int, *, alone: bool
     ) -> None:
         """Within a transaction: wait for others' on this job that go `alone`, or, going alone, for all of them."""
+
+    def take_names(  # noqa: B027  (nothing to do with one writer)
+        self, names: Collection[str]
+    ) -> None:
+        """Within a transaction: be the only one that does something with these hosts, until its end."""
 
     @abstractmethod
     def fault(self, error: BaseException) -> MunimentError:

@@ -63,7 +63,7 @@ class Dispatch:
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
         self._works = Works(db, self._clock)
-        self._hand_out = HandOut(db, self._clock)
+        self._hand_out = HandOut(db, self._clock, self._leases)
 
     @property
     def tracker_id(self) -> str:
@@ -156,12 +156,12 @@ class Dispatch:
         draw, after = _Draw([], []), claim.after
         if claim.paused or claim.suspect:
             return draw
-        for want in call.want:
-            job_id = slots[want.slot]
-            if job_id is None or not want.pages:
-                continue
+        wants = [(job_id, want) for want in call.want if (job_id := slots[want.slot]) is not None and want.pages]
+        # jobs in order, so that two that claim do not wait for each other
+        for job_id, want in sorted(wants, key=lambda one: one[0]):
             work = self._works.of(job_id)
-            drawn = self._hand_out.draw(claim.session.epoch, work, want.pages, after)
+            others = {job for job in slots if job not in (None, job_id)}
+            drawn = self._hand_out.draw(claim.session.epoch, work, others, want.pages, after)
             draw.drawn.append((work, drawn))
             if drawn.claims:
                 draw.given.append((HandedOut(want.slot, job_id, after, want.pages), drawn.claims))
@@ -200,7 +200,8 @@ class Dispatch:
     def permits(self, pipeline: str, epoch: int, call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts anew for those that are wanted."""
         sessions.check_live(self._db, pipeline, epoch)
-        return self._hand_out.permits(pipeline, epoch, call)
+        works = [self._works.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
+        return self._hand_out.permits(epoch, list(dict.fromkeys(works)), call)
 
     def release(self, pipeline: str, epoch: int, call: ReleaseCall) -> ReleaseAnswer:
         """Take pages back unfetched; `died`: the worker that held them has."""

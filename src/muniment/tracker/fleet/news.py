@@ -51,7 +51,7 @@ _JOBS = Prepared(
 """Those that its slots are at, and those whose pages it has."""
 _LOWERED = Prepared(
     select(host_permits.c.host, host_permits.c.target)
-    .where(host_permits.c.epoch == bindparam("epoch"), host_permits.c.target < host_permits.c.permits)
+    .where(host_permits.c.epoch == bindparam("epoch"), host_permits.c.target.is_not(None))
     .order_by(host_permits.c.host),
     "epoch",
 )

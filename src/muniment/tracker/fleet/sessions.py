@@ -31,6 +31,7 @@ __all__ = [
     "end",
     "held",
     "held_by",
+    "hold",
     "numbers",
     "release",
     "set_paused",
@@ -106,6 +107,13 @@ def _session(db: Database, which: ColumnElement[bool]) -> Session | None:
     found = select(*_COLUMNS).where(which, sessions.c.ended_at.is_(None))
     row = db.connection.execute(found).first()
     return None if row is None else Session(*row)
+
+
+def hold(db: Database, epoch: int) -> None:
+    """Keep a session from ending until the caller's transaction does; raises SessionEndedError when it has ended."""
+    here = select(sessions.c.ending).where(sessions.c.epoch == epoch).with_for_update()
+    if ending := db.connection.execute(here).scalar_one():
+        raise SessionEndedError(str(ending), epoch)
 
 
 def set_paused(db: Database, epoch: int, why: str) -> None:

@@ -160,7 +160,14 @@ host_permits = Table(
     Column("gap_ms", Integer, nullable=False, server_default="0", comment=GAP_WORDS),
     Column("wait_until", BigInteger, nullable=False, server_default="0", comment="Unix ms: the host's back-off ends"),
     Column("wanted_at", BigInteger, nullable=False, comment="Unix ms: when it wanted pages of the host last"),
-    Index("ix_host_permits_epoch", "epoch", info={"serves": "the hosts of a session: its news, and its end"}),
+    Column("job_id", Integer, nullable=False, comment="the job whose limit `most` is"),
+    Index("ix_host_permits_epoch", "epoch", info={"serves": "the hosts of a session that ends"}),
+    Index(
+        "ix_host_permits_lowered",
+        "epoch",
+        sqlite_where=text("target IS NOT NULL"),
+        info={"serves": "news: the hosts of which a session is to keep fewer connections"},
+    ),
     sqlite_with_rowid=False,
     info={"holds": "connections to hosts, divided over the pipelines of all jobs"},
 )

@@ -64,11 +64,15 @@ def _host_permits() -> None:
         _integer("gap_ms", _GAP, server_default="0"),
         _count("wait_until", "Unix ms: the host's back-off ends"),
         sa.Column("wanted_at", sa.BigInteger(), nullable=False, comment=_WANTED),
+        sa.Column("job_id", sa.Integer(), nullable=False, comment="the job whose limit `most` is"),
         sa.ForeignKeyConstraint(["epoch"], ["sessions.epoch"], name=op.f("fk_host_permits_epoch")),
         sa.PrimaryKeyConstraint("host", "epoch", name=op.f("pk_host_permits")),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_host_permits_epoch", "host_permits", ["epoch"])
+    lowered = sa.text("target IS NOT NULL")
+    name = "ix_host_permits_lowered"
+    op.create_index(name, "host_permits", ["epoch"], sqlite_where=lowered, postgresql_where=lowered)
 
 
 def _servers() -> None:
