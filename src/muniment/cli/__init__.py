@@ -36,6 +36,7 @@ _COMMANDS = {
     "pipelines": ("muniment.cli.fleet.pipelines", "pipelines"),
     "tokens": ("muniment.cli.fleet.tokens", "tokens"),
     "ignores": ("muniment.cli.ignores", "ignores"),
+    "pipeline": ("muniment.cli.pipeline", "pipeline"),
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),

@@ -24,6 +24,7 @@ __all__ = [
     "SettingsCommand",
     "click_option",
     "log_option",
+    "machine_options",
     "out_option",
     "read_settings",
     "retry_option",
@@ -118,6 +119,21 @@ def setting_options(command: Command) -> Callable[[_F], _F]:
         return function
 
     return give
+
+
+_OF_A_MACHINE = frozenset({
+    "workers", "inflight", "warc_size", "min_free", "prefix", "proxy", "auth_file", "header", "insecure",
+    "allow_private",
+})  # fmt: skip
+"""Settings that a pipeline has, whatever its jobs say."""
+
+
+def machine_options(function: _F) -> _F:
+    """Give a command the options of a machine that works at jobs of others."""
+    for name, kind, default, option in reversed(list(options("crawl"))):
+        if name in _OF_A_MACHINE:
+            function = click_option(name, kind, default, option)(function)
+    return function
 
 
 def click_option(name: str, kind: Any, default: Any, option: Option, *, hidden: bool = False) -> Callable[[_F], _F]:

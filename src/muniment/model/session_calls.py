@@ -278,6 +278,7 @@ class NewsAnswer(Struct, frozen=True, kw_only=True):
     """It is to stop gracefully."""
     slots: list[SlotNews]
     jobs: list[JobNews]
+    """Those of its slots, and those whose pages it has."""
     permits: dict[str, int] = {}
     """By host: fewer connections than it has are to be kept from now on."""
 
@@ -302,6 +303,10 @@ class SessionJob(Struct, frozen=True, kw_only=True):
     name: str
     own_hosts: list[str]
     """The hosts of its start URLs."""
+    origins: list[str] = []
+    """The origins of its start URLs, when there are no more than a thousand: what is secret goes nowhere else."""
+    state: str = ""
+    """The state of the job: a pipeline that gets no more pages of it learns so whether it has ended."""
     rules: JobRules
 
 

@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from muniment.clock import monotonic
-from muniment.errors import WrongAskError
+from muniment.errors import RefusedError
 from muniment.model.session_calls import ClaimAnswer, ClaimCall, JobPages, SlotWant
 from muniment.remote.connection import Retries, ServerConnection
 
-__all__ = ["ClaimDesk"]
+__all__ = ["WRONG_ASK", "ClaimDesk"]
+
+WRONG_ASK = "ask"
+"""The code of an error: the server and the pipeline count questions differently."""
 
 _WAIT_S = 20.0
 """How long the server may wait for pages."""
@@ -78,7 +81,7 @@ class ClaimDesk:
             "POST", f"/v1/session/{self._epoch}/claim", ClaimAnswer, call, wait_s=_WAIT_S
         )
         if answer.ask != self._ask:
-            raise WrongAskError(f"the server answers question {answer.ask}, not {self._ask}")
+            raise RefusedError(f"the server answers question {answer.ask}, not {self._ask}", WRONG_ASK)
         return answer
 
 

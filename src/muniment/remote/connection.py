@@ -14,12 +14,11 @@ from msgspec import Struct
 from muniment import __version__
 from muniment.clock import monotonic
 from muniment.errors import (
+    MunimentError,
     RefusedError,
-    ServerError,
     ServerLostError,
     SessionEndedError,
     TooLargeError,
-    WrongAskError,
 )
 from muniment.model.mask import redact
 from muniment.remote.credentials import ServerAddress
@@ -35,12 +34,12 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 _MOST_TEXT = 500
 
 
-class _ErrorText(Struct):
+class _ErrorText(Struct, frozen=True):
     code: str = ""
     text: str = ""
 
 
-class _Complaint(Struct):
+class _Complaint(Struct, frozen=True):
     """An answer that is an error."""
 
     error: _ErrorText = _ErrorText()
@@ -82,7 +81,10 @@ class ServerConnection:
         wait_s: float = 0.0,
         deadline_s: float = _DEADLINE_S,
     ) -> _Answer:
-        """The answer to one request. Raises a ServerError; a ServerLostError is for what may work later."""
+        """The answer to one request.
+
+        Raises ServerLostError for what may work later, another ServerError for what will not, and SessionEndedError.
+        """
         content = msgspec.json.encode(body) if body is not None else None
         try:
             async with asyncio.timeout(deadline_s + wait_s):
@@ -92,9 +94,9 @@ class ServerConnection:
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise ServerLostError(f"{redact(self.url)} cannot be reached: {why[:_MOST_TEXT]}") from None
-        return self._answer(response, answer)
+        return self._answer(path, response, answer)
 
-    def _answer(self, response: httpx.Response, kind: type[_Answer]) -> _Answer:
+    def _answer(self, path: str, response: httpx.Response, kind: type[_Answer]) -> _Answer:
         if response.status_code < 300:
             try:
                 value = msgspec.json.decode(response.content or b"null", type=kind)
@@ -103,9 +105,9 @@ class ServerConnection:
                 raise ServerLostError(f"{redact(self.url)} does not answer as a server does: {error}") from None
             self.answered_at = monotonic()
             return value
-        raise self._error(response)
+        raise self._error(path, response)
 
-    def _error(self, response: httpx.Response) -> ServerError:
+    def _error(self, path: str, response: httpx.Response) -> MunimentError:
         status, said = response.status_code, _Complaint()
         try:
             said = msgspec.json.decode(response.content, type=_Complaint)
@@ -117,15 +119,18 @@ class ServerConnection:
             self.answered_at = monotonic()
         match status, code:
             case 409, "session-ended":
-                return SessionEndedError(said.ending or "LAPSED")
-            case 409, "ask":
-                return WrongAskError(text)
+                return SessionEndedError(said.ending or "LAPSED", _epoch_of(path))
             case 413, _:
                 return TooLargeError(text)
             # what is no answer of ours comes from something in between
             case ((400 | 401 | 403 | 404 | 405 | 409 | 415 | 422), _) if code:
                 return RefusedError(text, code)
         return ServerLostError(text, _retry_after(response))
+
+
+def _epoch_of(path: str) -> int:
+    number = path.removeprefix("/v1/session/").partition("/")[0]
+    return int(number) if number.isdigit() else 0
 
 
 def _retry_after(response: httpx.Response) -> float:

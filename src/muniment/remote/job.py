@@ -25,7 +25,10 @@ class JobTermsInForce(Struct, frozen=True):
     age: int
     """How many changes the job had."""
     ruleset: Ruleset
-    own_hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    """Of its start URLs."""
+    state: str
+    """A `model.job.JobState`."""
 
 
 def job_in_force(said: SessionJob) -> JobTermsInForce:
@@ -35,7 +38,12 @@ def job_in_force(said: SessionJob) -> JobTermsInForce:
         ruleset = _ruleset(said.rules, said.own_hosts)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ServerError(f"the server describes a job in an unknown way: {error}") from None
-    return JobTermsInForce(settings, said.settings_age, ruleset, tuple(said.own_hosts))
+    return JobTermsInForce(settings, said.settings_age, ruleset, _origins(said), said.state)
+
+
+def _origins(said: SessionJob) -> tuple[str, ...]:
+    # where it is not said whether a host is asked over http, what is secret goes over TLS alone
+    return tuple(said.origins or [f"https://{host}" for host in said.own_hosts])
 
 
 def _ruleset(rules: JobRules, own_hosts: list[str]) -> Ruleset:

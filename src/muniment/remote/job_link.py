@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from muniment.errors import ServerError, SessionEndedError
+from muniment.errors import MunimentError, SessionEndedError
 from muniment.model.capture import Capture
 from muniment.model.session_calls import (
     FinishAnswer,
@@ -38,7 +38,7 @@ class JobLink:
         self._connection, self._epoch, self.job, self._over = connection, epoch, job, over
 
     async def finish(self, call: FinishCall) -> FinishAnswer:
-        """Send what became of pages, once. Raises a ServerError."""
+        """Send what became of pages, once. Raises a ServerError, and SessionEndedError."""
         return await self._guarded(
             lambda: self._connection.ask("POST", f"/v1/session/{self._epoch}/finish", FinishAnswer, call)
         )
@@ -79,7 +79,7 @@ class Releases:
     """Pages on their way back to the server, in the order in which they were given back."""
 
     def __init__(
-        self, link: JobLink, ready: Callable[[], Awaitable[None]], failed: Callable[[ServerError], None]
+        self, link: JobLink, ready: Callable[[], Awaitable[None]], failed: Callable[[MunimentError], None]
     ) -> None:
         """`ready` waits until what the server has to know before is sent; `failed` gets what cannot be sent at all."""
         self._link, self._ready, self._failed = link, ready, failed
@@ -131,6 +131,6 @@ class Releases:
                 self._wake()
         except SessionEndedError:
             self.close()
-        except ServerError as error:
+        except MunimentError as error:
             self._failed(error)
             self.close()

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import structs
 
 from muniment.clock import steady_ms
-from muniment.errors import ServerError, UsageError
+from muniment.errors import MunimentError, UsageError
 from muniment.model.capture import Capture, EarlierCapture
 from muniment.model.host import HostRecord
 from muniment.model.page import Claim, FinishBatch
@@ -64,7 +64,7 @@ class RemoteQueue:
     """The pages of one job that a pipeline holds. Times are Unix ms of the steady clock."""
 
     def __init__(
-        self, link: JobLink, job: JobTermsInForce, payloads: KnownPayloads, failed: Callable[[ServerError], None]
+        self, link: JobLink, job: JobTermsInForce, payloads: KnownPayloads, failed: Callable[[MunimentError], None]
     ) -> None:
         """`failed` gets what makes it impossible to go on with the job."""
         self._link, self._job, self._payloads = link, job, payloads
@@ -80,8 +80,10 @@ class RemoteQueue:
         """What the orchestrator is to hear of hosts."""
         self._totals: Counter[str] = Counter()
         self._giving_back = False
-        self.wake: Callable[[], None] = lambda: None
+        self.wake: Callable[[], object] = lambda: None
         """Called when the orchestrator is to hear of changes."""
+        self.taken: Callable[[], object] = lambda: None
+        """Called when pages were handed out."""
 
     # -- the pipeline's side
 
@@ -104,6 +106,11 @@ class RemoteQueue:
     def stocked(self) -> int:
         """Pages that wait here."""
         return self._stock.size + sum(len(pages.claims) for pages in self._newer)
+
+    @property
+    def out(self) -> int:
+        """Pages that workers have."""
+        return len(self._out)
 
     @property
     def finished(self) -> int:
@@ -157,6 +164,12 @@ class RemoteQueue:
             self._newer.clear()
             self.wake()
 
+    def surrender(self) -> None:
+        """Give everything back, that of workers too: these have ended."""
+        self.give_back(all_of_it=True)
+        out, self._out = self._out, {}
+        self._send_back(list(out.values()))
+
     async def drained(self) -> None:
         """Wait until the server has everything."""
         await self._outbox.drained()
@@ -179,7 +192,9 @@ class RemoteQueue:
         claims: list[Claim] = []
         for host_id, most in request.wanted:
             claims += self._stock.take(host_id, most, request.now)
-        self._out.update((claim.page_id, claim) for claim in claims)
+        if claims:
+            self._out.update((claim.page_id, claim) for claim in claims)
+            self.taken()
         cookies = self._hosts.cookies_of(dict.fromkeys(claim.host for claim in claims))
         return ClaimOutcome(claims, cookies, [], self._changed())
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from muniment import __version__
 from muniment.clock import steady_ms
-from muniment.errors import ServerLostError, SessionEndedError
+from muniment.errors import ServerError, ServerLostError, SessionEndedError
 from muniment.model.pipeline import HostReport, SessionEnding
 from muniment.model.session_calls import (
     GreetAnswer,
@@ -85,7 +85,7 @@ class SessionKeeper:
             self.session = None
             self._listener.ended(ending)
             if ending == SessionEnding.REPLACED:
-                raise SessionEndedError(ending)
+                raise SessionEndedError(ending, session.epoch)
 
     async def _keep(self, session: GreetAnswer) -> str:
         """Keep a session until it has ended; how it did. Raises what is more than that."""
@@ -108,6 +108,12 @@ class SessionKeeper:
         """Note that a call was told that the session has ended."""
         if self.session is not None and self.session.epoch == epoch and not self._over.done():
             self._over.set_result(error.ending)
+
+    async def begin_anew(self, epoch: int) -> None:
+        """End a session whose state the server knows otherwise, and greet again."""
+        with suppress(ServerError, SessionEndedError):
+            await self._connection.ask("DELETE", f"/v1/session/{epoch}", object)
+        self.over(epoch, SessionEndedError(SessionEnding.GOODBYE, epoch))
 
     async def goodbye(self) -> None:
         """End the session. Raises a ServerError when that is not heard."""
@@ -132,9 +138,10 @@ class SessionKeeper:
         return answer
 
     def _retries(self, longest_s: float = 10.0) -> Retries:
-        return Retries(self._failed, longest_s)
+        return Retries(self.note_failure, longest_s)
 
-    def _failed(self, error: ServerLostError) -> None:
+    def note_failure(self, error: ServerLostError) -> None:
+        """Note that a server did not answer."""
         if self._reached:
             self._reached = False
             self._listener.reached(reached=False, why=str(error))

@@ -76,7 +76,7 @@ class Orchestrator:
             *(events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
-        self._disk = DiskSpace(Path(setup.out), limits, events)
+        self._disk = DiskSpace(limits, events)
         self._deaths = WorkerDeaths()
         self.progress = Progress()
         events.listen(self.progress.take)
@@ -394,7 +394,7 @@ class Orchestrator:
             queued=self._schedule.pending,
             in_flight=self._workers.pages_held(),
             workers=len(self._workers.members),
-            note=self._disk.note or self._hosts.note() or self._rounds.note(),
+            note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
             waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
             more=self._seed_feed is not None and self._seed_feed.waiting,

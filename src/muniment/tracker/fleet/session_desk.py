@@ -24,6 +24,7 @@ from muniment.model.session_calls import (
     NewsAnswer,
     SessionJob,
 )
+from muniment.model.url import origin_of
 from muniment.rules.patterns import expand
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
@@ -40,6 +41,7 @@ __all__ = ["SessionDesk"]
 _BEATS = 6
 """Heartbeats in a lease."""
 _PAUSES = ("", "disk", "operator")
+_MOST_ORIGINS = 1000
 _MOST_REPORT = 1 << 20
 """Bytes of a report."""
 
@@ -132,12 +134,15 @@ class SessionDesk:
         job = jobs.load_job(self._db, job_id)
         age = settings_age(self._db, job_id)
         version, rules = jobs.latest_rules(self._db, job_id)
-        starts = jobs.start_urls(self._db, job_id) if rules.by_start_urls else ()
+        starts = jobs.start_urls(self._db, job_id)
+        origins = {origin_of(url) for url in starts}
         return SessionJob(
             settings=msgspec.Raw(job.settings.encode()),
             settings_age=age,
             name=job.name,
             own_hosts=site_hosts(self._db, job_id),
+            origins=sorted(origins) if len(origins) <= _MOST_ORIGINS else [],
+            state=job.state,
             rules=JobRules(
                 version=version,
                 include=[made for pattern in rules.include for made in expand(pattern, starts)],
