@@ -159,7 +159,7 @@ class TooLargeError(ServerError):
 
 
 class SessionEndedError(ServerError):
-    """A pipeline's session has ended: what it held was given back."""
+    """A pipeline's session has ended: what it held was given back, and the pipeline is to greet again."""
 
     exit_code = 2
 
@@ -171,4 +171,8 @@ class SessionEndedError(ServerError):
 
 
 class WrongAskError(ServerError):
-    """The number of a claim is neither that of the last one nor the next."""
+    """The number of a claim is neither that of the last one, which is `ask`, nor the next."""
+
+    def __init__(self, text: str, ask: int = 0) -> None:
+        super().__init__(text)
+        self.ask = ask

@@ -59,7 +59,7 @@ def test_from_the_first_line_to_the_last(muniment: Any, tmp_path: Path) -> None:
     assert said["pid"] == second.pid
     assert call(said["url"], "GET", "/v1/server", token=token).value["tracker_id"] == told["tracker_id"]
     listed = muniment("process", "list", "--state", tmp_path, "--json")
-    rows = [json.loads(line) for line in listed.stdout.splitlines()]
+    rows = json.loads(listed.stdout)
     assert {(row["label"], row["status"]) for row in rows} == {("serve", "running"), ("serve", "exited")}
     assert ended(second, signal.SIGINT) == (0, "")
 

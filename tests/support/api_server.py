@@ -7,9 +7,10 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from muniment.app.serve import ServedTracker, ServeOrder
 from muniment.clock import now_ms
@@ -25,6 +26,7 @@ from muniment.web.state import ServerState
 __all__ = ["Answer", "ApiServer", "call", "raw"]
 
 _PATIENCE_S = 30
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,14 @@ class ApiServer:
         """Send a request with one of its tokens, or none."""
         given = {name.replace("_", "-"): text for name, text in headers.items()}
         return call(self.url, method, path, body, None if who is None else self.tokens[who], given)
+
+    def submit(self, work: Coroutine[Any, Any, _Done]) -> Future[_Done]:
+        """Have its loop do something."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def connected(self) -> socket.socket:
+        """A connection to it."""
+        return socket.create_connection(self.address, _PATIENCE_S)
 
     def connections(self) -> list[Any]:
         """Those that are open; for the thread of its loop."""

@@ -221,10 +221,13 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
+    if opened.job.paused:
+        _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     queue = JobQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
+    limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:

@@ -50,7 +50,7 @@ class ServerClient:
         # a proxy or a netrc file of the environment would get, or replace, the token
         self._http = httpx.Client(
             base_url=address.url,
-            verify=address.certificates(),
+            verify=address.certificates() if address.url.startswith("https:") else False,
             trust_env=False,
             headers={"Authorization": f"Bearer {address.token}", "Accept": "application/json"},
             timeout=httpx.Timeout(None, connect=_CONNECT_S),

@@ -46,6 +46,11 @@ class Polls:
             self._count -= 1
 
     @property
+    def count(self) -> int:
+        """How many requests wait."""
+        return self._count
+
+    @property
     def ring(self) -> asyncio.Event:
         """The next time that it wakes all."""
         return self._rung

@@ -16,8 +16,10 @@ from muniment.errors import (
     NotFoundError,
     PlaceError,
     PrivateTargetError,
+    SessionEndedError,
     TrackerError,
     UsageError,
+    WrongAskError,
 )
 from muniment.model.names import told_name
 
@@ -95,6 +97,8 @@ def refusal_of(error: Exception) -> RefusedRequestError:
         return error
     if isinstance(error, PlaceError):
         return RefusedRequestError(409, "place", str(error), at=error.at)
+    if isinstance(error, SessionEndedError):
+        return RefusedRequestError(409, "session-ended", str(error), ending=error.ending)
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return RefusedRequestError(status, code, str(error), retry_s=_RETRY_S if status == 503 else 0)
@@ -108,6 +112,7 @@ _KINDS: tuple[tuple[type[MunimentError], int, str], ...] = (
     (PrivateTargetError, 422, "private-address"),
     (BusyError, 503, "busy"),
     (UsageError, 422, "usage"),
+    (WrongAskError, 409, "ask"),
     (TrackerError, 503, "database"),
 )
 """The first that fits counts."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
@@ -33,11 +31,17 @@ _PAGES_S, _SESSIONS_S, _OPERATORS_S = 15.0, 5.0, 600.0
 """Seconds after which a call is stalled, and not just large."""
 
 
-class Desk(Struct):
+class Desk:
     """A database of a server's thread, and what pipelines may ask of it."""
 
-    db: Database
-    fleet: Dispatch
+    def __init__(self, tracker: ServedTracker, *, read_only: bool = False) -> None:
+        self.db: Database = opened(tracker.place, read_only=read_only, written=True)
+        self._lease_s = tracker.order.lease_s
+
+    @cached_property
+    def fleet(self) -> Dispatch:
+        """The calls of pipelines; for a database that is written."""
+        return Dispatch(self.db, lease_s=self._lease_s)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -52,23 +56,25 @@ class ServerState:
 
     def __init__(self, tracker: ServedTracker) -> None:
         self.tracker = tracker
-        writing = partial(_open_desk, tracker, read_only=False)
+        writing = partial(Desk, tracker)
         self.pages = DeskThread("pages", writing, _MOST_WAITING, _PAGES_S)
         """Claims and finishes."""
+        # whatever takes long in one of them holds up nobody in the others
         if tracker.on_server:
             self.sessions = DeskThread("sessions", writing, _MOST_WAITING, _SESSIONS_S)
-            """Greetings, heartbeats, news and tokens."""
+            """Greetings, heartbeats and news."""
             self.operators = DeskThread("operators", writing, _MOST_WAITING, _OPERATORS_S)
             """Changes by operators."""
-            self.reads = self.operators
-            """What is only looked at."""
+            self.reads = DeskThread("reads", writing, _MOST_WAITING, _OPERATORS_S)
+            """What operators only look at."""
             self.lookups = self.sessions
             """Tokens."""
         else:
             # SQLite has one writer, beside which others may read
             self.sessions = self.operators = self.pages
-            reading = partial(_open_desk, tracker, read_only=True)
-            self.reads = self.lookups = DeskThread("reads", reading, _MOST_WAITING, _SESSIONS_S)
+            reading = partial(Desk, tracker, read_only=True)
+            self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
+            self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
         self.notices: DatabaseThread[NoticeBoard] | None = None
         """What other servers of the database changed."""
         if tracker.on_server:
@@ -85,7 +91,7 @@ class ServerState:
 
     def threads(self) -> list[DeskThread]:
         """All that requests go to."""
-        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads]))
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups]))
 
     async def _look_up(self, token: str) -> Caller | None:
         found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))
@@ -124,8 +130,3 @@ class ServerState:
         if self.notices is not None:
             closing.append(self.notices.close(0))  # it waits for notices, and nobody for it
         await asyncio.gather(*closing)
-
-
-def _open_desk(tracker: ServedTracker, *, read_only: bool) -> Desk:
-    db = opened(tracker.place, read_only=read_only, written=True)
-    return Desk(db, Dispatch(db))

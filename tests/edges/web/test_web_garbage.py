@@ -29,6 +29,7 @@ NO_HTTP = (
     b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 )
+GREETING = {"instance": "ab", "slots": 2}
 ODD = (None, True, -1, 0, 10**30, 1.5, 1e308, "", "x" * 5000, "\0", "\ud800", [], [[]], {}, {"a": {}}, [None], ["\0"])
 """Values that belong nowhere."""
 
@@ -96,8 +97,13 @@ def test_bodies_are_bounded_and_of_one_type(server: ApiServer) -> None:
         assert post(garbage) == (400, "bad-request"), garbage[:20]
 
 
-def test_odd_values_on_every_route(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("which", ["server", "on_postgresql"])
+def test_odd_values_on_every_route(
+    which: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
     """By the server's own description, in the manner of a fuzzer: right in shape, odd in its values."""
+    server: ApiServer = request.getfixturevalue(which)
+    assert server.call("POST", "/v1/jobs", {"urls": ["https://site.example/"]}).status == 201
     for what in ("pipelines", "tokens"):
         assert server.call("POST", f"/v1/{what}", {"name": "spare", "scopes": ["read"]}).status == 201
     made = server.call("GET", "/openapi.json").value
@@ -105,8 +111,10 @@ def test_odd_values_on_every_route(server: ApiServer, caplog: pytest.LogCaptureF
     assert len(made["paths"]) > 10
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
-            who = "pipeline" if "/session" in path else "admin"
-            for about in _requests(made, path, operation, chosen):
+            who, epoch = "admin", 0
+            if "/session" in path:
+                who, epoch = "pipeline", server.call("POST", "/v1/session", GREETING, "pipeline").value["epoch"]
+            for about in _requests(made, path.replace("{epoch}", str(epoch)), operation, chosen):
                 check(server.call(method.upper(), *about, who=who), (method, *about))
     assert server.call("GET", "/readyz").status == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
@@ -119,7 +127,7 @@ def _requests(made: Any, path: str, operation: Any, chosen: random.Random) -> It
         "",
         *(f"?{name}={text}" for name in names for text in ("", "x", "-1", "1.5", "9" * 30, "%00", "%ff", "nan")),
     ]
-    path = path.replace("{job}", "1").replace("{epoch}", "1").replace("{name}", "spare")
+    path = path.replace("{job}", "1").replace("{name}", "spare")
     for query in queries:
         yield path + query, None if body is None else {}
     if body is not None:

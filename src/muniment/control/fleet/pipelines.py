@@ -21,6 +21,7 @@ from muniment.model.session_calls import LostAnswer
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import pipelines
 from muniment.tracker.fleet.assignments import lock_slot
+from muniment.tracker.fleet.lease_clock import clock_of
 from muniment.tracker.jobs import store
 from muniment.tracker.queue.retries import try_lost_again
 from muniment.tracker.views.pipelines import pipeline_view, pipeline_views
@@ -30,12 +31,12 @@ __all__ = ["add", "change", "list_pipelines", "lock", "lost", "new_token", "remo
 
 def list_pipelines(db: Database) -> PipelineList:
     """All pipelines, by name."""
-    return PipelineList(pipeline_views(db, now_ms()))
+    return PipelineList(pipeline_views(db, clock_of(db).now()))
 
 
 def view(db: Database, name: str) -> PipelineView:
     """How a pipeline stands; raises NotFoundError."""
-    return pipeline_view(db, name, now_ms())
+    return pipeline_view(db, name, clock_of(db).now())
 
 
 def add(db: Database, order: PipelineOrder) -> NewToken:

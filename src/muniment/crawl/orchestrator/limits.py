@@ -72,6 +72,11 @@ class Limits:
             return 0
         return wanted if self._pages is None else max(0, min(wanted, self._pages - totals.captured - out))
 
+    @property
+    def note(self) -> str:
+        """Why the crawl waits, for the display; empty for no wait."""
+        return f"paused by an operator: muniment job resume -o {self._out} goes on" if self.held else ""
+
     def reached(self, totals: Totals, *, idle: bool) -> str:
         """The option whose limit is reached; empty for none."""
         if self._pages is not None and totals.captured >= self._pages and idle:

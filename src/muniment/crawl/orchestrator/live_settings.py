@@ -14,12 +14,14 @@ from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.rounds import GiveUp
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
 from muniment.crawl.ports import Events
-from muniment.model.change import AbortJob, Change, ChangeMade, SetValues
-from muniment.model.event import change_events
+from muniment.model.change import AbortJob, Change, ChangeMade, FailJob, PauseJob, ResumeJob, SetValues
+from muniment.model.event import PauseEvent, ResumeEvent, change_events
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
 
 __all__ = ["LiveSettings"]
+
+_OPERATOR = "operator"
 
 
 class LiveSettings:
@@ -48,8 +50,8 @@ class LiveSettings:
         if kept.repeated:
             return kept.made
         self._events.publish(*change_events(change.who, kept.made))
-        if isinstance(change, AbortJob) and kept.made:
-            self._stop("aborted")
+        if kept.made:
+            self._carry_out(change)
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)
@@ -57,6 +59,17 @@ class LiveSettings:
         if kept.made:
             self._recall()
         return kept.made
+
+    def _carry_out(self, change: Change) -> None:
+        match change:
+            case AbortJob() | FailJob():
+                self._stop("aborted")
+            case PauseJob():
+                self._events.publish(PauseEvent(reason=_OPERATOR))
+                self.hold(held=True)
+            case ResumeJob():
+                self._events.publish(ResumeEvent(reason=_OPERATOR))
+                self.hold(held=False)
 
     def apply(self, settings: Settings) -> None:
         """Put settings in force that were changed elsewhere; pages without a sent request are judged anew."""

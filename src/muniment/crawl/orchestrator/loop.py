@@ -394,7 +394,7 @@ class Orchestrator:
             queued=self._schedule.pending,
             in_flight=self._workers.pages_held(),
             workers=len(self._workers.members),
-            note=self._disk.note or self._hosts.note() or self._rounds.note(),
+            note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
             waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
             more=self._seed_feed is not None and self._seed_feed.waiting,

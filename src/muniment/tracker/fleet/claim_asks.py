@@ -94,7 +94,9 @@ def asked_claim(answers: Sequence[list[Row]], pipeline: str, epoch: int, call: C
     check_standing(pipeline, epoch, rows)
     _, _, instance, slots, paused, claims, ask, handed_out = rows[0]
     if call.ask < 1 or call.ask not in (ask, ask + 1):
-        raise WrongAskError(f"claim {call.ask} comes after claim {ask}: ask for {ask} again, or for {ask + 1}")
+        raise WrongAskError(
+            f"claim {call.ask} comes after claim {ask}: ask for {ask} again, or for {ask + 1}", int(ask)
+        )
     before = msgspec.json.decode(handed_out, type=list[HandedOut]) if handed_out and call.ask == ask else []
     session = Session(epoch, pipeline, str(instance), int(slots))
     if any(not 0 <= want.slot < session.slots for want in call.want):

@@ -62,7 +62,7 @@ __all__ = [
 
 _COLUMNS = (
     jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
-    jobs.c.judged,
+    jobs.c.judged, jobs.c.paused,
 )  # fmt: skip
 
 
@@ -93,6 +93,8 @@ class Job(Struct, frozen=True):
     """JSON of `JobInput`; empty in a tracker of an older version."""
     judged: int
     """The version of the rules that its waiting pages were judged by."""
+    paused: bool = False
+    """Nothing of it is fetched until it is resumed."""
 
     @property
     def over(self) -> bool:

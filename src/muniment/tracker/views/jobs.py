@@ -18,7 +18,7 @@ from muniment.settings.table import Settings
 from muniment.settings.written import written_settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.pipelines import assignments, sessions
-from muniment.tracker.schema.tables import CLAIMED, PENDING, job_changes, job_sums, jobs, pages
+from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_changes, job_sums, jobs, pages
 from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
@@ -81,8 +81,8 @@ def _view(
             **waiting,
         ),
         payload_bytes=sums.get("payload_bytes", 0),
-        responses=ResponseSums(),
-        errors=0,
+        responses=msgspec.convert({name: sums.get(f"responses_{name}", 0) for name in RESPONSES}, ResponseSums),
+        errors=sums.get("errors", 0),
         pipelines=workers,
     )
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.tracker.db.database import Database
-from muniment.tracker.schema.pipelines import pipelines
+from muniment.tracker.schema.pipelines import pipelines, trackers
 from muniment.tracker.schema.tables import jobs
 
 __all__ = ["crawl_directory", "has_fleet"]
@@ -18,8 +18,8 @@ class _Out(Struct):
 
 
 def has_fleet(db: Database) -> bool:
-    """Whether pipelines work for the tracker, or are meant to: it has some, or jobs without a directory."""
-    if db.connection.execute(select(pipelines.c.id).limit(1)).first():
+    """Whether pipelines work for the tracker, or are meant to: it has some, was served, or has a job of a fleet."""
+    if any(db.connection.execute(some.limit(1)).first() for some in (select(pipelines.c.id), select(trackers.c.id))):
         return True
     return any(not out for out in _directories(db))
 

@@ -56,8 +56,8 @@ def _session(
         slots=[SlotView(number, *slots.get(number, _FREE)) for number in range(row.slots)],
         lease_left_ms=max(0, row.lease_until - now),
         claimed=held.get(row.epoch, 0),
-        paused="",
-        address="",
+        paused=row.paused,
+        address=row.address,
         report=msgspec.json.decode(row.report, type=HostReport) if row.report else None,
         began_at=row.began_at,
     )
