@@ -154,3 +154,55 @@ def test_without_a_server_it_goes_on_for_a_lease_and_then_waits(pipe: PipelineRu
     pipe.check(job)
     kinds = [event["event"] for event in pipe.events()]
     assert {"lost", "found", "pause", "resume"} <= set(kinds)
+
+
+def test_what_is_refused_ends_it_with_one_line(pipe: PipelineRun, muniment: Any, tmp_path: Path) -> None:
+    server = pipe.server.url
+    first = pipe.start()
+    until(pipe.session, "it does not begin")
+    # one process for a directory, and one for a pipeline
+    code, said = ended(pipe.start())
+    assert (code, "in use by another pipeline" in said) == (2, True)
+    second = pipe.start(out=tmp_path / "second")
+    code, said = ended(first)
+    assert (code, said) == (2, "muniment: another process of this pipeline has begun: this one ends\n")
+    # its token is worth nothing from now on
+    assert pipe.server.call("POST", f"/v1/pipelines/{pipe.name}/token").status < 300
+    code, said = ended(second)
+    assert (code, said.count("\n"), "token" in said) == (2, 1, True)
+    for wrong in ("no-such-token", ""):
+        given = muniment("pipeline", server, "-o", tmp_path / "third", MUNIMENT_TOKEN=wrong)
+        assert (given.code, given.stderr.count("\n"), "token" in given.stderr) == (2, 1, True)
+    given = muniment("pipeline", "http://192.0.2.1:8600", "-o", tmp_path / "third", MUNIMENT_TOKEN="t")
+    assert (given.code, "--plain-http" in given.stderr) == (2, True)
+    kinds = [event["event"] for event in pipe.events()]
+    assert kinds[-1] == "finish"
+
+
+def test_the_directory_of_another_tracker_is_refused(pipe: PipelineRun, muniment: Any, tmp_path: Path) -> None:
+    assert ended(pipe.start("--exit-when-idle", 0.5)) == (0, "")
+    place = TrackerPlace(tmp_path / "other")
+    place.directory.mkdir()
+    with ApiServer(place).make_tokens() as other:
+        given = muniment("pipeline", other.url, "-o", pipe.out, MUNIMENT_TOKEN=other.tokens["pipeline"])
+        assert (given.code, "another tracker" in given.stderr) == (2, True)
+
+
+def test_only_public_addresses_unless_told_otherwise(pipe: PipelineRun, muniment: Any) -> None:
+    with GatedSite(site_of(1)) as site:
+        job = pipe.add_job(site.url, settings={"tries": 1, "rounds": 0, "give-up-after": 1})
+        given = ("-o", pipe.out, "--exit-when-idle", 5)
+        process = muniment.start("pipeline", pipe.server.url, *given, MUNIMENT_TOKEN=pipe.token)
+        assert pipe.finished(job)["outcome"] == "failed"
+        assert ended(process)[0] == 0
+        assert site.requests == []
+
+
+def test_it_ends_when_no_server_answers(pipe: PipelineRun) -> None:
+    with Relay(pipe.server.address) as relay:
+        process = pipe.start("--exit-when-lost", 2, url=relay.url.rstrip("/"))
+        until(pipe.session, "it does not begin")
+        relay.away(60)
+        code, said = ended(process)
+        assert code == 3
+    assert "cannot be reached" in said
