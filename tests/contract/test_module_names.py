@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = ("src", "tests", "benchmarks", "fuzz", "scripts", "docs")
 CODE = (".py", ".sql", ".md", ".toml")
 DATA = re.compile(
-    r"\.(sqlite|place|lock|pid|json|jsonl|parquet|log|txt|xml|html|sh|conf|idx|open|journal|com|example|uk|io|damaged|second|before)$"
+    r"\.(sqlite|place|lock|pid|json|jsonl|parquet|log|txt|xml|html|sh|conf|idx|open|journal|com|org|example|uk|io|damaged|second|before)$"
 )
 """Endings of files that Muniment or others write, and of host names."""
 FOREIGN = {"db/ignore_patterns", "array_recv", "nohup", "intranet"}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from muniment.clock import monotonic
 from muniment.errors import RefusedError
-from muniment.model.session_calls import ClaimAnswer, ClaimCall, JobPages, SlotWant
+from muniment.model.network.sessions import ClaimAnswer, ClaimCall, JobPages, SlotWant
 from muniment.remote.connection import Retries, ServerConnection
 
 __all__ = ["WRONG_ASK", "ClaimDesk"]
@@ -31,7 +31,7 @@ class ClaimDesk:
         wants: Callable[[], Sequence[SlotWant]],
         take: Callable[[JobPages], None],
     ) -> None:
-        """`wants` tells what the slots want now; `take` gets what comes."""
+        """`wants` returns what the slots want now; `take` gets what comes."""
         self._connection, self._epoch = connection, epoch
         self._wants, self._take = wants, take
         self._ask = 1

@@ -1,4 +1,4 @@
-"""The connection to a server: each request has a deadline, and what fails for now is told from what is refused."""
+"""The connection to a server: each request has a deadline, and what fails for now is not what is refused."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
-from muniment.model.session_calls import LostAnswer
 from muniment.remote.operator import ServerClient
 
 __all__ = ["ServerDoor"]

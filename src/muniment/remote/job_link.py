@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from muniment.errors import MunimentError, SessionEndedError
 from muniment.model.capture import Capture
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     FinishAnswer,
     FinishCall,
     LostAnswer,
@@ -34,7 +34,7 @@ class JobLink:
     def __init__(
         self, connection: ServerConnection, epoch: int, job: int, over: Callable[[int, SessionEndedError], None]
     ) -> None:
-        """`over` is told that the session has ended."""
+        """`over` gets the answer that the session has ended."""
         self._connection, self._epoch, self.job, self._over = connection, epoch, job, over
 
     async def finish(self, call: FinishCall) -> FinishAnswer:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from muniment import __version__
 from muniment.clock import now_ms
-from muniment.model.session_calls import PROTOCOL
+from muniment.model.network.sessions import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.refusals import database_away, stopping
 from muniment.web.requests import Asked, Need, Route

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from muniment import __version__
-from muniment.app.pipeline.order import PipelineOrder
+from muniment.app.pipeline.order import PipelineRequest
 from muniment.app.pipeline.payloads import filled_payloads
 from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
@@ -23,7 +23,7 @@ from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.progress import RunOutcome
 from muniment.errors import MunimentError
 from muniment.model.event import FinishEvent, StartEvent, StopEvent
-from muniment.model.session_calls import JobPages
+from muniment.model.network.sessions import JobPages
 from muniment.procs.children.launch import Indexer, launch_worker
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessRegistry
@@ -45,7 +45,7 @@ class JobRun:
 
     def __init__(
         self,
-        order: PipelineOrder,
+        order: PipelineRequest,
         out: Path,
         name: str,
         link: JobLink,

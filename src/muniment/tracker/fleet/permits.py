@@ -18,7 +18,7 @@ from muniment.tracker.schema.pipelines import host_permits
 from muniment.tracker.schema.tables import CLAIMED, hosts, jobs, pages
 from muniment.tracker.views.claims import EPOCH
 
-__all__ = ["Granted", "HostNeed", "Permits"]
+__all__ = ["Granted", "HostNeed", "PermitTable"]
 
 _WANTED_MS = 10_000
 """Who wanted a host so long ago and has no pages of it wants it no more."""
@@ -78,7 +78,7 @@ class _Share(Struct, frozen=True):
     """Whose limit `most` is."""
 
 
-class Permits:
+class PermitTable:
     """Divides hosts over the sessions of a tracker; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import DDL
 
+from muniment.tracker.schema.cookies import cookies
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -42,6 +43,7 @@ from muniment.tracker.schema.tables import (
 __all__ = [
     "LIVE",
     "assignments",
+    "cookies",
     "host_permits",
     "job_numbers",
     "metadata",

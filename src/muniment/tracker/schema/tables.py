@@ -28,7 +28,6 @@ __all__ = [
     "PENDING",
     "RESPONSES",
     "attempts",
-    "cookies",
     "fresh_payloads",
     "hosts",
     "job_changes",
@@ -333,23 +332,6 @@ robots = Table(
     Column("fetched_at", BigInteger, nullable=False, comment="Unix ms; asked again after a day"),
     sqlite_with_rowid=False,
     info={"holds": "answers to requests for robots.txt"},
-)
-
-cookies = Table(
-    "cookies",
-    metadata,
-    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
-    Column("domain", Text, primary_key=True, comment="host name, without a leading dot"),
-    Column("name", Text, primary_key=True, comment="may be empty"),
-    Column("path", Text, primary_key=True, comment="goes to URLs below it"),
-    Column("value", Text, nullable=False),
-    Column("host_only", Boolean, nullable=False, comment="not for hosts below the domain"),
-    Column("secure", Boolean, nullable=False, comment="over TLS only"),
-    Column("http_only", Boolean, nullable=False, comment="kept for the cookie file that is written at the end"),
-    Column("expires_at", BigInteger, nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"),
-    Column("set_at", BigInteger, nullable=False, comment="Unix µs at which it was set; the later one counts"),
-    sqlite_with_rowid=False,
-    info={"holds": "the cookie jar of a job"},
 )
 
 LINE_WORDS = "the page of a seed line that says more than its URL"
