@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 from sqlalchemy import select, text
 from tests.support.pages import Links, finish_batch, finished
 
+from muniment.errors import SessionEndedError
 from muniment.model.change import Change
 from muniment.model.job import JobTerms
-from muniment.model.page import Claim, FinishBatch
+from muniment.model.page import Claim, FinishBatch, session_of
 from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
 from muniment.model.session_calls import (
@@ -22,6 +24,7 @@ from muniment.model.session_calls import (
     GreetAnswer,
     GreetCall,
     HeartbeatCall,
+    JobPages,
     NewsAnswer,
     ReleaseCall,
     SlotWant,
@@ -32,6 +35,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.job_work import JobWork
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import stash, store
@@ -42,7 +46,7 @@ from muniment.tracker.schema.tables import jobs, pages
 
 Held = list[tuple[int, Claim]]
 
-STEP_MS = 1_000
+STEP_MS = 2_000
 """Between two sweeps of a server."""
 
 
@@ -63,8 +67,11 @@ class Fleet:
     def __init__(self, place: TrackerPlace) -> None:
         self.place, self.clock = place, HandClock()
         self.instances = 0
+        self.jobs: list[int] = []
         self.epochs: dict[str, int] = {}
         self.slots_of: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        """The pipeline of each session."""
         self.asks: dict[int, int] = {}
         """The last ask of each session."""
         self.open()
@@ -103,6 +110,7 @@ class Fleet:
     def job(self, *urls: str, settings: Mapping[str, Any] | None = None, **how: Any) -> int:
         """One more job; `how` are its terms."""
         made = submit_job(self.db, "job", Settings(**(settings or {})), StartPages(urls), self.now).job.job_id
+        self.jobs.append(made)
         if how:
             terms.change_terms(self.db, made, "tester", JobTerms(**how), self.now)
         return made
@@ -115,7 +123,7 @@ class Fleet:
 
     def greet(self, name: str, slots: int = 1, instance: str | None = None) -> int:
         answer = self.say_hello(name, slots, instance)
-        self.epochs[name], self.slots_of[name] = answer.epoch, slots
+        self.epochs[name], self.slots_of[name], self.names[answer.epoch] = answer.epoch, slots, name
         return answer.epoch
 
     def say_hello(self, name: str, slots: int = 1, instance: str | None = None) -> GreetAnswer:
@@ -131,53 +139,86 @@ class Fleet:
     def news(self, name: str, after: int = 0) -> NewsAnswer:
         return self.dispatch.news(name, self.epochs[name], after)
 
-    def ask(self, name: str, *wants: int, again: bool = False) -> ClaimAnswer:
-        """Pages for each slot; `again`: the last ask once more."""
+    def asked(self, name: str, *wants: int, again: bool = False) -> ClaimAnswer:
+        """What slots are given that want so many pages each; `again`: by the last ask once more."""
         epoch = self.epochs[name]
         self.asks[epoch] = self.asks.get(epoch, 0) + (not again)
         want = [SlotWant(slot, pages) for slot, pages in enumerate(wants)]
         return self.dispatch.claim(name, epoch, ClaimCall(ask=self.asks[epoch], want=want))
 
-    def claim(self, name: str, most: int = 100) -> Held:
-        """Pages for a pipeline, each with its job; its slots want the same of them."""
-        return self.held(self.ask(name, *[max(1, most // self.slots_of[name])] * self.slots_of[name]))
+    def ask(self, name: str, most: int = 100) -> list[JobPages] | None:
+        """Pages for a pipeline, whose slots want the same of them; None when its session has ended."""
+        slots = self.slots_of[name]
+        wants = [most // slots + (slot < most % slots) for slot in range(slots)]
+        try:
+            got = self.asked(name, *wants).jobs
+            if not got and self.give_way(name):
+                got = self.asked(name, *wants).jobs
+        except SessionEndedError:
+            return None
+        return got
 
-    @staticmethod
-    def held(answer: ClaimAnswer) -> Held:
-        return [(one.job, claim_of(claim)) for one in answer.jobs for claim in one.claims]
+    def give_way(self, name: str) -> bool:
+        """Have all other pipelines keep no more connections than they are asked to; whether one had more."""
+        gave = False
+        for other, epoch in self.epochs.items():
+            with suppress(SessionEndedError):
+                if other != name and (lowered := self.news(other).permits):
+                    self.dispatch.finish(other, epoch, FinishCall(job=self.jobs[0], permits=lowered))
+                    gave = True
+        return gave
+
+    def claim(self, name: str, most: int = 100) -> Held:
+        """Pages for a pipeline, each with its job."""
+        return held_of(self.ask(name, most) or [])
 
     def urls(self, name: str, most: int = 100) -> list[str]:
         return [claim.url for _, claim in self.claim(name, most)]
 
-    def finish(self, name: str, held: Held, web: Mapping[str, Links] | None = None, **how: Any) -> list[FinishAnswer]:
+    def finish(self, held: Held, web: Mapping[str, Links] | None = None, **how: Any) -> list[FinishAnswer]:
+        """Finish pages in the sessions that they were claimed in, those of a session and a job together."""
         web = web or {}
         answers = []
-        for job_id in dict.fromkeys(job_id for job_id, _ in held):
-            claims = [claim for job, claim in held if job == job_id]
+        for job_id, epoch in dict.fromkeys((job_id, session_of(claim.claim_id)) for job_id, claim in held):
+            claims = [claim for job, claim in held if (job, session_of(claim.claim_id)) == (job_id, epoch)]
             links = [link for claim in claims for link in web.get(claim.url, ())]
             done = [finished(claim, web.get(claim.url, ()), **how) for claim in claims]
-            answers.append(self.send(name, job_id, finish_batch(done, links)))
+            answers.append(self.send(job_id, finish_batch(done, links), epoch))
         return answers
 
-    def send(self, name: str, job_id: int, batch: FinishBatch, **more: Any) -> FinishAnswer:
-        call = FinishCall(
-            job=job_id, pages=[finished_page(page) for page in batch.pages], urls=batch.urls, cookies=batch.cookies,
-            **more,
-        )  # fmt: skip
-        return self.dispatch.finish(name, self.epochs[name], call)
+    def send(self, job_id: int, batch: FinishBatch, epoch: int = 0, **more: Any) -> FinishAnswer:
+        """A finish in a session, or in that of its first page; all of it is stale when that has ended."""
+        epoch = epoch or session_of(batch.pages[0].claim_id)
+        told = [finished_page(page) for page in batch.pages]
+        call = FinishCall(job=job_id, pages=told, urls=batch.urls, cookies=batch.cookies, **more)
+        try:
+            return self.dispatch.finish(self.names[epoch], epoch, call)
+        except SessionEndedError:
+            return FinishAnswer(accepted=[], stale=[page.page_id for page in told], untold=[])
 
-    def release(self, name: str, held: Held, *, died: bool = False) -> int:
+    def release(self, held: Held, *, died: bool = False) -> int:
         released = 0
-        for job_id in dict.fromkeys(job_id for job_id, _ in held):
-            claims = [(claim.page_id, claim.claim_id) for job, claim in held if job == job_id]
-            call = ReleaseCall(job=job_id, claims=claims, died=died)
-            released += self.dispatch.release(name, self.epochs[name], call).released
+        for job_id, claim in held:
+            epoch = session_of(claim.claim_id)
+            call = ReleaseCall(job=job_id, claims=[(claim.page_id, claim.claim_id)], died=died)
+            released += self.dispatch.release(self.names[epoch], epoch, call).released
         return released
 
     def end(self, name: str, ending: SessionEnding) -> None:
         self.dispatch.end(self.epochs[name], ending)
 
     # -- operators, by the same database
+
+    def work(self, job_id: int) -> JobWork:
+        return self.dispatch._works.of(job_id)
+
+    def abort(self, job_id: int, who: str = "ann") -> None:
+        terms.abort(self.db, job_id, who, self.now)
+        self.dispatch.changed(job_id)
+
+    def resume(self, job_id: int, who: str = "ann") -> None:
+        terms.resume_aborted(self.db, job_id, who, self.now)
+        self.dispatch.changed(job_id)
 
     def amend(self, job_id: int, change: Change) -> ChangeResult:
         made = amend(self.db, store.load_job(self.db, job_id), change, self.now)
@@ -216,3 +257,7 @@ class Fleet:
 
     def rows(self, *tables: Any) -> Sequence[Any]:
         return [[tuple(row) for row in self.db.connection.execute(select(table))] for table in tables]
+
+
+def held_of(parts: Sequence[JobPages]) -> Held:
+    return [(one.job, claim_of(claim)) for one in parts for claim in one.claims]

@@ -71,7 +71,8 @@ def where_options(*, directory: bool = False, job_states: bool = False) -> Calla
     def give(function: _F) -> _F:
         @functools.wraps(function)
         def with_where(**given: Any) -> Any:
-            named = {name: given.pop(name) for name in Where.__struct_fields__ if name in given}
+            # elsewhere `out` is an option of the command itself
+            named = {name: given.pop(name) for name in Where.__struct_fields__ if name != "out" or directory}
             if job_states:
                 given["job_state"], named["state"] = _divided(named["state"])
             return function(where=Where(**named), **given)

@@ -138,15 +138,12 @@ class Dispatch:
             asked = asking(epoch)
             answers = self._db.several([*asked, *assignments.asked(epoch)])
             claim = asked_claim(answers[: len(asked)], pipeline, epoch, call)
+            self._leases.renew(epoch)
             if claim.before:
                 return _Draw([(one, self._claimed(one)) for one in claim.before], [])
             slots = assignments.settle_slots(self._db, answers[len(asked) :], claim.session, self._clock.now())
             draw = self._draw_slots(claim, call, slots)
             keep_ask(self._db, claim, call, [one for one, _ in draw.given])
-            if draw.given and self._db.shared:
-                self._leases.renew(epoch)
-        if draw.given and not self._db.shared:
-            self._leases.renew(epoch)
         return draw
 
     def _claimed(self, one: HandedOut) -> list[Claim]:
