@@ -87,8 +87,8 @@ def test_a_job_that_makes_no_sense_leaves_nothing_behind(fleet):
 def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
     job, other = add(fleet), add(fleet, "https://b.example/", paused=True)
     fleet.pipeline("p", "x", slots=2)
-    fleet.finish("p", fleet.claim("p"), WEB)
-    held = fleet.held(fleet.ask("p", 1))
+    fleet.finish(fleet.claim("p"), WEB)
+    held = fleet.claim("p", 1)
     seen = jobs.view(fleet.db, job)
     assert seen.pages == PageSums(captured=1, pending=1, claimed=1)
     assert seen.pipelines == [JobPipeline("p", 2, 1)]
@@ -111,7 +111,7 @@ def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
     assert pages.pages(fleet.db, job, url="https://c.example/").pages == []
 
     fleet.now += 10
-    fleet.finish("p", held)
+    fleet.finish(held)
     tried = pages.attempts(fleet.db, job)
     assert [(one.url, one.number, one.pipeline, one.status) for one in tried.attempts] == [
         (START, 1, "p", 200), (ONE, 1, "p", 200)
@@ -190,7 +190,7 @@ def test_pauses_ends_and_returns_given_twice(fleet):
 def test_rules_nice_and_the_stash(fleet):
     job = add(fleet)
     fleet.pipeline("p")
-    fleet.finish("p", fleet.claim("p"), WEB)
+    fleet.finish(fleet.claim("p"), WEB)
     call = RulesCall([Rule(regex="/one", skip=True)])
     effect = pages.rules_effect(fleet.db, job, call)
     assert (effect.skipped, effect.queued, [url for url, _ in effect.examples]) == (1, 0, [ONE])
@@ -267,10 +267,10 @@ def test_pipelines_are_registered_and_steered(fleet):
 def test_what_was_on_a_lost_disk_is_fetched_again(fleet):
     job = add(fleet)
     fleet.pipeline("p")
-    fleet.finish("p", fleet.claim("p"), WEB)
+    fleet.finish(fleet.claim("p"), WEB)
     fleet.end("p", SessionEnding.GOODBYE)
     fleet.pipeline("q")
-    fleet.finish("q", fleet.claim("q"))
+    fleet.finish(fleet.claim("q"))
     assert fleet.state(job) == "FINISHED"
     answer, changed = pipelines.lost(fleet.db, "p", LostDiskCall())
     assert (answer.pending, changed) == (1, [job])
