@@ -136,6 +136,36 @@ def test_jobs_that_are_not_there(fleet):
             jobs.pause(fleet.db, number, "ann")
 
 
+def test_garbage_is_refused_and_reaches_no_database(fleet):
+    job = add(fleet)
+    fleet.pipeline("p")
+    for ask in (
+        lambda: pages.stash(fleet.db, job, StashCall(host="a\0"), "bob"),
+        lambda: pages.stash(fleet.db, job, StashCall(prefix="\0"), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1, host="a\0"), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1 << 40, host="a"), "bob"),
+        lambda: pages.unstash(fleet.db, job, UnstashCall(most=-1), "bob"),
+        lambda: pages.unstash(fleet.db, job, UnstashCall(most=1 << 70), "bob"),
+        lambda: pages.attempts(fleet.db, job, after="1-1-99999"),
+        lambda: pages.results(fleet.db, job, url="\0"),
+        lambda: pages.set_rules(fleet.db, job, RulesCall([Rule(regex="(", skip=True)]), "bob"),
+        lambda: jobs.fail(fleet.db, job, "a\0", "bob"),
+        lambda: jobs.change(fleet.db, job, JobPatch(explanation="a\0"), "bob"),
+        lambda: jobs.change(fleet.db, job, JobPatch(drip=1 << 40), "bob"),
+        lambda: jobs.ignores(fleet.db, job, IgnoresCall(add=["a", "("]), "bob"),
+        lambda: pipelines.lock(fleet.db, "p", LockCall(slot=1 << 40, lock=SlotLock.NONE), "bob"),
+        lambda: pipelines.lock(fleet.db, "p", LockCall(slot=0, lock=SlotLock.NONE, job=1 << 40), "bob"),
+        lambda: pipelines.view(fleet.db, "a\0"),
+        lambda: pipelines.add(fleet.db, PipelineOrder(name="a\0")),
+        lambda: tokens.revoke(fleet.db, "a\0"),
+    ):
+        with pytest.raises(UsageError):
+            ask()
+    assert jobs.view(fleet.db, job).settings_age == 0
+    assert pages.pages(fleet.db, job, after=1 << 80).pages == []
+
+
 def test_changes_are_made_once_all_or_none_and_are_in_the_audit(fleet):
     job = add(fleet)
     made = jobs.change(fleet.db, job, JobPatch(settings={"delay": 250}, nice=2, max_slots=3, tags=["t"]), "bob")
