@@ -41,8 +41,9 @@ def add(fleet, *urls: str, **given: Any) -> int:
 def test_a_job_begins_with_all_that_was_ordered(fleet):
     cookie = GivenCookie(domain="a.example", name="k", value="v\xe9", expires_at=0)
     order = JobOrder(
-        urls=[START, "HTTPS://A.example:443/#x"], settings={"per-host": 2, "level": 1, "ignore": ["/i"]}, ignores=["/x"],
-        ignore_sets=["phpbb"], rules=[Rule(regex="/n", nice=5)], cookies=[cookie], nice=-3, tags=["b", "a"], max_slots=2,
+        urls=[START, "HTTPS://A.example:443/#x"], settings={"per-host": 2, "level": 1, "ignore": ["/i"]},
+        ignores=["/x"], ignore_sets=["phpbb"], rules=[Rule(regex="/n", nice=5)], cookies=[cookie], nice=-3,
+        tags=["b", "a"], max_slots=2,
         name="books", explanation="they close", paused=True,
     )  # fmt: skip
     made = jobs.add(fleet.db, order, "ann", 5_000, where="server")
