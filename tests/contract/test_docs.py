@@ -127,6 +127,7 @@ def test_commands_of_export(muniment: Any, site: Nginx, tmp_path: Path) -> None:
         _run(muniment, line, site.url)
     assert (tmp_path / "example.cdxj").read_text().count("\n") > 3
     assert (tmp_path / "all.cdxj.gz.idx").exists()
+    assert {path.name for path in tmp_path.glob("*.wacz")} == {"example.wacz", "all.wacz"}
 
 
 def _run(muniment: Any, line: str, url: str) -> str:
