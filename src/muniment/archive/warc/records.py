@@ -177,8 +177,9 @@ def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
 
 
 def _refers_to(earlier: EarlierCapture, *, by_url: bool) -> str:
-    """What is known of the earlier record. Its URL alone names any capture of it, so it goes with the date, unless it
-    is all that leads to the payload (`by_url`), as in a 304.
+    """What is known of the earlier record; its URL alone only `by_url`, where nothing else leads to the payload.
+
+    Without a date it names any capture of that URL.
     """
     record = f"WARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n" if earlier.record_id else ""
     if earlier.captured_at is None and not by_url:
