@@ -144,6 +144,8 @@ class BrowserPage:
         urls: dict[str, tuple[str, str]] = {}
         for event in self._browser.events:
             told = event["params"]
+            if event.get("sessionId") != self._session:
+                continue
             if event["method"] == "Target.attachedToTarget" and told["targetInfo"]["type"] == "iframe":
                 urls[told["targetInfo"]["targetId"]] = told["sessionId"], told["targetInfo"]["url"]
             elif event["method"] == "Target.detachedFromTarget":

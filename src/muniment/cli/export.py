@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 import msgspec
 
-from muniment.app.signals import heard_from_the_start
 from muniment.archive.export.wacz import WaczOptions
 from muniment.cli.display import counted, size_text
 from muniment.cli.options import PLACE, log_option
@@ -52,7 +51,6 @@ def export(
     --wacz writes everything into one file, which ReplayWeb.page and other replay tools open. --cdxj writes the index
     of all records as sorted CDXJ, which pywb reads. A crawl that is running is exported as it is at this moment.
     """
-    heard_from_the_start()
     if (wacz is None) == (cdxj is None):
         raise UsageError("give one of --wacz FILE and --cdxj FILE")
     if cdxj is not None:
