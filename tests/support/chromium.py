@@ -18,11 +18,12 @@ from typing import Any, Self
 
 __all__ = ["BrowserPage", "Chromium", "rgb_at"]
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 20.0
 _FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--mute-audio",
-    "--disable-dev-shm-usage", "--hide-scrollbars", "--autoplay-policy=no-user-gesture-required",
+    "--disable-features=NetworkTimeServiceQuerying,OptimizationHints,MediaRouter", "--disable-dev-shm-usage",
+    "--hide-scrollbars", "--autoplay-policy=no-user-gesture-required",
 )  # fmt: skip
 
 
