@@ -22,7 +22,7 @@ from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of
 from muniment.replay.lookup import exact_key, loose_key
 
-__all__ = ["Catalog", "Entry", "Search", "Totals"]
+__all__ = ["Catalog", "Entry", "Search", "CatalogTotals"]
 
 _AT_ONCE = 20_000
 _REFRESH_S = 2.0
@@ -33,8 +33,9 @@ _COLUMNS = (
 )  # fmt: skip
 _TABLE = """
 CREATE TABLE captures (
-    source INTEGER, place INTEGER, taken BIGINT, url VARCHAR, host VARCHAR, status INTEGER, kind VARCHAR, digest VARCHAR,
-    type VARCHAR, whole BOOLEAN, page BOOLEAN, start BOOLEAN, redirect VARCHAR, pos BIGINT, exact BIGINT, loose BIGINT
+    source INTEGER, place INTEGER, taken BIGINT, url VARCHAR, host VARCHAR, status INTEGER, kind VARCHAR,
+    digest VARCHAR, type VARCHAR, whole BOOLEAN, page BOOLEAN, start BOOLEAN, redirect VARCHAR, pos BIGINT,
+    exact BIGINT, loose BIGINT
 )
 """
 _SCHEMA: pa.Schema = pa.schema([
@@ -44,6 +45,7 @@ _SCHEMA: pa.Schema = pa.schema([
     ("pos", pa.int64()), ("exact", pa.int64()), ("loose", pa.int64()),
 ])  # type: ignore[arg-type]  # fmt: skip
 _FIELDS = "url, taken, status, kind, digest, type, whole, page, redirect, place, pos"
+_SELECT = f"SELECT {_FIELDS} FROM captures"
 
 
 class Entry(Struct, frozen=True):
@@ -78,7 +80,7 @@ class Search(Struct, frozen=True, kw_only=True):
     page: int = 0
 
 
-class Totals(Struct, frozen=True):
+class CatalogTotals(Struct, frozen=True):
     """The sums of the catalogue."""
 
     captures: int
@@ -122,7 +124,7 @@ class Catalog:
         self.refresh()
         for column, key in (("exact", exact_key(url)), ("loose", loose_key(url))):
             found = self._rows(
-                f"SELECT {_FIELDS} FROM captures WHERE {column} = ? ORDER BY NOT whole, abs(taken - ?), url <> ? LIMIT 1",
+                f"{_SELECT} WHERE {column} = ? ORDER BY NOT whole, abs(taken - ?), url <> ? LIMIT 1",
                 key, at if at is not None else 1 << 62, url,
             )  # fmt: skip
             if found:
@@ -131,7 +133,7 @@ class Catalog:
 
     def entry(self, place: int, offset: int, at: int) -> Entry | None:
         """The capture at a place."""
-        sql = f"SELECT {_FIELDS} FROM captures WHERE taken = ? AND place = ? AND pos = ? LIMIT 1"
+        sql = f"{_SELECT} WHERE taken = ? AND place = ? AND pos = ? LIMIT 1"
         found = self._rows(sql, at, place, offset)
         return found[0] if found else None
 
@@ -139,7 +141,7 @@ class Catalog:
         """The captures of a URL in either scheme, oldest first."""
         self.refresh()
         return self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE exact = ? ORDER BY taken LIMIT {most}",
+            f"{_SELECT} WHERE exact = ? ORDER BY taken LIMIT {most}",
             exact_key(url),
         )
 
@@ -147,7 +149,7 @@ class Catalog:
         """Captures with the same path and query on other hosts."""
         own = host_of(url)
         return self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE host <> ? AND whole AND ends_with(url, ?) ORDER BY taken DESC LIMIT 10",
+            f"{_SELECT} WHERE host <> ? AND whole AND ends_with(url, ?) ORDER BY taken DESC LIMIT 10",
             own, path,
         )  # fmt: skip
 
@@ -156,7 +158,7 @@ class Catalog:
         if not digest:
             return None
         found = self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE digest = ? AND type = 'response' AND status <> 304 "
+            f"{_SELECT} WHERE digest = ? AND type = 'response' AND status <> 304 "
             "ORDER BY abs(taken - ?) LIMIT 1", digest, at,
         )  # fmt: skip
         return found[0] if found else None
@@ -164,24 +166,24 @@ class Catalog:
     def earlier(self, url: str, at: int | None, before: int) -> Entry | None:
         """The stored response of a URL that a revisit names: at its date, or the nearest one before."""
         found = self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE exact = ? AND type = 'response' AND status <> 304 "
+            f"{_SELECT} WHERE exact = ? AND type = 'response' AND status <> 304 "
             "ORDER BY NOT whole, taken > ?, abs(taken - ?) LIMIT 1", exact_key(url), before, before if at is None else at,
         )  # fmt: skip
         return found[0] if found else None
 
-    def totals(self) -> Totals:
+    def totals(self) -> CatalogTotals:
         """The sums."""
         self.refresh()
         sums = (
             "count(*), count(*) FILTER (page), count(DISTINCT host), coalesce(min(taken), 0), coalesce(max(taken), 0)"
         )
-        return Totals(*self._all(f"SELECT {sums} FROM captures")[0])  # type: ignore[arg-type]
+        return CatalogTotals(*self._all(f"SELECT {sums} FROM captures")[0])  # type: ignore[arg-type]
 
     def start_pages(self) -> list[Entry]:
         """Captures of start URLs; where none are known, the first pages."""
         order = "ORDER BY taken LIMIT 50"
-        return self._rows(f"SELECT {_FIELDS} FROM captures WHERE start AND whole AND page {order}") or self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE whole AND page {order}"
+        return self._rows(f"{_SELECT} WHERE start AND whole AND page {order}") or self._rows(
+            f"{_SELECT} WHERE whole AND page {order}"
         )
 
     def hosts(self) -> list[tuple[str, int]]:
@@ -194,7 +196,7 @@ class Catalog:
         self.refresh()
         tests, values = _tests(wanted)
         found = self._rows(
-            f"SELECT {_FIELDS} FROM captures WHERE {' AND '.join(tests) or 'true'} "
+            f"{_SELECT} WHERE {' AND '.join(tests) or 'true'} "
             f"ORDER BY taken DESC, url LIMIT {_PAGE + 1} OFFSET {wanted.page * _PAGE}",
             *values,
         )

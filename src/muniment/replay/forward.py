@@ -11,8 +11,10 @@ from muniment.replay.policy import kept_headers
 
 __all__ = ["forwarded"]
 
-_PASSED = ("accept", "accept-language", "accept-encoding", "host", "range", "user-agent", "x-requested-with", "sec-fetch-mode",
-           "sec-fetch-dest")  # fmt: skip
+_PASSED = (
+    "accept", "accept-language", "accept-encoding", "host", "range", "user-agent", "x-requested-with", "sec-fetch-mode",
+    "sec-fetch-dest",
+)  # fmt: skip
 _PATIENCE_S = 60
 _PIECE = 64 << 10
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from muniment.clock import iso_us
-from muniment.replay.catalog import Entry, Search, Totals
+from muniment.replay.catalog import Entry, Search, CatalogTotals
 from muniment.replay.lookup import stamp
 from muniment.replay.markup import Markup, document, element
 
@@ -45,7 +45,7 @@ def at_link(entry: Entry, kind: str = "at") -> str:
     return f"/{kind}/{stamp(entry.at)}/{quote(entry.url, safe=_SAFE)}"
 
 
-def front_page(name: str, totals: Totals, starts: Sequence[Entry], hosts: Sequence[tuple[str, int]]) -> str:
+def front_page(name: str, totals: CatalogTotals, starts: Sequence[Entry], hosts: Sequence[tuple[str, int]]) -> str:
     """The first page."""
     figures = _h(
         "dl",
@@ -112,7 +112,7 @@ def banner_page(entry: Entry, content: str, others: int, notes: Sequence[str]) -
         "header",
         _h("a", "Archive", href="/", test="replay-front", class_="home"),
         _h("span", entry.url, class_="url", test="replay-url", title=entry.url),
-        _h("span", "archived ", _h("time", _when(entry.at), datetime=iso_us(entry.at), test="replay-time"), class_="when"),
+        _h("span", "archived ", _time(entry.at), class_="when"),
         _h("nav",
            _h("a", label, href=f"/at/*/{quote(entry.url, safe=_SAFE)}", test="replay-captures"), " ",
            _h("a", "raw", href=at_link(entry, "raw")), " ", _h("a", "record", href=at_link(entry, "record"))),
@@ -202,6 +202,10 @@ def _search_form(wanted: Search) -> Markup:
         action="/search",
         role="search",
     )
+
+
+def _time(at: int) -> Markup:
+    return _h("time", _when(at), datetime=iso_us(at), test="replay-time")
 
 
 def _figure(name: str, value: str) -> Markup:

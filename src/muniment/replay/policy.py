@@ -14,8 +14,8 @@ _DROPPED = frozenset({
     "alt-svc", "clear-site-data", "connection", "content-security-policy", "content-security-policy-report-only",
     "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "keep-alive",
     "link", "nel", "origin-agent-cluster", "permissions-policy", "proxy-authenticate", "referrer-policy", "refresh",
-    "report-to", "reporting-endpoints", "server", "service-worker-allowed", "set-cookie", "sourcemap", "speculation-rules",
-    "strict-transport-security", "transfer-encoding", "www-authenticate", "x-content-type-options",
+    "report-to", "reporting-endpoints", "server", "service-worker-allowed", "set-cookie", "sourcemap",
+    "speculation-rules", "strict-transport-security", "transfer-encoding", "www-authenticate", "x-content-type-options",
     "x-dns-prefetch-control", "x-frame-options", "x-sourcemap", "access-control-allow-origin",
     "access-control-allow-credentials", "supports-loading-mode", "critical-ch", "accept-ch",
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""The three faces of one server, told apart by the Host: the front, archived pages, and the index for the rewriter."""
+"""The three faces of one server, chosen by the Host: the front, archived pages, and the index for the rewriter."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class ReplaySite:
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
         query = scope["query_string"].decode("latin-1")
         if face is None:
-            response: Response = PlainTextResponse("This server answers to its own names only.\n", 421)
+            policy = download_headers("refused.txt")
+            response: Response = PlainTextResponse("This server answers to its own names only.\n", 421, policy)
         else:
             response = await face(scope, path, query)
         await response(scope, receive, send)
@@ -125,10 +126,13 @@ class ReplaySite:
             return _page(pages.missing_page(self._missing(url or text)), 404, headers)
         if kind != "at":
             return self._bytes(kind, entry, headers)
+        return self._framed(entry, _notes(entry, url, loosely), headers)
+
+    def _framed(self, entry: Entry, notes: list[str], headers: dict[str, str]) -> Response:
         if loop := self._loop(entry):
             return _page(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
         others = len(self._catalog.all_of(entry.url))
-        return _page(pages.banner_page(entry, self._where.content, others, _notes(entry, url, loosely)), 200, headers)
+        return _page(pages.banner_page(entry, self._where.content, others, notes), 200, headers)
 
     def _bytes(self, kind: str, entry: Entry, headers: dict[str, str]) -> Response:
         name = f"{stamp(entry.at)}-{re.sub('[^A-Za-z0-9.-]+', '-', entry.url.partition('://')[2])[:80].strip('-')}"
