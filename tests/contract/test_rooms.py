@@ -12,7 +12,8 @@ from source_tree import NAME, ROOT, imports, path_of, trees
 FLOORS = {
     "tracker": ({"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"open", "connect", "processes"}, {"fleet"}),
     "archive": (
-        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "reading"}, {"check"},
+        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "reading"},
+        {"check"},
     ),
     "procs": (
         {"platform"}, {"command_text", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"}, {"registry"},

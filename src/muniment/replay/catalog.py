@@ -22,7 +22,7 @@ from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of
 from muniment.replay.lookup import exact_key, loose_key
 
-__all__ = ["Catalog", "Entry", "Search", "CatalogTotals"]
+__all__ = ["Catalog", "CatalogTotals", "Entry", "Search"]
 
 _AT_ONCE = 20_000
 _REFRESH_S = 2.0
@@ -165,9 +165,10 @@ class Catalog:
 
     def earlier(self, url: str, at: int | None, before: int) -> Entry | None:
         """The stored response of a URL that a revisit names: at its date, or the nearest one before."""
+        near = before if at is None else at
         found = self._rows(
             f"{_SELECT} WHERE exact = ? AND type = 'response' AND status <> 304 "
-            "ORDER BY NOT whole, taken > ?, abs(taken - ?) LIMIT 1", exact_key(url), before, before if at is None else at,
+            "ORDER BY NOT whole, taken > ?, abs(taken - ?) LIMIT 1", exact_key(url), before, near,
         )  # fmt: skip
         return found[0] if found else None
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from muniment.clock import iso_us
-from muniment.replay.catalog import Entry, Search, CatalogTotals
+from muniment.replay.catalog import CatalogTotals, Entry, Search
 from muniment.replay.lookup import stamp
 from muniment.replay.markup import Markup, document, element
 

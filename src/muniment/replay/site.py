@@ -33,6 +33,7 @@ from muniment.replay.records import RecordError, message_of, response_record, st
 __all__ = ["Addresses", "ReplaySite"]
 
 _AT = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2}_)?/(.+)", re.DOTALL)
+_OWN_FILES = {pages.STYLE: "style.css", "/static/muniment-guard.js": "guard.js"}
 _MOST_HOPS = 20
 _TIME_NOW = "29991231235959"
 
@@ -124,9 +125,9 @@ class ReplaySite:
         entry, loosely = self._catalog.nearest(url, None if time == "*" else micros_of(time)) if url else (None, False)
         if entry is None:
             return _page(pages.missing_page(self._missing(url or text)), 404, headers)
-        if kind != "at":
-            return self._bytes(kind, entry, headers)
-        return self._framed(entry, _notes(entry, url, loosely), headers)
+        if kind == "at":
+            return self._framed(entry, _notes(entry, url, loosely), headers)
+        return self._bytes(kind, entry, headers)
 
     def _framed(self, entry: Entry, notes: list[str], headers: dict[str, str]) -> Response:
         if loop := self._loop(entry):
@@ -151,10 +152,8 @@ class ReplaySite:
     async def _content(self, scope: Scope, path: str, query: str) -> Response:
         headers = content_headers(self._where.front)
         given = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if path == pages.STYLE:
-            return _static("style.css", headers)
-        if path == "/static/muniment-guard.js":
-            return _static("guard.js", headers)
+        if path in _OWN_FILES:
+            return _static(_OWN_FILES[path], headers)
         if given.get("service-worker"):
             return PlainTextResponse("Archived pages have no service workers here.\n", 403, headers)
         if path.startswith("/static/") and "/../" not in path:
