@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 LOADED = (
-    *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
+    *("cli.crawl", "cli.display.summary", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
     *("app.run", "app.inputs.seed_list", "tracker.db.sqlite"),
 )
 """What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""

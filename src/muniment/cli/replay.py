@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import PLACE, log_option
-from muniment.replay.run import Opened, ReplayOptions
+from muniment.replay.run import ReplayOptions, ReplayOrigins
 from muniment.replay.run import replay as show
 
 __all__ = ["replay"]
@@ -42,7 +42,7 @@ def replay(
     any tool. Nothing that an archived page does leaves this machine.
     """
 
-    def ready(opened: Opened) -> None:
+    def ready(opened: ReplayOrigins) -> None:
         if as_json:
             click.echo(msgspec.json.encode(opened).decode())
         else:

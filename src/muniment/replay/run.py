@@ -26,7 +26,7 @@ from muniment.replay.lookup import micros_of, stamp, wanted_url
 from muniment.replay.rewriter import Rewriter, free_socket, hidden_address
 from muniment.replay.site import Addresses, ReplaySite
 
-__all__ = ["Opened", "ReplayOptions", "replay"]
+__all__ = ["ReplayOptions", "ReplayOrigins", "replay"]
 
 _HOST, _CONTENT_HOST = "127.0.0.1", "localhost"
 _GRACE_S = 2
@@ -43,7 +43,7 @@ class ReplayOptions(Struct, frozen=True, kw_only=True):
     """The time of the first page."""
 
 
-class Opened(Struct, frozen=True):
+class ReplayOrigins(Struct, frozen=True):
     """Where a replay is."""
 
     url: str
@@ -54,7 +54,7 @@ class Opened(Struct, frozen=True):
 
 
 def replay(
-    patterns: Sequence[str], options: ReplayOptions, registry: ProcessRegistry, ready: Callable[[Opened], None]
+    patterns: Sequence[str], options: ReplayOptions, registry: ProcessRegistry, ready: Callable[[ReplayOrigins], None]
 ) -> None:
     """Show archives until a signal comes; `ready` is called when requests are answered.
 
@@ -72,7 +72,7 @@ def replay(
         where = _addresses(sockets)
         site = ReplaySite(catalog, _name(patterns), where, [one for one in directories if one.is_dir()], ("", 0))
         server = ReplayServer(site, sockets)
-        opened = Opened(f"{where.front}{first}", where.content, os.getpid())
+        opened = ReplayOrigins(f"{where.front}{first}", where.content, os.getpid())
         asyncio.run(_serve(server, site, lambda: _rewriter(registry, scratch, where), lambda: ready(opened)))
 
 

@@ -17,7 +17,7 @@ from muniment.clock import iso_us
 from muniment.extract import coding
 from muniment.extract.text import PageText, page_text
 
-__all__ = ["PageList", "PageRow", "is_page", "is_start", "list_head", "page_time", "words_of"]
+__all__ = ["PackagePages", "PageRow", "is_page", "is_start", "list_head", "page_time", "words_of"]
 
 _HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 _MOST_READ = 4 << 20
@@ -89,7 +89,7 @@ def _up_to(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
             return
 
 
-class PageList:
+class PackagePages:
     """Takes pages in any order and gives the lines of both lists. A revisit has the words of its original record."""
 
     def __init__(self, scratch: Path, wanted: set[bytes], *, with_text: bool) -> None:
@@ -99,7 +99,7 @@ class PageList:
         self._kept = self._stack.enter_context(scratch.open("x+b"))
         self._wanted, self._places = wanted, dict[bytes, tuple[int, int]]()
 
-    def __enter__(self) -> PageList:
+    def __enter__(self) -> PackagePages:
         return self
 
     def __exit__(self, *_: object) -> None:

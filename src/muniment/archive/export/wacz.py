@@ -17,7 +17,7 @@ from msgspec import Struct
 from muniment.archive.export.cdxj import COLUMNS, LineSorter, cdxj_lines
 from muniment.archive.export.gather import ArchiveSnapshot, WarcFile
 from muniment.archive.export.package import Description, Package, pieces_of
-from muniment.archive.export.pages import PageList, PageRow, is_page, is_start, list_head, page_time
+from muniment.archive.export.pages import PackagePages, PageRow, is_page, is_start, list_head, page_time
 from muniment.archive.export.target import BlockWriter
 from muniment.archive.export.walk import RecordRow, row_line, row_of, walk_file
 from muniment.errors import ArchiveError, UsageError
@@ -137,7 +137,7 @@ def write_wacz(file: IO[bytes], gathered: Gathered, options: WaczOptions) -> Wac
         scratch = Path(name)
         package = Package(file, created_s)
         try:
-            with PageList(scratch / "words", gathered.revisited, with_text=options.with_text) as pages:
+            with PackagePages(scratch / "words", gathered.revisited, with_text=options.with_text) as pages:
                 _add_warcs(package, gathered, pages, options)
                 _add_index(package, gathered, scratch)
                 count, title = _add_pages(package, pages, gathered.main, scratch, options)
@@ -156,7 +156,7 @@ def write_wacz(file: IO[bytes], gathered: Gathered, options: WaczOptions) -> Wac
     return WaczSums(len(gathered.files), gathered.records, count)
 
 
-def _add_warcs(package: Package, gathered: Gathered, pages: PageList, options: WaczOptions) -> None:
+def _add_warcs(package: Package, gathered: Gathered, pages: PackagePages, options: WaczOptions) -> None:
     rows = map(row_of, gathered.rows.lines())
     of_files = groupby(rows, key=lambda numbered: numbered[0])
     group = next(of_files, None)
@@ -169,7 +169,9 @@ def _add_warcs(package: Package, gathered: Gathered, pages: PageList, options: W
             group = next(of_files, None)
 
 
-def _add_warc(package: Package, file: WarcFile, rows: Iterator[RecordRow], pages: PageList, *, with_text: bool) -> None:
+def _add_warc(
+    package: Package, file: WarcFile, rows: Iterator[RecordRow], pages: PackagePages, *, with_text: bool
+) -> None:
     """Copy a file while another thread walks it: inflating, hashing and copying let go of the interpreter's lock."""
     over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
@@ -202,7 +204,7 @@ def _add_index(package: Package, gathered: Gathered, scratch: Path) -> None:
 
 
 def _add_pages(
-    package: Package, pages: PageList, main: tuple[str, int], scratch: Path, options: WaczOptions
+    package: Package, pages: PackagePages, main: tuple[str, int], scratch: Path, options: WaczOptions
 ) -> tuple[int, str]:
     """How many lines the lists have, and the title of the main page."""
     first, others = scratch / "pages.jsonl", scratch / "extraPages.jsonl"

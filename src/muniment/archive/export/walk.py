@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.archive.export.gather import WarcFile
-from muniment.archive.export.pages import PageList, PageRow, words_of
+from muniment.archive.export.pages import PackagePages, PageRow, words_of
 from muniment.archive.warc.inflate import DamageError, MemberReader
 from muniment.errors import ArchiveError
 
@@ -39,7 +39,7 @@ def row_of(line: str) -> tuple[int, RecordRow]:
 
 
 def walk_file(
-    file: WarcFile, rows: Iterable[RecordRow], pages: PageList, go_on: Callable[[], bool], *, with_text: bool
+    file: WarcFile, rows: Iterable[RecordRow], pages: PackagePages, go_on: Callable[[], bool], *, with_text: bool
 ) -> None:
     """Inflate a file once and take the pages among its rows, which are in order of their places.
 
@@ -66,7 +66,7 @@ def walk_file(
         reader.close()
 
 
-def _member(reader: MemberReader, row: RecordRow | None, pages: PageList, *, with_text: bool) -> None:
+def _member(reader: MemberReader, row: RecordRow | None, pages: PackagePages, *, with_text: bool) -> None:
     page = row.page if row is not None else None
     if page is not None and page.revisit:
         pages.add(page, None)
