@@ -19,7 +19,7 @@ FLOORS = (
     {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
-    {"web", "irc"},
+    {"web", "replay", "irc"},
     {"cli"},
 )
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
