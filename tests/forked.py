@@ -2,30 +2,38 @@
 
 A thousand commands of the acceptance tests would spend half of their CPU time on imports. Run as a program, this file
 is the process that is forked; imported, it is the tests' side of it. What comes of a fork is a process of its own, with
-its own session, directory, environment and pipes, that runs `python -m muniment` from its first line.
+its own session, directory, environment and pipes, that runs `python -m muniment` from its first line. The workers and
+index processes that it starts are forks of it in their turn, where a test wants that (`ForkedWithChildren`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import faulthandler
+import fcntl
 import gc
 import importlib
 import json
+import mmap
 import os
 import runpy
 import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LOADED = (
     *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
-    *("app.run", "app.inputs.seed_list", "tracker.db.sqlite"),
+    *("app.run", "app.inputs.seed_list", "tracker.db.sqlite", "app.worker", "archive.recovery.inventory"),
 )
 """What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""
 _MOST = 1 << 18
@@ -35,11 +43,14 @@ class Forked(subprocess.Popen[str]):
     """A command line in a fork of the stem: a `Popen` whose process is the stem's child and not this one's."""
 
     _status: int
+    with_children = False
 
     def _execute_child(self, args: Sequence[str], *more: Any) -> None:
         (_, _, _, _, cwd, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
         try:
-            self.pid, self._status = _stem().fork(args, str(cwd or Path.cwd()), env, (p2cread, c2pwrite, errwrite))
+            self.pid, self._status = _stem().fork(
+                args, str(cwd or Path.cwd()), env, (p2cread, c2pwrite, errwrite), with_children=self.with_children
+            )
             self._child_created = True
         finally:
             self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -63,6 +74,12 @@ class Forked(subprocess.Popen[str]):
         return self.returncode
 
 
+class ForkedWithChildren(Forked):
+    """One whose workers and index processes are forks of it: they, too, have little to load."""
+
+    with_children = True
+
+
 class _Stem:
     """The tests' side of the process that is forked."""
 
@@ -81,10 +98,16 @@ class _Stem:
         self._socket, self._one_at_a_time = ours, threading.Lock()
 
     def fork(
-        self, command: Sequence[str], cwd: str, env: Mapping[str, str] | None, streams: Sequence[int]
+        self,
+        command: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None,
+        streams: Sequence[int],
+        *,
+        with_children: bool = False,
     ) -> tuple[int, int]:
         """Fork a process for a command line; its number, and a descriptor that gives its status when it has ended."""
-        wanted = json.dumps([list(command), cwd, dict(os.environ if env is None else env)])
+        wanted = json.dumps([list(command), cwd, dict(os.environ if env is None else env), with_children])
         with self._one_at_a_time:
             socket.send_fds(self._socket, [wanted.encode()], streams)
             number, [status], _, _ = socket.recv_fds(self._socket, 64, 1)
@@ -154,18 +177,118 @@ def _tell_end(pidfd: int, pid: int, teller: int) -> None:
 
 def _become(wanted: list[Any], streams: Sequence[int]) -> list[str]:
     """Have this fork be as if it had just been started."""
-    command, cwd, env = wanted
+    command, cwd, env, with_children = wanted
     os.setsid()
     os.chdir(cwd)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    _take(command, env)
+    sys.path[0:0] = [cwd]
+    if with_children:
+        subprocess.Popen = _ForkingChildren  # type: ignore[misc]
+    return list(command)
+
+
+def _take(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Take over the arguments and the environment, as this process and as all others see them."""
     os.environ.clear()
     os.environ.update(env)
     tempfile.tempdir = None  # as TMPDIR has it now
-    sys.path[0:0] = [cwd]
     sys.orig_argv[:] = command
-    return list(command)
+    _tell_others(command, env)
+
+
+_SET, _ARGUMENTS, _ENVIRONMENT = 35, (8, 9), (10, 11)
+"""PR_SET_MM, and what it sets: where arguments and environment begin and end."""
+_told: list[mmap.mmap] = []
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+_prctl.argtypes = [ctypes.c_int, *([ctypes.c_ulong] * 4)]
+
+
+def _tell_others(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Have /proc show them; only root may do that."""
+    arguments = b"".join(os.fsencode(word) + b"\0" for word in command)
+    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
+    memory = mmap.mmap(-1, len(arguments) + len(variables) + 1)
+    memory.write(arguments + variables)
+    _told[:] = [memory]
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    middle = begin + len(arguments)
+    # the beginning first: it lies below the stack, where the end is until then
+    for what, (first, last) in ((_ARGUMENTS, (begin, middle)), (_ENVIRONMENT, (middle, middle + len(variables)))):
+        _prctl(_SET, what[0], first, 0, 0)
+        _prctl(_SET, what[1], last, 0, 0)
+
+
+class _ForkingChildren(subprocess.Popen[Any]):
+    """What a fork starts: its workers and index processes are forks of it, all else is started as always."""
+
+    def _execute_child(self, args: Sequence[str], *more: Any) -> None:
+        (_, _, _, kept, _, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
+        if list(args[:3]) != [sys.executable, "-m", "muniment"] or args[3] not in {"worker", "index"}:
+            super()._execute_child(args, *more)  # type: ignore[misc]
+            return
+        there = _descriptors()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # other threads are there, and wait
+            self.pid = os.fork()
+        if self.pid == 0:
+            _run_as_child(
+                list(args), dict(os.environ if env is None else env), (p2cread, c2pwrite, errwrite), kept, there
+            )
+        self._child_created = True
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+
+def _run_as_child(
+    command: list[str], env: dict[str, str], streams: Sequence[int], kept: Iterable[int], there: Mapping[int, str]
+) -> NoReturn:
+    """Have this fork be as if it had just been started, and run its command to its end."""
+    try:
+        gc.freeze()  # what belongs to the other process is never finalised here
+        _let_go_of_signals()
+        os.setsid()
+        high = [fcntl.fcntl(number if one < 0 else one, fcntl.F_DUPFD, 200) for number, one in enumerate(streams)]
+        for number, one in enumerate(high):
+            os.dup2(one, number)
+            os.close(one)
+        for descriptor, file in _descriptors().items():
+            # libuv has made a pipe anew, maybe at the number of the old one
+            if descriptor > 2 and descriptor not in kept and there.get(descriptor) == file:
+                os.close(descriptor)
+        _take(command, env)
+        _open_streams()
+        _run(command)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+def _descriptors() -> dict[int, str]:
+    """The open files of this process by their numbers."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    return found
+
+
+def _let_go_of_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def _open_streams() -> None:
+    """The standard streams as Python opens them."""
+    encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
+    sys.stdin = sys.__stdin__ = open(0, encoding=encoding, errors="surrogateescape", closefd=False)  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = open(  # type: ignore[misc]
+        2, "w", encoding=encoding, errors="backslashreplace", buffering=1, closefd=False
+    )
 
 
 def _run(command: list[str]) -> None:
