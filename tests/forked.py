@@ -14,6 +14,7 @@ import faulthandler
 import fcntl
 import gc
 import importlib
+import io
 import json
 import mmap
 import os
@@ -268,9 +269,9 @@ def _run_as_child(
 def _descriptors() -> dict[int, str]:
     """The open files of this process by their numbers."""
     found = {}
-    for name in os.listdir("/proc/self/fd"):
+    for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+            found[int(entry.name)] = str(entry.readlink())
     return found
 
 
@@ -284,11 +285,13 @@ def _let_go_of_signals() -> None:
 def _open_streams() -> None:
     """The standard streams as Python opens them."""
     encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
-    sys.stdin = sys.__stdin__ = open(0, encoding=encoding, errors="surrogateescape", closefd=False)  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = open(  # type: ignore[misc]
-        2, "w", encoding=encoding, errors="backslashreplace", buffering=1, closefd=False
-    )
+    errors = "surrogateescape", "strict", "backslashreplace"
+    streams = [
+        io.TextIOWrapper(open(number, mode, closefd=False), encoding, how, line_buffering=number == 2)  # noqa: SIM115
+        for number, mode, how in zip((0, 1, 2), ("rb", "wb", "wb"), errors, strict=True)
+    ]
+    sys.stdin, sys.stdout, sys.stderr = streams
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
 
 
 def _run(command: list[str]) -> None:
