@@ -135,7 +135,7 @@ def _our_processes() -> list[str]:
 
 def _describe(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
-        return f"{process.pid} {' '.join(process.cmdline())} ({process.status()})"
+        return f"{process.pid} {' '.join(process.cmdline()).strip()} ({process.status()})"
     return ""
 
 

@@ -14,9 +14,9 @@ import faulthandler
 import fcntl
 import gc
 import importlib
+import importlib.abc
 import io
 import json
-import mmap
 import os
 import runpy
 import select
@@ -34,10 +34,13 @@ from typing import Any, NoReturn
 
 LOADED = (
     *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
-    *("app.run", "app.inputs.seed_list", "tracker.db.sqlite", "app.worker", "archive.recovery.inventory"),
+    *("app.run", "app.inputs.seed_list", "app.worker", "tracker.db.sqlite", "tracker.db.postgresql"),
+    "archive.recovery.inventory",
 )
 """What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""
 _MOST = 1 << 18
+_ROOM = " " * 4_000
+"""For what the forks have as arguments and in the environment, beyond what the process that is forked has itself."""
 
 
 class Forked(subprocess.Popen[str]):
@@ -90,7 +93,8 @@ class _Stem:
         with theirs:
             # pipes, as its forks will have: what Python finds out about them at its start stays true
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                [sys.executable, "-P", __file__, str(theirs.fileno()), _ROOM],
+                env={**os.environ, "ROOM": _ROOM},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
@@ -200,26 +204,14 @@ def _take(command: Sequence[str], env: Mapping[str, str]) -> None:
     _tell_others(command, env)
 
 
-_SET, _ARGUMENTS, _ENVIRONMENT = 35, (8, 9), (10, 11)
-"""PR_SET_MM, and what it sets: where arguments and environment begin and end."""
-_told: list[mmap.mmap] = []
-_prctl = ctypes.CDLL(None, use_errno=True).prctl
-_prctl.argtypes = [ctypes.c_int, *([ctypes.c_ulong] * 4)]
-
-
 def _tell_others(command: Sequence[str], env: Mapping[str, str]) -> None:
-    """Have /proc show them; only root may do that."""
-    arguments = b"".join(os.fsencode(word) + b"\0" for word in command)
-    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
-    memory = mmap.mmap(-1, len(arguments) + len(variables) + 1)
-    memory.write(arguments + variables)
-    _told[:] = [memory]
-    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    middle = begin + len(arguments)
-    # the beginning first: it lies below the stack, where the end is until then
-    for what, (first, last) in ((_ARGUMENTS, (begin, middle)), (_ENVIRONMENT, (middle, middle + len(variables)))):
-        _prctl(_SET, what[0], first, 0, 0)
-        _prctl(_SET, what[1], last, 0, 0)
+    """Have /proc show them, which reads them where the first program of this process found them."""
+    where = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:49]
+    arguments = "".join(f"{word}\0" for word in command)
+    variables = "".join(f"{name}={value}\0" for name, value in env.items())
+    for begin, end, text in zip(map(int, where[::2]), map(int, where[1::2]), (arguments, variables), strict=True):
+        ctypes.memset(begin, 0, end - begin)
+        ctypes.memmove(begin, os.fsencode(text)[: end - begin - 1], min(len(os.fsencode(text)), end - begin - 1))
 
 
 class _ForkingChildren(subprocess.Popen[Any]):
@@ -310,8 +302,17 @@ def _run(command: list[str]) -> None:
         exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
 
 
+class _NoNumpy(importlib.abc.MetaPathFinder):
+    """Keeps numpy away, which users need not have, and which takes pyarrow longer to load than pyarrow itself."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "numpy":
+            raise ModuleNotFoundError("No module named 'numpy'", name=fullname)
+
+
 def main() -> None:
     """Load Muniment, and be forked until the tests are over."""
+    sys.meta_path.insert(0, _NoNumpy())
     for name in LOADED:
         importlib.import_module(f"muniment.{name}")
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with threads cannot be forked"
