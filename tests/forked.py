@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 LOADED = (
-    *("cli.crawl", "cli.display", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
+    *("cli.crawl", "cli.display.summary", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
     *("app.run", "app.inputs.seed_list", "app.worker", "tracker.db.sqlite", "tracker.db.postgresql"),
     "archive.recovery.inventory",
 )

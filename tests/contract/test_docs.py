@@ -25,6 +25,9 @@ from muniment.cli import _COMMANDS
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
 from muniment.cli.export import export
+from muniment.cli.fleet.changes import job
+from muniment.cli.fleet.pipelines import pipelines
+from muniment.cli.fleet.tokens import tokens
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
 from muniment.cli.process import process
@@ -310,6 +313,25 @@ def test_options_of_fetch_equal_the_settings() -> None:
 def test_options_of_other_commands(heading: str, command: click.Command) -> None:
     rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading) if row[0].startswith("`-")}
     assert rows == set(_spelled(command).values())
+
+
+@pytest.mark.parametrize(
+    ("heading", "group"), [("muniment job", job), ("muniment pipelines", pipelines), ("muniment tokens", tokens)]
+)
+def test_options_of_groups(heading: str, group: click.Group) -> None:
+    """Settings of a crawl, which `job add` takes as `crawl` does, are documented there."""
+    rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading) if row[0].startswith("`-")}
+    settings = {name for name, _, _, _ in options()} - {"state", "database"}
+    spelled = {
+        text.replace("DIR|STATE", "DIR").replace("A,B|none", "A,B")
+        for command in group.commands.values()
+        for name, text in _spelled(command).items()
+        if command.name != "add" or name not in settings
+    }
+    assert rows == spelled
+    commands = {row[0] for row in _section(DOCS / "options.md", heading) if not row[0].startswith("`-")}
+    named = {name for cell in commands for name in re.findall(rf"`{group.name} (\w+)", cell)}
+    assert named == set(group.commands)
 
 
 def test_every_ignore_set_is_documented() -> None:

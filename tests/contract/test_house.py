@@ -16,7 +16,7 @@ FLOORS = (
     {"model"},
     {"rules", "extract"},
     {"http"},
-    {"tracker", "fetch", "browser", "archive", "seeds", "live", "procs"},
+    {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
     {"web", "irc"},
@@ -36,7 +36,7 @@ def test_every_folder_has_a_floor():
 
 def test_there_is_something_to_look_at():
     assert len(MODULES) > 50
-    assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display"}
+    assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display.summary"}
 
 
 def test_imports_go_downward():

@@ -70,7 +70,7 @@ class ManyExchanges:
             await self._services.record(exchange(url, body), claim)
 
     async def _ask(self, host: str, url: str, body: bytes) -> bool | None:
-        return True if self._services.hosts.start(host) else None
+        return True if self._services.held.start(host) else None
 
     def received(self, message: FromOrchestrator) -> None:
         """Nothing of it matters here."""

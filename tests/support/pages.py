@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from muniment.extract.found import cleaned
+from muniment.extract.found_links import cleaned
 from muniment.extract.links import Extraction
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, PageResult
-from muniment.model.prior import Prior
 from muniment.model.result import Result
+from muniment.model.seed import Prior
 from muniment.model.url import host_of, url_key
 
 __all__ = ["Links", "anchors_of", "claim", "finish_batch", "finished", "packed_links"]

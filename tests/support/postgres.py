@@ -53,6 +53,11 @@ class Postgres:
         self.stop()
         shutil.rmtree(self.home, ignore_errors=True)
 
+    @property
+    def pid(self) -> int | None:
+        """The number of its first process."""
+        return self._process.pid if self._process else None
+
     def url(self, database: str = "postgres") -> str:
         """The URL of a database of this server."""
         return f"postgresql://muniment@/{database}?host={self.home}"

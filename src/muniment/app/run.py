@@ -22,10 +22,12 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
+from muniment.control.fleet.trackers import refuse_crawl
 from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
 from muniment.crawl import protocol
@@ -37,10 +39,10 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
-from muniment.crawl.protocol import warc_info
-from muniment.errors import DiskFullError, MunimentError, UsageError
+from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
+from muniment.model.job import JobState
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -84,6 +86,7 @@ def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
 
 def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary | AlreadyFinished:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
+    refuse_crawl(db)
     if settings.seed and taken.source is None:
         taken = _with_stream(taken)
     starts = StartPages(request.urls, taken.source.digest if taken.source else b"")
@@ -92,6 +95,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         _check_empty(out, place)
     else:
         _check_same(out, job, settings, starts, "" if paired else str(place))
+        _check_going(out, job)
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return AlreadyFinished(given_up(db, job.job_id))
@@ -135,6 +139,13 @@ def _check_same(out: Path, job: jobs.Job, settings: Settings, starts: StartPages
     changed = changed_fixed(before, settings)
     if changed:
         raise UsageError(f"{out} was begun {', '.join(changed)}; resume with the same or choose another -o")
+
+
+def _check_going(out: Path, job: jobs.Job) -> None:
+    if job.state == JobState.ABORTED:
+        raise AbortedError(
+            f"the crawl in {out} was aborted; to go on with it, give `muniment job resume -o {out}` first"
+        )
 
 
 async def _while_it_can(run: Coroutine[Any, Any, Summary]) -> Summary:
@@ -210,10 +221,13 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
+    if opened.job.paused:
+        _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     queue = JobQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
+    limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:
@@ -244,7 +258,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
 
 def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
-    from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
         complete_rows(db, job, out / PARTS, rebuilt)
@@ -264,7 +278,7 @@ def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
         return 0
-    from muniment.control.done import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.control.missing_rows import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
 
     pages = fetch_again(out)
     if lost or pages:

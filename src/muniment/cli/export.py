@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from muniment.cli.display import counted, size_text
+from muniment.cli.display.quantities import counted, size_text
 from muniment.cli.options import PLACE, log_option
 from muniment.control.export import ExportReport, export_cdxj
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEEP_THEIR_OWN", "Group", "Invocation"]
 
-KEEP_THEIR_OWN = frozenset({"crawl", "fetch"})
+KEEP_THEIR_OWN = frozenset({"crawl", "fetch", "serve"})
 """Commands that choose the store of their rows themselves; the rows of the others are in the user's own store."""
 _WHOLE = 10_000
 """Characters of a sentence in a list of commands."""

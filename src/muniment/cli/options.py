@@ -14,15 +14,16 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
-from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings.environment import contact_given
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
-from muniment.settings.values import is_number, parse_number, parse_proxy
+from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
 
 __all__ = [
     "PLACE",
     "SettingsCommand",
+    "click_option",
     "log_option",
+    "machine_options",
     "out_option",
     "read_settings",
     "retry_option",
@@ -113,13 +114,29 @@ def setting_options(command: Command) -> Callable[[_F], _F]:
 
     def give(function: _F) -> _F:
         for name, kind, default, option in reversed(list(options(command))):
-            function = _click_option(name, kind, default, option)(function)
+            function = click_option(name, kind, default, option)(function)
         return function
 
     return give
 
 
-def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callable[[_F], _F]:
+_OF_A_MACHINE = frozenset({
+    "workers", "inflight", "warc_size", "min_free", "prefix", "proxy", "auth_file", "header", "insecure",
+    "allow_private",
+})  # fmt: skip
+"""Settings that a pipeline has, whatever its jobs say."""
+
+
+def machine_options(function: _F) -> _F:
+    """Give a command the options of a machine that works at jobs of others."""
+    for name, kind, default, option in reversed(list(options("crawl"))):
+        if name in _OF_A_MACHINE:
+            function = click_option(name, kind, default, option)(function)
+    return function
+
+
+def click_option(name: str, kind: Any, default: Any, option: Option, *, hidden: bool = False) -> Callable[[_F], _F]:
+    """A setting as an option; its value stays empty when it is not on the command line."""
     flags = list(option.flags)
     kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) not in {tuple, Literal} else [kind]
     plain = kinds[0] if kinds else kind
@@ -128,13 +145,14 @@ def _click_option(name: str, kind: Any, default: Any, option: Option) -> Callabl
         if option.off:
             flags[0] = f"{flags[0]}/{option.off}"
             text += f" [default: {'on' if default else 'off'}]"
-        return click.option(name, *flags, is_flag=True, default=None, help=text)
+        return click.option(name, *flags, is_flag=True, default=None, help=text, hidden=hidden)
     if words := _words(option):
         text += f" One of {', '.join(words)}."
     common: dict[str, Any] = {
         "default": None,
         "help": text + _shown(default, option),
         "metavar": option.metavar or None,
+        "hidden": hidden,
     }
     if get_origin(plain) is tuple:
         return click.option(name, *flags, multiple=True, type=_type(str, option), **{**common, "default": ()})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,17 +21,13 @@ from muniment.control.processes import ProcessView
 from muniment.errors import UsageError
 from muniment.model.process import Process
 from muniment.procs.stop import GRACE_S
-from muniment.settings.values import MOST_ROWS
+from muniment.settings.values import LONGEST_SPAN_S, MOST_ROWS, parse_span
 from muniment.tracker.processes.store import ProcessStore
 
 __all__ = ["process"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _WATCH_S = 2.0
-_SPAN = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd])")
-_LONGEST_S = 100 * 366 * 86_400
-"""A century."""
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _state = click.option(
     "--state",
@@ -162,7 +157,7 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
 @_one
 @click.option(
     "--grace",
-    type=click.FloatRange(0, _LONGEST_S),
+    type=click.FloatRange(0, LONGEST_SPAN_S),
     default=GRACE_S,
     show_default=f"{GRACE_S:g}",
     metavar="S",
@@ -188,7 +183,7 @@ def kill(process_id: str, grace: float, store: ProcessStore, as_json: bool, quie
 @_common
 def prune(older_than: str, keep_failed: bool, dry_run: bool, store: ProcessStore, as_json: bool, quiet: bool) -> int:
     """Remove whole trees that have ended, and their files. Crawls do so after 30 days."""
-    seconds = _seconds(older_than)
+    seconds = parse_span(older_than)
     rows = processes.pruned(store, seconds, keep_failed=keep_failed, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"
     return _tell_rows(rows, f"{_so_many(rows)} {done}", as_json, quiet)
@@ -200,16 +195,6 @@ def _store(state: Path | None, database: str | None) -> ProcessStore:
     if database is not None:
         return processes.open_store(Path(), database_url(database), must_be_there=True)
     return processes.open_store(processes_home(state), must_be_there=state is not None)
-
-
-def _seconds(span: str) -> float:
-    match = _SPAN.fullmatch(span.strip())
-    if not match:
-        raise UsageError(f"{span!r} is not a span of time; write 90s, 15m, 12h or 30d")
-    seconds = float(match[1]) * _SECONDS[match[2]]
-    if seconds > _LONGEST_S:
-        raise UsageError(f"{span!r} is too long: the maximum is {_LONGEST_S // _SECONDS['d']:,} days")
-    return seconds
 
 
 def _show(

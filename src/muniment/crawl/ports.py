@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from muniment.crawl.pages import Page
@@ -10,6 +10,7 @@ from muniment.crawl.protocol import FromOrchestrator
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.event import Event, EventBatch
+from muniment.model.host import HostRecord
 from muniment.model.page import Claim
 from muniment.model.queue import (
     Backlog,
@@ -19,7 +20,6 @@ from muniment.model.queue import (
     ClaimRequest,
     FinishOutcome,
     FinishRequest,
-    HostRecord,
     RepeatedLine,
     UpkeepOutcome,
     UpkeepRequest,
@@ -40,7 +40,7 @@ class Engine(Protocol):
         """What became of a page, with its results; None when its host may not be asked now."""
 
     def received(self, message: FromOrchestrator) -> None:
-        """Take what the orchestrator sends beside claims: cookies, dead hosts, resolved names, other settings."""
+        """Take what the orchestrator sends beside claims: cookies, resolved names, other settings."""
 
     def take_cookies(self) -> list[list[Cookie]]:
         """The cookies that answers set since the last call, in parts that go into one message each."""
@@ -78,8 +78,8 @@ class Queue(Protocol):
     async def finish(self, request: FinishRequest) -> FinishOutcome:
         """Store what became of pages that were handed out."""
 
-    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
-        """Take pages back that were not fetched: page id and claim id of each."""
+    async def release(self, claims: Sequence[tuple[int, int]], *, died: bool) -> None:
+        """Take pages back that were not fetched: page id and claim id of each; `died`: their worker has."""
 
     async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
         """The earlier capture of each digest that has one."""
@@ -95,6 +95,9 @@ class Queue(Protocol):
 
     async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
         """Keep what has changed of hosts, at once."""
+
+    async def keep_permits(self, held: Mapping[int, int]) -> None:
+        """Connections were closed: so many may be open to hosts, by host number."""
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""

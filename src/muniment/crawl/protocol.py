@@ -13,15 +13,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from muniment import __version__
-from muniment.archive.warc.records import WarcInfo
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
-from muniment.http.user_agent import agent_text, operator_text
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
+from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 
@@ -29,13 +27,13 @@ __all__ = [
     "Alive",
     "AskCookies",
     "AskFile",
+    "AskGap",
     "AskKnown",
     "AskRobots",
     "Bye",
     "ClaimedPages",
     "CookieField",
     "CookiesUpdate",
-    "DeadHost",
     "FileEnd",
     "FileName",
     "Finish",
@@ -43,16 +41,15 @@ __all__ = [
     "Frames",
     "FromOrchestrator",
     "FromWorker",
+    "GapReply",
     "GiveBack",
     "Hello",
-    "HostGap",
     "HostNews",
-    "HostWait",
+    "HostUpdate",
     "InflightShare",
     "KnownDigests",
     "NameAddresses",
     "PermitsReport",
-    "PermitsUpdate",
     "Question",
     "Reply",
     "RobotsReply",
@@ -63,7 +60,6 @@ __all__ = [
     "WantPages",
     "WorkerFailure",
     "encode",
-    "warc_info",
 ]  # fmt: skip
 
 
@@ -108,6 +104,10 @@ class FileName(Reply, frozen=True, array_like=True, tag=True):
     name: str
 
 
+class GapReply(Reply, frozen=True, array_like=True, tag=True):
+    """The gap between the requests to a host is decided: the terms that were sent before have it."""
+
+
 class Hello(Struct, frozen=True, array_like=True, tag=True):
     """A worker is up and wants its setup."""
 
@@ -149,6 +149,13 @@ class AskRobots(Question[RobotsReply], frozen=True, array_like=True, tag=True):
     origin: str
 
 
+class AskGap(Question[GapReply], frozen=True, array_like=True, tag=True):
+    """A host's robots.txt wants so many milliseconds between requests (`Crawl-delay`): asks for a decision."""
+
+    host: str
+    delay_ms: int
+
+
 class RobotsReport(Struct, frozen=True, array_like=True, tag=True):
     """How an origin answered the worker that was sent to fetch its robots.txt; None when it could not be asked."""
 
@@ -157,7 +164,7 @@ class RobotsReport(Struct, frozen=True, array_like=True, tag=True):
 
 
 class HostNews(Struct, frozen=True, array_like=True, tag=True):
-    """The sign that an exchange gives of its host, sent ahead of the page's finish. Each is answered with HostWait."""
+    """The sign that an exchange gives of its host, sent ahead of the finish of its page. A HostUpdate answers it."""
 
     host: str
     sign: HostSignal
@@ -230,22 +237,22 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
 
 
 class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
-    """Claims for a worker, with the connections it may have per host."""
+    """Claims for a worker, with the terms on which their hosts may be asked."""
 
     claims: list[Claim]
-    permits: dict[str, int]
+    hosts: list[HostTerms]
     cookies: dict[str, list[Cookie]] = {}
     """By host: those of the hosts that have some, all of them."""
-    gaps: dict[str, int] = {}
-    """Milliseconds between the requests to a host, where its robots.txt or its throttling asks for some."""
     more_cookies: list[str] = []
     """Hosts that have too many for a message: the worker asks for the Cookie field of each of their URLs."""
 
 
-class PermitsUpdate(Struct, frozen=True, array_like=True, tag=True):
-    """New limits of connections per host; the worker answers with PermitsHeld when it keeps them."""
+class HostUpdate(Struct, frozen=True, array_like=True, tag=True):
+    """The terms of hosts have changed. A worker reports with PermitsReport when it keeps to the permits."""
 
-    permits: dict[str, int]
+    hosts: list[HostTerms]
+    answer: bool = False
+    """The news that the worker sent of this host is taken in."""
 
 
 class InflightShare(Struct, frozen=True, array_like=True, tag=True):
@@ -258,27 +265,6 @@ class CookiesUpdate(Struct, frozen=True, array_like=True, tag=True):
     """Cookies that another worker got; they hold for hosts of pages that the worker has."""
 
     cookies: list[Cookie]
-
-
-class HostWait(Struct, frozen=True, array_like=True, tag=True):
-    """The host gets no requests for so long: pages that are not started are given back."""
-
-    host: str
-    wait_ms: int
-
-
-class HostGap(Struct, frozen=True, array_like=True, tag=True):
-    """The gap between requests to a host from now on, which its robots.txt or its throttling asks for."""
-
-    host: str
-    gap_ms: int
-
-
-class DeadHost(Struct, frozen=True, array_like=True, tag=True):
-    """An origin, or a name, gets no more requests: its pages fail with the reason."""
-
-    origin: str
-    reason: str
 
 
 class FinishAck(Struct, frozen=True, array_like=True, tag=True):
@@ -303,6 +289,7 @@ FromWorker = (
     | WantPages
     | AskKnown
     | AskFile
+    | AskGap
     | AskCookies
     | AskRobots
     | RobotsReport
@@ -319,16 +306,14 @@ FromOrchestrator = (
     Setup
     | ClaimedPages
     | CookiesUpdate
-    | PermitsUpdate
+    | HostUpdate
     | InflightShare
-    | HostWait
-    | HostGap
-    | DeadHost
     | NameAddresses
     | KnownDigests
     | CookieField
     | RobotsReply
     | FileName
+    | GapReply
     | FinishAck
     | SettingsUpdate
     | Stop
@@ -373,14 +358,3 @@ class Frames(Generic[M]):
             raise ProtocolError(f"an invalid message: {error}") from None
         finally:
             del buffer[:at]
-
-
-def warc_info(setup: Setup) -> WarcInfo:
-    """The warcinfo record's content for a run."""
-    return WarcInfo(
-        software=f"muniment/{__version__}",
-        user_agent=agent_text(setup.settings.user_agent, setup.settings.contact),
-        robots="obey" if setup.settings.robots else "ignore",
-        operator=operator_text(setup.operator, setup.settings.contact),
-        command=setup.command_line,
-    )

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from muniment.model.mask import masked_url, redact
-from muniment.model.prior import Prior, sha1_hex
-from muniment.model.seed import SeedLine
+from muniment.model.seed import Prior, SeedLine, sha1_hex
 from muniment.model.url import account_of, did_you_mean, normalise_any
 
-__all__ = ["Parsed", "json_line", "table_row", "text_line"]
+__all__ = ["Parsed", "json_line", "seed_line", "table_row", "text_line"]
 
 Parsed = tuple[SeedLine | None, str]
 """The seed line, and what is wrong; nothing of either for a line that says nothing."""
@@ -58,7 +57,7 @@ def json_line(number: int, raw: bytes) -> Parsed:
         return None, "its JSON nests too deep"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return None, f"not a JSON object with a text as url: {error}"
-    return _line(number, url, "" if meta is None else _encode(meta).decode(), known)
+    return seed_line(number, url, "" if meta is None else _encode(meta).decode(), known)
 
 
 def _text(value: msgspec.Raw) -> str:
@@ -73,7 +72,7 @@ def table_row(number: int, row: dict[str, Any]) -> Parsed:
     if not isinstance(url, str) or not url:
         return None, "no text in column url"
     known = {name: str(row[name]) for name in _KNOWN if row.get(name)} if _compares(row) else {}
-    line, wrong = _line(number, url, str(row.get("meta_json") or ""), known)
+    line, wrong = seed_line(number, url, str(row.get("meta_json") or ""), known)
     if line is None or not known:
         return line, wrong
     at = _captured_at(row)
@@ -101,7 +100,8 @@ def _dated(prior: Prior, at: int) -> Prior:
     return msgspec.structs.replace(prior, captured_at=at)
 
 
-def _line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Parsed:
+def seed_line(number: int, text: str, meta_json: str, known: dict[str, str]) -> Parsed:
+    """A URL with what is known of it: `meta_json`, and of an earlier capture `digest`, `etag` and `last_modified`."""
     url = normalise_any(text.strip())
     if url is None:
         return None, _no_url(text)

@@ -11,13 +11,14 @@ from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.faults import disk_failure
+from muniment.fetch.permits import Permits
 from muniment.fetch.pool import ConnectionPool
 from muniment.fetch.request import Requests, ServerOrigin, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
 from muniment.http.head import Head
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 
 __all__ = ["Client", "unreached"]
 
@@ -47,10 +48,12 @@ class Client:
         self._requests = Requests(config)
         self._connector = Connector(config)
         self._throttled: Callable[[Exchange], None] = _unheard
+        self.permits = Permits(config.per_host)
+        """How many connections each host may have."""
         self._pool = ConnectionPool(
             self._connector,
             closed,
-            per_host=config.per_host,
+            self.permits,
             silence=config.timeout,
             longest=config.longest,
             idle=config.idle,
@@ -114,26 +117,20 @@ class Client:
         """Addresses of these classes may be reached too: one of the `late_names` was found elsewhere."""
         self._connector.resolver.allow(name, classes)
 
-    def set_limit(self, host: str, limit: int) -> None:
-        """Allow so many connections to a host name (as in the URL, without port); see `ConnectionPool.set_limit`."""
-        self._pool.set_limit(host, limit)
-
     def set_timeouts(self, connect: float, silence: float, longest: float) -> None:
         """Other time-outs (seconds) from now on; what is under way is measured by them too."""
         self._connector.set_timeout(connect)
         self._pool.silence, self._pool.longest = silence, longest
 
-    def unset_limit(self, host: str) -> None:
-        """Forget a host's limit, so that nothing is kept for a host that is done with."""
-        self._pool.unset_limit(host)
-
     def open_connections(self, host: str) -> int:
         """Connections to a host that are open, idle ones and half-open ones included."""
-        return self._pool.open_connections(host)
+        entry = self.permits.get(host)
+        return entry.open if entry else 0
 
     def reaches(self, host: str) -> bool:
         """Whether a connection to a host is there already; those that are being opened do not count."""
-        return self._pool.reaches(host)
+        entry = self.permits.get(host)
+        return entry is not None and entry.open > entry.opening
 
     async def close(self) -> None:
         """Close every connection; fetches under way end with a failure or are cancelled."""

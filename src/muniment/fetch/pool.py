@@ -1,15 +1,15 @@
-"""The connections that are open, per host: a permit is a connection, kept idle ones count."""
+"""The connections that are open, each by a permit of its host."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
 from muniment.clock import monotonic
 from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.connection import Connection
+from muniment.fetch.permits import HostPermits, Permits, Waiter
 from muniment.fetch.request import ServerOrigin
 from muniment.model.failure import Failure
 
@@ -29,29 +29,6 @@ class Opener(Protocol):
         """Connect `connection`, or say why not."""
 
 
-class _Waiter:
-    """A request that waits for a connection of its origin, or (with `fresh` always) for room to open one."""
-
-    __slots__ = ("fresh", "origin", "ready")
-
-    def __init__(self, origin: ServerOrigin, ready: asyncio.Future[Connection | None], *, fresh: bool) -> None:
-        self.origin = origin
-        self.ready = ready
-        self.fresh = fresh
-
-
-class _HostConnections:
-    __slots__ = ("fixed", "idle", "limit", "name", "open", "opening", "waiters")
-
-    def __init__(self, name: str, limit: int) -> None:
-        self.name = name
-        self.limit = limit
-        self.fixed = False
-        self.open = self.opening = 0
-        self.idle: list[Connection] = []
-        self.waiters: deque[_Waiter] = deque()
-
-
 class ConnectionPool:
     """Keeps at most a host's limit of connections open, counting from the first step of opening to the close."""
 
@@ -59,8 +36,8 @@ class ConnectionPool:
         self,
         opener: Opener,
         closed: Callable[[str], None],
+        permits: Permits,
         *,
-        per_host: int,
         silence: float,
         longest: float,
         idle: float,
@@ -68,45 +45,17 @@ class ConnectionPool:
     ) -> None:
         self._opener = opener
         self._closed = closed
-        self._per_host = per_host
         self.silence = silence
         """Seconds after which a busy connection is given up."""
         self.longest = longest
         """Seconds from its request after which an exchange is ended, however much still comes."""
         self._idle = idle
         self._most = most
-        self._hosts: dict[str, _HostConnections] = {}
+        self._hosts = permits
         self._connections: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._closing = False
         self._emptied: asyncio.Future[None] | None = None
-
-    def set_limit(self, host: str, limit: int) -> None:
-        """Allow so many connections to a host; lowered, idle ones are closed first and busy ones when they are done."""
-        entry = self._host(host)
-        entry.limit = limit
-        entry.fixed = True
-        self._shrink(entry)
-        self._serve(entry)
-
-    def unset_limit(self, host: str) -> None:
-        """Forget a host's own limit; what is open stays."""
-        entry = self._hosts.get(host)
-        if entry:
-            entry.fixed = False
-            entry.limit = self._per_host
-            self._serve(entry)
-            self._forget(entry)
-
-    def open_connections(self, host: str) -> int:
-        """Connections that are open, being opened or being closed."""
-        entry = self._hosts.get(host)
-        return entry.open if entry else 0
-
-    def reaches(self, host: str) -> bool:
-        """Whether a connection to a host is there already, in use or kept."""
-        entry = self._hosts.get(host)
-        return entry is not None and entry.open > entry.opening
 
     def take(self, origin: ServerOrigin) -> Connection | None:
         """A kept connection of this origin that is fit to use, if there is one at once."""
@@ -124,7 +73,7 @@ class ConnectionPool:
 
     async def acquire(self, origin: ServerOrigin, *, fresh: bool = False) -> Connection | Failure:
         """A connection, waiting for one as long as the host's limit demands; `fresh`: one never used before."""
-        host = self._host(origin.host)
+        host = self._hosts[origin.host]
         if host.open < host.limit and not host.waiters:
             host.open += 1
         else:
@@ -173,22 +122,11 @@ class ConnectionPool:
             self._emptied = asyncio.get_running_loop().create_future()
             await self._emptied
 
-    def _host(self, name: str) -> _HostConnections:
-        host = self._hosts.get(name)
-        if host is None:
-            host = self._hosts[name] = _HostConnections(name, self._per_host)
-        return host
-
-    def _forget(self, host: _HostConnections) -> None:
-        # A long crawl meets millions of hosts.
-        if not host.fixed and not host.open and not host.waiters and self._hosts.get(host.name) is host:
-            del self._hosts[host.name]
-
-    async def _wait(self, host: _HostConnections, origin: ServerOrigin, *, fresh: bool) -> Connection | None:
+    async def _wait(self, host: HostPermits, origin: ServerOrigin, *, fresh: bool) -> Connection | None:
         """Wait for a connection, or for room (None; it is then already counted)."""
-        waiter = _Waiter(origin, asyncio.get_running_loop().create_future(), fresh=fresh)
+        waiter = Waiter(origin, asyncio.get_running_loop().create_future(), fresh=fresh)
         host.waiters.append(waiter)
-        self._serve(host)
+        host.serve()
         try:
             return await waiter.ready
         except asyncio.CancelledError:
@@ -200,18 +138,7 @@ class ConnectionPool:
                     self.release(connection)
             raise
 
-    def _serve(self, host: _HostConnections) -> None:
-        """Give room to those who wait; where idle connections take it, close one."""
-        waiters = host.waiters
-        while waiters and (waiters[0].ready.done() or host.open < host.limit):
-            waiter = waiters.popleft()
-            if not waiter.ready.done():
-                host.open += 1
-                waiter.ready.set_result(None)
-        if waiters and host.idle and host.open <= host.limit:
-            host.idle.pop(0).abort()
-
-    async def _open(self, host: _HostConnections, origin: ServerOrigin) -> Connection | Failure:
+    async def _open(self, host: HostPermits, origin: ServerOrigin) -> Connection | Failure:
         connection = Connection(self, origin)
         failure = None
         host.opening += 1
@@ -233,19 +160,13 @@ class ConnectionPool:
         self._sweep_later()
         return connection
 
-    def _give_back(self, host: _HostConnections) -> None:
+    def _give_back(self, host: HostPermits) -> None:
         host.open -= 1
-        self._serve(host)
+        host.serve()
         self._closed(host.name)
-        self._forget(host)
+        self._hosts.tidy(host)
         if self._emptied and not self._connections and not self._emptied.done():
             self._emptied.set_result(None)
-
-    def _shrink(self, host: _HostConnections) -> None:
-        surplus = host.open - host.limit
-        while surplus > 0 and host.idle:
-            host.idle.pop(0).abort()
-            surplus -= 1
 
     def _sweep_later(self) -> None:
         if self._sweeper is None and not self._closing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from muniment.model.exchange import Exchange
-from muniment.model.prior import Prior
+from muniment.model.seed import Prior
 
 __all__ = ["conditions", "is_unchanged"]
 

@@ -14,7 +14,9 @@ __all__ = [
     "Change",
     "ChangeMade",
     "ChangeReply",
+    "FailJob",
     "JobRequest",
+    "PauseJob",
     "Removal",
     "RemoveIgnore",
     "RemoveSet",
@@ -102,8 +104,21 @@ class AbortJob(JobRequest, frozen=True, tag=True):
     who: str
 
 
+class FailJob(JobRequest, frozen=True, tag=True):
+    """An end of the job, which has failed for a reason that only an operator knows."""
+
+    who: str
+    reason: str
+
+
+class PauseJob(JobRequest, frozen=True, tag=True):
+    """A pause: nothing more of the job is fetched until it is resumed."""
+
+    who: str
+
+
 class ResumeJob(JobRequest, frozen=True, tag=True):
-    """An aborted job is to go on."""
+    """A paused or aborted job is to go on."""
 
     who: str
 
@@ -127,7 +142,7 @@ class UnstashPages(JobRequest, frozen=True, tag=True):
 RuleChange = AddIgnore | AddSet | SetRules | SetNice | RemoveIgnore | RemoveSet
 Removal = RemoveIgnore | RemoveSet
 """What may bring pages back, and keeps none out."""
-Change = SetValues | RuleChange | SetTerms | AbortJob | ResumeJob | StashPages | UnstashPages
+Change = SetValues | RuleChange | SetTerms | AbortJob | FailJob | PauseJob | ResumeJob | StashPages | UnstashPages
 
 
 class ChangeMade(Struct, frozen=True):

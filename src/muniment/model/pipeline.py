@@ -53,20 +53,25 @@ class SessionEnding(StrEnum):
     @property
     def is_death(self) -> bool:
         """Whether pages that it held may be what ended it."""
-        return self in {SessionEnding.EXITED, SessionEnding.LAPSED}
+        return self is SessionEnding.EXITED
 
 
 class HostReport(Struct, frozen=True, kw_only=True):
     """The facts that a pipeline sends about its machine."""
 
-    fqdn: str
-    python: str
-    disk_free: int
+    fqdn: str = ""
+    hostname: str = ""
+    pid: int = 0
+    python: str = ""
+    browser: str = ""
+    """The version of the browser that it has; empty for none."""
+    processes: int = 0
+    disk_free: int = 0
     """Bytes, like the next three."""
-    disk_total: int
-    memory_free: int
-    memory_total: int
-    load: tuple[float, float, float]
+    disk_total: int = 0
+    memory_free: int = 0
+    memory_total: int = 0
+    load: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Averages over 1, 5 and 15 minutes."""
 
 
@@ -96,8 +101,6 @@ class Session(Struct, frozen=True):
     pipeline: str
     instance: str
     slots: int
-    lease_until: int
-    """Unix ms."""
 
 
 class ClaimBatch(Struct, frozen=True):

@@ -11,9 +11,9 @@ from msgspec import Struct
 from muniment.model.capture import Capture
 from muniment.model.change import Change, ChangeMade
 from muniment.model.cookie import Cookie
+from muniment.model.host import HostRecord
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.seed import ListProgress, SeedBatch
-from muniment.model.url import origin_of
 
 __all__ = [
     "Backlog",
@@ -24,50 +24,13 @@ __all__ = [
     "FinishOutcome",
     "FinishRequest",
     "HostPages",
-    "HostRecord",
-    "HostWaits",
     "QueueChanges",
     "QueueState",
     "RepeatedLine",
     "Totals",
     "UpkeepOutcome",
     "UpkeepRequest",
-    "origin_within",
 ]
-
-
-class HostWaits(Struct, frozen=True, array_like=True):
-    """The waits of a host that are kept over a resume."""
-
-    crawl_delay_ms: int = 0
-    until: int = 0
-    """Unix ms: nothing is asked before."""
-    reason: str = ""
-    strikes: int = 0
-    """Bad news in a row; the back-off grows with it."""
-
-
-_NO_WAITS = HostWaits()
-
-
-def origin_within(name: str, url: str) -> str:
-    """The origin of a URL of a host, as its scheme and what port it names: `http`, `https:8443`."""
-    scheme, _, authority = origin_of(url).partition("://")
-    return scheme + authority[len(name) :]
-
-
-class HostRecord(Struct, frozen=True, array_like=True):
-    """What is kept of a host over a resume, sent whole."""
-
-    host_id: int
-    answered: str = ""
-    """Which of its origins answered in this job, as `http https:8443`; empty for none."""
-    waits: HostWaits = _NO_WAITS
-
-    def has_answered(self, name: str, url: str) -> bool:
-        """Whether the origin of a URL of the host, whose name this is, has answered in this job."""
-        # what is neither http nor https has a host without a name, which never answers
-        return bool(self.answered) and origin_within(name, url) in self.answered.split()
 
 
 class HostPages(Struct, frozen=True, array_like=True):
@@ -82,6 +45,8 @@ class HostPages(Struct, frozen=True, array_like=True):
     """Unix ms: none of the new ones is due before; 0 for now."""
     record: HostRecord | None = None
     """None for a host of which nothing is kept."""
+    permits: int | None = None
+    """Connections that there may be to it at most, over all workers, from now on; None for no other number."""
 
 
 class Totals(Struct, frozen=True, array_like=True):
@@ -98,17 +63,19 @@ class QueueState(Struct, frozen=True, array_like=True):
     """How a job stands."""
 
     totals: Totals = Totals()
-    repairing: bool = False
-    """Shorter paths are still being sent to the pages they lead to; a job is not finished while they are."""
+    updating_depths: bool = False
+    """Shorter paths are still to be passed on to children; a job is not finished while some are."""
     judging: bool = False
     """Pages that wait are still to be judged by new patterns; a job is not finished while they are."""
     empty: bool = False
     """The job knows no URL at all."""
+    more_may_come: bool = False
+    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep tells what has come."""
 
     @property
     def at_work(self) -> bool:
         """Whether upkeep has more to do."""
-        return self.repairing or self.judging
+        return self.updating_depths or self.judging or self.more_may_come
 
 
 class QueueChanges(Struct, frozen=True, array_like=True):
@@ -181,7 +148,7 @@ class FinishOutcome(Struct, frozen=True, array_like=True):
 
 
 class UpkeepRequest(Struct, frozen=True, array_like=True):
-    """Work of the tracker's own: one batch of repair and of judging again, and what is named here."""
+    """Work of the tracker's own: one batch of updating depths and of judging again, and what is named here."""
 
     ask: int
     lines: SeedBatch | None = None

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import re
+
 from msgspec import Struct
 
 from muniment.model.link import FoundAs
-from muniment.model.prior import Prior
 
-__all__ = ["BadLine", "ListProgress", "SeedBatch", "SeedLine", "SeedPlace", "in_shard"]
+__all__ = ["BadLine", "ListProgress", "Prior", "SeedBatch", "SeedLine", "SeedPlace", "in_shard", "sha1_hex"]
+
+_SHA1 = re.compile(r"\s*(?:sha1:)?(?:([0-9a-f]{40})|([a-z2-7]{32}))\s*", re.IGNORECASE | re.ASCII)
+
+
+class Prior(Struct, frozen=True):
+    """The facts of a seed list about an earlier capture; empty if unknown."""
+
+    digest: str = ""
+    """SHA-1 of the payload, lower-case hex."""
+    etag: str = ""
+    """As the server sent it."""
+    last_modified: str = ""
+    """As the server sent it."""
+    captured_at: int | None = None
+    """The WARC-Date of the earlier record, Unix microseconds."""
+
 
 _NOTHING = Prior()
 
@@ -71,3 +89,11 @@ class ListProgress(Struct, frozen=True):
 def in_shard(key: bytes, shard: int, shards: int) -> bool:
     """Whether the URL of a key (`model.url.url_key`) belongs to a part: its first eight bytes, modulo the parts."""
     return int.from_bytes(key[:8], "big") % shards == shard
+
+
+def sha1_hex(text: str) -> str | None:
+    """A SHA-1 digest as `Prior` holds it, from hex or base32, with or without `sha1:`; None for an invalid one."""
+    match = _SHA1.fullmatch(text)
+    if match is None:
+        return None
+    return match[1].lower() if match[1] else base64.b32decode(match[2].upper()).hex()

@@ -31,6 +31,8 @@ class Slot(Struct, frozen=True):
 
     job_id: int | None = None
     lock: SlotLock = SlotLock.NONE
+    busy: bool = False
+    """Its job hands out no more pages, and its pipeline has the last ones: it stays until they are done."""
 
 
 def may_run(pipeline: Pipeline, tags: frozenset[str]) -> bool:
@@ -43,8 +45,9 @@ def may_run(pipeline: Pipeline, tags: frozenset[str]) -> bool:
 def assign(pipeline: Pipeline, slots: Sequence[Slot], offers: Sequence[JobOffer]) -> list[int | None]:
     """The job of each slot: the lowest nice value first, then first in first out; None where there is none."""
     locked = {slot.job_id for slot in slots if slot.lock is not SlotLock.NONE}
-    chosen = [slot.job_id if slot.lock is not SlotLock.NONE else None for slot in slots]
-    free = [number for number, slot in enumerate(slots) if slot.lock is SlotLock.NONE]
+    stays = [slot.busy or slot.lock is not SlotLock.NONE for slot in slots]
+    chosen = [slot.job_id if stay else None for slot, stay in zip(slots, stays, strict=True)]
+    free = [number for number, stay in enumerate(stays) if not stay]
     for offer in sorted(offers, key=lambda offer: (offer.nice, offer.job_id)):
         if not may_run(pipeline, offer.tags) or (locked and offer.job_id not in locked):
             continue

@@ -1,4 +1,4 @@
-"""What the environment of the user says: contact, operator, where processes are kept. Nothing else reads it."""
+"""What the environment of the user says: contact, operator, server, where processes are kept. Nothing else reads it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 
-__all__ = ["contact_given", "operator_name", "processes_directory"]
+__all__ = ["contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
 
 
 def contact_given() -> str:
@@ -23,6 +23,16 @@ def operator_name() -> str:
     except (KeyError, OSError):
         return ""
     return name.encode("utf-8", "replace").decode()
+
+
+def server_given() -> str:
+    """MUNIMENT_SERVER: the URL of the server where none is given on the command line."""
+    return os.environ.get("MUNIMENT_SERVER", "").strip()
+
+
+def token_given() -> str:
+    """MUNIMENT_TOKEN: the token where no file of one is given."""
+    return os.environ.get("MUNIMENT_TOKEN", "").strip()
 
 
 def processes_directory() -> Path:

@@ -13,12 +13,13 @@ from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
 
-__all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "Settings", "defaults", "options"]
+__all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
 OnResume = Literal["fixed", "free"]
 Command = Literal["crawl", "fetch"]
+OptionKind = Literal["job", "machine", "run", "file"]
 
 
 class Option(Struct, frozen=True):
@@ -33,6 +34,12 @@ class Option(Struct, frozen=True):
     """`fixed`: a resumed run must give the same value."""
     live: bool = False
     """`muniment set` may change it while the crawl runs."""
+    kind: OptionKind = "job"
+    """Whose it is when a job comes over a network.
+
+    `job`: the job's. `machine`: a pipeline's, never a job's. `run`: of one run of a crawl, and of nothing else. `file`:
+    it names what the command reads, and a job has what was in it.
+    """
     only: Command | None = None
     """The one command that takes it; both without."""
     fetch: Any = UNSET
@@ -54,10 +61,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     seed: str = ""
     """The seed list of a `fetch`, as given: a path, `-` or the URL of a sitemap. Empty in a crawl."""
 
-    out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR", group="Output")] = "muniment-out"
-    run_id: Annotated[str, Option(("--run-id",), "Put the output one level deeper, in DIR/ID.", "ID")] = ""
-    prefix: Annotated[str, Option(("--prefix",), "Prefix of the names of WARC files.", "NAME")] = "muniment"
-    warc_size: Annotated[int, Option(("--warc-size",), "Start a new WARC file at this size.", "BYTES")] = 1 << 30
+    out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR", group="Output", kind="machine")] = (
+        "muniment-out"
+    )
+    run_id: Annotated[
+        str, Option(("--run-id",), "Put the output one level deeper, in DIR/ID.", "ID", kind="machine")
+    ] = ""
+    prefix: Annotated[str, Option(("--prefix",), "Prefix of the names of WARC files.", "NAME", kind="machine")] = (
+        "muniment"
+    )
+    warc_size: Annotated[
+        int, Option(("--warc-size",), "Start a new WARC file at this size.", "BYTES", kind="machine")
+    ] = 1 << 30
     min_free: Annotated[
         int | None,
         Option(
@@ -65,16 +80,21 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Pause while less than this is free on the disk (default: the smaller of 1 GiB and 5 % of the filesystem).",
             "BYTES",
             live=True,
+            kind="machine",
         ),
     ] = None
     state: Annotated[
         str | None,
         Option(
-            ("--state",), "Directory of the SQLite tracker (default: the output directory).", "DIR", group="Tracker"
+            ("--state",),
+            "Directory of the SQLite tracker (default: the output directory).",
+            "DIR",
+            group="Tracker",
+            kind="machine",
         ),
     ] = None
     database: Annotated[
-        str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL")
+        str | None, Option(("--database",), "Use this PostgreSQL tracker instead of SQLite.", "URL", kind="machine")
     ] = None
 
     input: Annotated[
@@ -85,6 +105,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             "FILE",
             only="crawl",
             group="Start URLs",
+            kind="file",
         ),
     ] = None
 
@@ -97,14 +118,22 @@ class Settings(Struct, frozen=True, kw_only=True):
             on_resume="fixed",
             only="fetch",
             group="Seed list",
+            kind="file",
         ),
     ] = None
     shard: Annotated[
         int,
-        Option(("--shard",), "Fetch only part I of the list, counted from 0.", "I", on_resume="fixed", only="fetch"),
+        Option(
+            ("--shard",),
+            "Fetch only part I of the list, counted from 0.",
+            "I",
+            on_resume="fixed",
+            only="fetch",
+            kind="file",
+        ),
     ] = 0
     shards: Annotated[
-        int, Option(("--shards",), "Divide the list into N parts.", "N", on_resume="fixed", only="fetch")
+        int, Option(("--shards",), "Divide the list into N parts.", "N", on_resume="fixed", only="fetch", kind="file")
     ] = 1
     redirects: Annotated[
         Literal["on", "off"], Option(("--redirects",), "Follow redirects.", "on|off", on_resume="fixed", only="fetch")
@@ -171,6 +200,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Skip what a pattern file of ArchiveBot or grab-site names; may be repeated.",
             "FILE",
             only="crawl",
+            kind="file",
         ),
     ] = ()
     sitemaps: Annotated[
@@ -196,7 +226,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         ),
     ] = 6
     inflight: Annotated[
-        int, Option(("--inflight",), "Maximum requests in flight over all hosts.", "N", live=True, fetch=2000)
+        int,
+        Option(
+            ("--inflight",), "Maximum requests in flight over all hosts.", "N", live=True, fetch=2000, kind="machine"
+        ),
     ] = 256
     min_inflight: Annotated[
         int,
@@ -208,7 +241,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         Option(("--delay",), "Gap between two request starts to one host, in milliseconds.", "MS|MIN-MAX", live=True),
     ] = DelayRange()
     workers: Annotated[
-        int | None, Option(("--workers",), "Maximum worker processes (default: the number of CPUs).", "N", live=True)
+        int | None,
+        Option(
+            ("--workers",), "Maximum worker processes (default: the number of CPUs).", "N", live=True, kind="machine"
+        ),
     ] = None
     robots: Annotated[bool, Option(("--robots",), "Obey robots.txt.", off="--no-robots", fetch=False)] = True
     nofollow: Annotated[
@@ -268,7 +304,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_bytes: Annotated[int | None, Option(("--max-bytes",), "Stop after this much payload.", "BYTES", live=True)] = (
         None
     )
-    max_time: Annotated[float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True)] = None
+    max_time: Annotated[
+        float | None, Option(("--max-time",), "Stop this run after S seconds.", "S", live=True, kind="run")
+    ] = None
 
     contact: Annotated[
         str,
@@ -310,11 +348,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "fast"
     http_compression: Annotated[bool, Option(("--http-compression",), "Ask servers for compressed bodies.")] = False
     cookies: Annotated[
-        str | None, Option(("--cookies",), "Start with the cookies of this file in Netscape format.", "FILE")
+        str | None,
+        Option(("--cookies",), "Start with the cookies of this file in Netscape format.", "FILE", kind="file"),
     ] = None
     auth_file: Annotated[
         str | None,
-        Option(("--auth-file",), "Read accounts of hosts and proxies from this file in netrc format.", "FILE"),
+        Option(
+            ("--auth-file",),
+            "Read accounts of hosts and proxies from this file in netrc format.",
+            "FILE",
+            kind="machine",
+        ),
     ] = None
     proxy: Annotated[
         tuple[str, ...],
@@ -324,11 +368,12 @@ class Settings(Struct, frozen=True, kw_only=True):
             "match, such as *.onion=URL. May be repeated.",
             "[HOST=]URL",
             group="Network",
+            kind="machine",
         ),
     ] = ()
-    insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.")] = False
+    insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.", kind="machine")] = False
     allow_private: Annotated[
-        bool, Option(("--allow-private",), "Allow private, loopback and link-local addresses.")
+        bool, Option(("--allow-private",), "Allow private, loopback and link-local addresses.", kind="machine")
     ] = False
 
 

@@ -14,13 +14,17 @@ from muniment.settings.table import DelayRange, Option
 
 __all__ = [
     "DIRECT",
+    "LONGEST_SPAN_S",
     "MOST_ROWS",
     "is_number",
     "parse_delay",
+    "parse_name",
     "parse_number",
+    "parse_place",
     "parse_proxy",
     "parse_seconds",
     "parse_size",
+    "parse_span",
     "split_proxy",
 ]
 
@@ -31,10 +35,15 @@ DIRECT = "direct"
 _PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
 _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _LONGEST = 30
+_MOST_NAME = 100
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 _SECONDS = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
+_SPAN = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd])")
+_SECONDS_OF = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+LONGEST_SPAN_S = 100 * 366 * 86_400
+"""A century."""
 _BOUNDS: dict[str, tuple[float, float]] = {
     "--warc-size": (1, 1 << 50),
     "--min-free": (0, 1 << 60),
@@ -121,6 +130,17 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
+def parse_span(text: str) -> float:
+    """Seconds of a span of time: `90s`, `15m`, `12h` or `30d`."""
+    match = _SPAN.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is not a span of time; write 90s, 15m, 12h or 30d")
+    seconds = float(match[1]) * _SECONDS_OF[match[2]]
+    if seconds > LONGEST_SPAN_S:
+        raise UsageError(f"{text!r} is too long: the maximum is {LONGEST_SPAN_S // 86_400:,} days")
+    return seconds
+
+
 def split_proxy(text: str) -> tuple[str, str]:
     """The pattern of hosts and the URL of a `--proxy` value: `HOST=URL`, `HOST=direct`, or `URL` for every host."""
     match = _PROXY_RULE.fullmatch(text)
@@ -140,4 +160,20 @@ def parse_proxy(text: str) -> str:
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
         raise UsageError(f"not a proxy; write HOST={DIRECT}, or one of {known} with a host and a port")
+    return text
+
+
+def parse_place(text: str) -> str:
+    """A path; the empty text would be the current directory, or nothing at all."""
+    if not text:
+        raise UsageError("the name is empty (an unset variable in the command?)")
+    return text
+
+
+def parse_name(text: str) -> str:
+    """A name within a directory, or the start of one."""
+    if not text or text[0] == "." or "/" in text or not text.isprintable() or len(text.encode()) > _MOST_NAME:
+        raise UsageError(
+            f"{text!r} is not a file name: give 1 to {_MOST_NAME} bytes without /, not beginning with a dot"
+        )
     return text

@@ -25,8 +25,8 @@ def tracker_to_read(place: TrackerPlace) -> Iterator[Database]:
         yield db
 
 
-def opened(place: TrackerPlace, *, read_only: bool = False) -> Database:
-    """The tracker of a place; whoever asks for it closes it."""
+def opened(place: TrackerPlace, *, read_only: bool = False, written: bool = False) -> Database:
+    """The tracker of a place; whoever asks for it closes it. `written`: who only reads it has a writer beside it."""
     # a crawl without a server does not pay for its driver
     if place.database:
         from muniment.tracker.db.postgresql import PostgresDatabase  # noqa: PLC0415
@@ -37,7 +37,7 @@ def opened(place: TrackerPlace, *, read_only: bool = False) -> Database:
         return db
     from muniment.tracker.db.sqlite import SqliteDatabase  # noqa: PLC0415
 
-    return SqliteDatabase.read(place.file) if read_only else SqliteDatabase.open(place.file)
+    return SqliteDatabase.read(place.file, written=written) if read_only else SqliteDatabase.open(place.file)
 
 
 @contextmanager

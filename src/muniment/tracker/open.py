@@ -6,15 +6,18 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from muniment.model.job import JobOrigin
+from muniment.model.cookie import Cookie
+from muniment.model.job import JobOrigin, JobTerms
 from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
-from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
+from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes
+from muniment.rules.rule_engine import Ruleset, check_rules
 from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.control import begin_terms
+from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.queue import retries
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
@@ -23,7 +26,7 @@ from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["OpenJob", "StartPages", "load_frontier", "open_job", "submit_job"]
+__all__ = ["JobStart", "OpenJob", "StartPages", "load_frontier", "load_list", "open_job", "submit_job"]
 
 
 class OpenJob(Struct, frozen=True):
@@ -51,6 +54,20 @@ class StartPages(Struct, frozen=True):
     def digest(self) -> bytes:
         """The digest that a resumed run compares."""
         return self.list_digest or jobs.start_digest(self.urls)
+
+
+class JobStart(Struct, frozen=True, kw_only=True):
+    """What a job of a fleet begins with beside its settings and start pages."""
+
+    origin: JobOrigin = jobs.NOBODY
+    terms: JobTerms = JobTerms()
+    paused: bool = False
+    cookies: Sequence[Cookie] = ()
+    submission: Submission | None = None
+    """The request that it comes by, when that is one over a network."""
+
+
+_AS_USUAL = JobStart()
 
 
 def open_job(
@@ -96,12 +113,17 @@ def submit_job(
     settings: Settings,
     starts: StartPages,
     now: int,
-    sets: tuple[IgnoreSet, ...] = (),
-    origin: JobOrigin = jobs.NOBODY,
+    rules: Rules | None = None,
+    start: JobStart = _AS_USUAL,
 ) -> OpenJob:
-    """Make one more job of a tracker that has many."""
-    given = jobs.JobInput(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
-    return _create(db, name, settings, given, starts, now, origin)
+    """Make one more job of a tracker that has many; `rules` are those of its settings, unless others are given.
+
+    Its settings hold no secrets. Raises UsageError for an invalid pattern, rule or tag, and SubmittedBeforeError for a
+    request that made its job before.
+    """
+    given = jobs.JobInput(settings, Rules(settings.include, settings.ignore) if rules is None else rules)
+    check_rules(given.rules.in_order)
+    return _create(db, name, settings, given, starts, now, start)
 
 
 def load_frontier(db: Database, job_id: int) -> Frontier:
@@ -109,6 +131,14 @@ def load_frontier(db: Database, job_id: int) -> Frontier:
     job = jobs.load_job(db, job_id)
     ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
     return _build(db, job_id, jobs.settings_of(job), ruleset)[0]
+
+
+def load_list(db: Database, job_id: int) -> SeedStore | None:
+    """The list of a job that was made before; None for a job without one."""
+    job = jobs.load_job(db, job_id)
+    settings = jobs.settings_of(job)
+    ruleset = jobs.ruleset_of(db, job_id, *jobs.latest_rules(db, job_id))
+    return _seeds(db, job_id, settings, _build(db, job_id, settings, ruleset)[1])
 
 
 @retrying_transaction
@@ -136,16 +166,23 @@ def _create(
     given: jobs.JobInput,
     starts: StartPages,
     now: int,
-    origin: JobOrigin = jobs.NOBODY,
+    start: JobStart = _AS_USUAL,
 ) -> OpenJob:
     urls = starts.urls
     ruleset = compile_ruleset(1, given.rules, urls)
     with db.transaction():
-        job = jobs.create_job(db, name, given, starts.digest, now, origin)
+        if start.submission is not None:
+            check_new(db, start.submission, now)
+        job = jobs.create_job(db, name, given, starts.digest, now, start.origin)
+        if start.submission is not None:
+            note_submission(db, job.job_id, start.submission, now)
+        begin_terms(db, job.job_id, start.terms, paused=start.paused)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
         sites.begin(urls)
         admission.add_starts(urls)
+        if start.cookies:
+            frontier.cookies.keep(start.cookies)
         if settings.seed:
             begin_list(db, job.job_id)
     db.hold(job.job_id)

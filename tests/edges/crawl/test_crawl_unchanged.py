@@ -23,18 +23,19 @@ from warcio.archiveiterator import ArchiveIterator
 
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.worker.agent import Agent
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.fetch.config import FetchConfig
 from muniment.http.auth import Account
 from muniment.http.credentials import CredentialReach, Credentials
-from muniment.model.prior import Prior
+from muniment.model.host import HostTerms
+from muniment.model.seed import Prior
 from muniment.settings.table import DelayRange
 
 BODY = b"<p>words that stay the same</p>\n" * 20
@@ -58,7 +59,9 @@ class Archive:
     async def _take(self, pages, manner, accounts):
         config = FetchConfig(user_agent="test/1", allowed_classes=frozenset({"loopback"}), timeout=2.0)
         client = Client(config, self.out)
-        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), HostQueues(1, DelayRange(0, 0)))
+        held = HeldPages(1, DelayRange(0, 0), client.permits)
+        held.add([], [HostTerms("127.0.0.1", 1)])
+        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), held)
         recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name))
         for url, prior in pages:
             page = claim(url, prior=prior)
@@ -69,7 +72,7 @@ class Archive:
         async for _ in recorder.batches():
             pass
         await client.close()
-        assert walk_and_seal(self.out, self.out / "parts", self.name) is None
+        assert verify_and_seal(self.out, self.out / "parts", self.name) is None
         return self.rows()
 
     def rows(self):

@@ -18,6 +18,7 @@ from tests.support.pages import claim
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.worker.loop import Worker
+from muniment.model.host import HostTerms
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import launch_worker
 from muniment.settings.table import DelayRange, Settings
@@ -111,12 +112,12 @@ async def _pages_go_back(out: Path) -> None:
     with GatedSite({"/": "a page", "/2": "another", "/3": "a third"}) as site:
         async with working(desk, out):
             pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
-            permits = {pages[0].host: 1}
-            desk.channel.send(protocol.ClaimedPages(pages[:1], permits))
+            hosts = [HostTerms(pages[0].host, 1)]
+            desk.channel.send(protocol.ClaimedPages(pages[:1], hosts))
             await desk.until(protocol.Finish)
             # the delay keeps these in the worker's hands, and it wants no more
-            desk.channel.send(protocol.ClaimedPages([structs.replace(page, claim_id=7) for page in pages[1:]], permits))
-            desk.channel.send(protocol.HostWait(pages[0].host, 5_000))
+            desk.channel.send(protocol.ClaimedPages([structs.replace(page, claim_id=7) for page in pages[1:]], hosts))
+            desk.channel.send(protocol.HostUpdate([HostTerms(pages[0].host, 1, 0, 5_000)]))
             await desk.until(protocol.GiveBack, protocol.WantPages)
 
 
@@ -135,7 +136,7 @@ async def _finds_late(out: Path) -> None:
     with GatedSite({"/1": ""}) as site:
         async with working(desk, out):
             page = claim(f"{site.url}1".replace("127.0.0.1", "localhost"), page_id=1)
-            desk.channel.send(protocol.ClaimedPages([page], {page.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([page], [HostTerms(page.host, 1)]))
             await desk.finished(1)
             assert desk.all(protocol.NameAddresses) == [protocol.NameAddresses("localhost", ("loopback",))]
 
@@ -149,10 +150,10 @@ async def _is_told(out: Path) -> None:
     with GatedSite({"/1": "", "/2": ""}) as site:
         async with working(desk, out):
             before, after = (claim(f"{site.url}{number}", page_id=number) for number in (1, 2))
-            desk.channel.send(protocol.ClaimedPages([before], {before.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([before], [HostTerms(before.host, 1)]))
             await desk.finished(1)
             desk.channel.send(protocol.NameAddresses("b.localhost", ("loopback",)))
-            desk.channel.send(protocol.ClaimedPages([after], {after.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([after], [HostTerms(after.host, 1)]))
             await desk.finished(2)
             told = [page.error.partition(":")[0] for finish in desk.all(protocol.Finish) for page in finish.batch.pages]
             assert told == ["private-address", ""]
@@ -169,10 +170,10 @@ async def _gives_up(out: Path) -> None:
     with GatedSite({"/": "a page", "/2": Answer(bytes(3 << 20))}) as site:
         async with working(desk, out) as process:
             small, large = (claim(f"{site.url}{path}", page_id=number) for number, path in ((1, ""), (2, "2")))
-            desk.channel.send(protocol.ClaimedPages([small], {small.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([small], [HostTerms(small.host, 1)]))
             asked = await desk.until(protocol.AskFile)
             (out / "parts").rmdir()
-            desk.channel.send(protocol.ClaimedPages([large], {large.host: 1}))
+            desk.channel.send(protocol.ClaimedPages([large], [HostTerms(large.host, 1)]))
             await desk.until(protocol.WorkerFailure)
             desk.channel.send(protocol.FileName("muniment-00000.warc.gz", number=asked.number))
             desk.channel.close()
@@ -190,7 +191,7 @@ async def _out_of_reach(out: Path, permits: int) -> None:
     async with working(desk, out):
         nobody = f"http://127.0.0.1:{free_port()}/"
         pages = [claim(f"{nobody}{number}", page_id=number) for number in range(30)]
-        desk.channel.send(protocol.ClaimedPages(pages, {pages[0].host: permits}))
+        desk.channel.send(protocol.ClaimedPages(pages, [HostTerms(pages[0].host, permits)]))
         while len(desk.all(protocol.HostNews)) + sum(len(told.claims) for told in desk.all(protocol.GiveBack)) < len(
             pages
         ):
@@ -209,9 +210,9 @@ async def _partly_in_reach(out: Path) -> None:
             nobody = f"http://127.0.0.1:{free_port()}/"
             pages = [claim(f"{site.url}1", page_id=1)]
             pages += [claim(f"{nobody}{number}", page_id=number) for number in (2, 3)]
-            desk.channel.send(protocol.ClaimedPages(pages[:1], {pages[0].host: 2}))
+            desk.channel.send(protocol.ClaimedPages(pages[:1], [HostTerms(pages[0].host, 2)]))
             await asyncio.to_thread(site.wait_for, "/1")
-            desk.channel.send(protocol.ClaimedPages(pages[1:], {pages[0].host: 2}))
+            desk.channel.send(protocol.ClaimedPages(pages[1:], [HostTerms(pages[0].host, 2)]))
             await desk.finished(2, 3)
             assert len(desk.all(protocol.HostNews)) == 2
             site.release()
@@ -224,7 +225,7 @@ class _OutOfMemory(Worker):
 
     def __init__(self) -> None:
         self._stopping = False
-        self._lanes = self  # type: ignore[assignment]
+        self._held = self  # type: ignore[assignment]
         self._ended = asyncio.get_running_loop().create_future()
 
     def give_back(self) -> list[Any]:
@@ -250,10 +251,10 @@ async def _robots_wait(out: Path) -> None:
     desk = _Desk(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page"}) as site:
         async with working(desk, out):
-            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
             asked = await desk.until(protocol.AskRobots)
             # the same host on another port has asked for patience meanwhile
-            desk.channel.send(protocol.HostWait("127.0.0.1", 3_600_000))
+            desk.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 0, 3_600_000)]))
             desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
             await desk.until(protocol.RobotsReport, protocol.GiveBack)
             assert site.requests == []
@@ -268,7 +269,7 @@ async def _robots_fail(out: Path, status: int) -> None:
     desk = _Desk(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page", "/robots.txt": Answer("no", status)}) as site:
         async with working(desk, out):
-            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], {"127.0.0.1": 1}))
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], [HostTerms("127.0.0.1", 1)]))
             asked = await desk.until(protocol.AskRobots)
             desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
             await desk.until(protocol.GiveBack)
@@ -288,7 +289,7 @@ async def _robots_elsewhere(out: Path) -> None:
         moved = Answer("", 301, (("Location", f"{there.url}robots.txt"),))
         with GatedSite({"/": "a page", "/robots.txt": moved}) as site:
             async with working(desk, out):
-                desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], {"127.0.0.1": 1}))
+                desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
                 asked = await desk.until(protocol.AskRobots)
                 desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
                 while "127.0.0.1" not in {said.host for said in desk.all(protocol.HostNews)}:
@@ -296,3 +297,25 @@ async def _robots_elsewhere(out: Path) -> None:
                 [sign] = [said.sign for said in desk.all(protocol.HostNews) if said.host == "127.0.0.1"]
                 assert (sign.kind, sign.wait_ms) == ("closed", 600_000)
                 assert sign.origin == site.url.rstrip("/")
+
+
+def test_a_crawl_delay_is_reported_and_the_orchestrator_decides_before_a_page_is_asked_for(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_reports_delay(tmp_path), 20))
+
+
+async def _reports_delay(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    rules = "User-agent: *\nCrawl-delay: 200\n"
+    with GatedSite({"/": "a page", "/robots.txt": rules}) as site:
+        async with working(desk, out):
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
+            asked = await desk.until(protocol.AskRobots)
+            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+            wanted = await desk.until(protocol.AskGap)
+            assert (wanted.host, wanted.delay_ms, site.requests) == ("127.0.0.1", 200_000, ["/robots.txt"])
+            # as short as it is, this gap counts
+            desk.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 100)]))
+            desk.channel.send(protocol.GapReply(number=wanted.number))
+            await desk.finished(1)
+            assert site.requests == ["/robots.txt", "/"]
+            assert desk.all(protocol.AskGap) == []

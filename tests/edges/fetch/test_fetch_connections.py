@@ -16,6 +16,7 @@ from muniment.fetch.bodies import BodyBuilder
 from muniment.fetch.client import Client
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
+from muniment.fetch.permits import Permits
 from muniment.fetch.pool import ConnectionPool
 from muniment.fetch.request import Requests
 from muniment.fetch.wire import ResponseReader
@@ -64,7 +65,7 @@ def test_a_connection_is_kept(run: Run) -> None:
 
 def test_a_host_never_has_more_connections_than_its_limit(run: Run) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 3)
+        client.permits[HOST].grant(3)
         await asyncio.gather(*(client.fetch(server.url("/slow")) for _ in range(20)))
         assert client.open_connections(HOST) == 3
 
@@ -87,19 +88,19 @@ def test_a_limit_can_be_lowered_and_raised_while_running(run: Run) -> None:
     closed: list[str] = []
 
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 4)
+        client.permits[HOST].grant(4)
         await asyncio.gather(*(client.fetch(server.url("/slow")) for _ in range(4)))
         assert client.open_connections(HOST) == 4
-        client.set_limit(HOST, 1)
+        client.permits[HOST].grant(1)
         await settled(client, 1)
         assert closed == [HOST] * 3
         busy = [asyncio.ensure_future(client.fetch(server.url("/slow"))) for _ in range(3)]
         await asyncio.sleep(0.01)
         assert client.open_connections(HOST) == 1
-        client.set_limit(HOST, 3)
+        client.permits[HOST].grant(3)
         await asyncio.sleep(0.01)
         assert client.open_connections(HOST) == 3
-        client.set_limit(HOST, 0)
+        client.permits[HOST].grant(0)
         assert [exchange.failure for exchange in await asyncio.gather(*busy)] == [None] * 3
         await settled(client, 0)
 
@@ -110,11 +111,11 @@ def test_a_limit_can_be_lowered_and_raised_while_running(run: Run) -> None:
 
 def test_a_limit_of_nothing_waits(run: Run) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 0)
+        client.permits[HOST].grant(0)
         waiting = asyncio.ensure_future(client.fetch(server.url("/a")))
         await asyncio.sleep(0.05)
         assert not waiting.done()
-        client.unset_limit(HOST)
+        client.permits.drop(HOST)
         assert (await waiting).status == 200
 
     with RawServer(SCRIPTS) as server:
@@ -123,7 +124,7 @@ def test_a_limit_of_nothing_waits(run: Run) -> None:
 
 def test_an_idle_connection_makes_room_for_another_port_of_the_host(run: Run) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 1)
+        client.permits[HOST].grant(1)
         for server in (first, second, first, second):
             exchange = await client.fetch(server.url("/a"))
             assert exchange.failure is None
@@ -179,7 +180,7 @@ def test_a_kept_connection_that_the_server_closed(run: Run, pause: float) -> Non
 @pytest.mark.parametrize("end", [Close(), Reset()])
 def test_a_kept_connection_that_dies_at_the_next_request(run: Run, end: Close | Reset) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 1)
+        client.permits[HOST].grant(1)
         await client.fetch(server.url("/a"))
         exchange = await client.fetch(server.url("/once"))
         assert exchange.failure is None
@@ -243,7 +244,7 @@ def test_a_cancelled_fetch_closes_its_connection(run: Run) -> None:
 
 def test_a_cancelled_wait_takes_nothing_away(run: Run) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 1)
+        client.permits[HOST].grant(1)
         fetches = [asyncio.ensure_future(client.fetch(server.url("/slow"))) for _ in range(6)]
         await asyncio.sleep(0.02)
         for fetch in fetches[1:5]:
@@ -258,7 +259,7 @@ def test_a_cancelled_wait_takes_nothing_away(run: Run) -> None:
 
 def test_a_fetch_cancelled_at_any_moment_leaks_nothing(run: Run) -> None:
     async def work(client: Client) -> None:
-        client.set_limit(HOST, 2)
+        client.permits[HOST].grant(2)
         for step in range(60):
             fetches = [asyncio.ensure_future(client.fetch(server.url("/b"))) for _ in range(4)]
             for _ in range(step % 20):
@@ -268,7 +269,7 @@ def test_a_fetch_cancelled_at_any_moment_leaks_nothing(run: Run) -> None:
             for one in done:
                 assert isinstance(one, asyncio.CancelledError) or one.body.payload(9) == b"bb"
         assert client.open_connections(HOST) <= 2
-        client.set_limit(HOST, 0)
+        client.permits[HOST].grant(0)
         await settled(client, 0)
 
     with RawServer(SCRIPTS) as server:
@@ -293,7 +294,7 @@ def test_an_answer_before_the_first_question(tmp_path: Path, greeting: bytes) ->
 
     async def work() -> ResponseReader:
         pool = ConnectionPool(
-            Connector(config), lambda _: None, per_host=1, silence=5.0, longest=60.0, idle=5.0, most=1
+            Connector(config), lambda _: None, Permits(1), silence=5.0, longest=60.0, idle=5.0, most=1
         )
         connection = await pool.acquire(Requests(config).split(server.url("/a"))[0])
         assert isinstance(connection, Connection)

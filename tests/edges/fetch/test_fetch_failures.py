@@ -157,8 +157,8 @@ def test_names(run: Run) -> None:
         assert [exchange.body.payload(9) for exchange in exchanges] == [b"ok"] * 10
         assert b"\r\nHost: site.test:" in exchanges[0].request
         assert len([query for query in asked if query == "site.test 1"]) == 1
-        client.set_limit("site.test", 0)
-        client.unset_limit("site.test")
+        client.permits["site.test"].grant(0)
+        client.permits.drop("site.test")
         assert code(await client.fetch("http://none.test/")) == "dns"
         first = len(asked)
         assert code(await client.fetch("http://none.test/")) == "dns"

@@ -11,20 +11,20 @@ from fleet_harness import Fleet
 from sqlalchemy import func, select, text
 from tracker_harness import A, site
 
-from muniment.errors import ProtocolError, UsageError
+from muniment.errors import NotFoundError, ProtocolError, SessionEndedError, UsageError
 from muniment.model.change import AddIgnore, ChangeMade, SetRules, SetValues
 from muniment.model.job import JobOrigin, JobTerms
-from muniment.model.pipeline import Greeting, HostReport, Pipeline, SessionEnding
+from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
-from muniment.rules.rulesets import Rules, compile_ruleset
+from muniment.model.session_calls import GreetCall
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
-from muniment.tracker.fleet.sessions import HEARTBEAT_MS, LEASE_MS
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import changes_of
-from muniment.tracker.open import StartPages, submit_job
+from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.schema import tables
 from muniment.tracker.schema.pipelines import assignments, sessions
@@ -41,22 +41,21 @@ def everything(fleet: Fleet) -> object:
 
 def test_a_lease_lasts_a_minute_and_a_heartbeat_renews_it(fleet):
     fleet.job(START)
-    epoch = fleet.epochs[fleet.pipeline("p")]
-    assert (LEASE_MS, HEARTBEAT_MS) == (60_000, 10_000)
-    for _ in range(12):
-        fleet.now += HEARTBEAT_MS
-        assert fleet.dispatch.heartbeat(epoch, fleet.now)
-        fleet.dispatch.sweep(fleet.now)
+    fleet.pipeline("p")
+    answer = fleet.say_hello("p", instance="abc")
+    assert (answer.lease_s, answer.heartbeat_s) == (60, 10)
+    fleet.greet("p", instance="abc")
+    for _ in range(8):
+        fleet.serve(9_000)
+        fleet.beat("p")
+    fleet.serve(59_000)
     fleet.claim("p")
-    fleet.now += LEASE_MS
-    fleet.dispatch.sweep(fleet.now)
-    assert fleet.dispatch.heartbeat(epoch, fleet.now)
-    fleet.now += LEASE_MS + 1
-    fleet.dispatch.sweep(fleet.now)
-    assert not fleet.dispatch.heartbeat(epoch, fleet.now)
-    assert fleet.ask("p") is None
-    row = fleet.db.connection.execute(select(sessions.c.ended_at, sessions.c.ending)).one()
-    assert tuple(row) == (fleet.now, "LAPSED")
+    fleet.serve(59_000)
+    fleet.beat("p")
+    fleet.serve(64_000)
+    with pytest.raises(SessionEndedError) as ended:
+        fleet.beat("p")
+    assert (ended.value.ending, fleet.ask("p")) == ("LAPSED", None)
 
 
 def test_a_broken_connection_is_not_death(fleet):
@@ -80,8 +79,7 @@ def test_what_a_session_held_goes_back_and_its_finishes_change_nothing(fleet, en
     assert fleet.state(job) == "DRAINING"
     before = fleet.epochs["p"]
     if ending is SessionEnding.LAPSED:
-        fleet.now += LEASE_MS + 1
-        fleet.dispatch.sweep(fleet.now)
+        fleet.serve(64_000)
     elif ending is SessionEnding.REPLACED:
         assert fleet.greet("p") > before
     else:
@@ -135,7 +133,7 @@ def test_a_page_that_kills_three_is_given_up_with_the_reason(fleet):
     assert fleet.urls("p") == [START]
     fleet.reopen()
     assert fleet.urls("p") == [], "nothing goes beside a suspect"
-    fleet.end("p", SessionEnding.LAPSED)
+    fleet.end("p", SessionEnding.EXITED)
     fleet.greet("p")
     assert [(claim.url, claim.barred) for _, claim in fleet.claim("p", 1)] == [(START, "limit: 3 workers died of it")]
     assert fleet.claim("p") == [], "the other suspect waits until nothing is beside it"
@@ -147,37 +145,40 @@ def test_goodbye_and_a_released_page_are_no_deaths_and_a_dead_worker_is_one(flee
     fleet.claim("p")
     fleet.end("p", SessionEnding.GOODBYE)
     fleet.greet("p")
-    pairs = {c.url: (c.page_id, c.claim_id) for _, c in fleet.claim("p")}
-    fleet.dispatch.release(job, [pairs[START]], fleet.now)
-    fleet.dispatch.release(job, [pairs[ONE], pairs[START]], fleet.now, died=True)
+    held = {claim.url: (job, claim) for _, claim in fleet.claim("p")}
+    assert fleet.release([held[START]]) == 1
+    assert fleet.release([held[ONE], held[START]], died=True) == 1
     assert [fleet.page(job, url)["deaths"] for url in (START, ONE)] == [0, 1]
     assert fleet.urls("p") == [START, ONE]
 
 
-@pytest.mark.parametrize(
-    ("greeting", "says"),
-    [
-        (Greeting("xyz", 1, "1"), "not a hexadecimal"),
-        (Greeting("", 1, "1"), "not a hexadecimal"),
-        (Greeting("ab", 0, "1"), "from 1 to 1000 slots"),
-        (Greeting("ab", 1001, "1"), "from 1 to 1000 slots"),
-    ],
-)
-def test_a_greeting_that_makes_no_sense_is_refused(fleet, greeting, says):
+def test_a_greeting_that_makes_no_sense_is_refused(fleet):
     fleet.pipeline("p")
-    with pytest.raises(UsageError, match=says):
-        fleet.dispatch.greet("p", greeting, fleet.now)
+    for instance, slots, says in (
+        ("xyz", 1, "not a hexadecimal"),
+        ("", 1, "not a hexadecimal"),
+        ("ab" * 33, 1, "not a hexadecimal"),
+        ("ab", 0, "from 1 to 1000 slots"),
+        ("ab", 1001, "from 1 to 1000 slots"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            fleet.dispatch.greet("p", GreetCall(instance=instance, slots=slots))
+    with pytest.raises(NotFoundError, match="no pipeline 'q'"):
+        fleet.dispatch.greet("q", GreetCall(instance="ab", slots=1))
 
 
 def test_a_report_of_the_machine_is_kept(fleet):
-    epoch = fleet.epochs[fleet.pipeline("p")]
+    fleet.pipeline("p")
     report = HostReport(
         fqdn="p.example", python="3.11", disk_free=1, disk_total=2, memory_free=3, memory_total=4, load=(0.5, 0.25, 0)
     )
-    fleet.dispatch.heartbeat(epoch, fleet.now, report)
-    kept, at = fleet.db.connection.execute(select(sessions.c.report, sessions.c.reported_at)).one()
+    fleet.beat("p", report=report, paused="disk")
+    c = sessions.c
+    kept, at, why = fleet.db.connection.execute(select(c.report, c.reported_at, c.paused)).one()
     assert '"fqdn":"p.example"' in kept
-    assert at == fleet.now
+    assert (at, why) == (fleet.now, "disk")
+    with pytest.raises(UsageError, match="'lunch' is no reason"):
+        fleet.beat("p", paused="lunch")
 
 
 def test_tags_may_change_and_a_pipeline_may_go(fleet):
@@ -185,7 +186,7 @@ def test_tags_may_change_and_a_pipeline_may_go(fleet):
     fleet.pipeline("p")
     assert fleet.ask("p") == []
     change_pipeline(fleet.db, Pipeline("p", frozenset({"tor"})))
-    assert [one.job_id for one in fleet.ask("p")] == [job]
+    assert [one.job for one in fleet.ask("p")] == [job]
     with pytest.raises(UsageError, match="at work"):
         remove_pipeline(fleet.db, "p")
     fleet.end("p", SessionEnding.GOODBYE)
@@ -203,7 +204,7 @@ def test_pages_go_by_hosts_that_are_due_in_turn(fleet):
     hosts = [claim.host for _, claim in fleet.claim("p", 150)]
     # which is the first to have its turn, chance decides where several processes share the job
     assert sorted(map(hosts.count, ("a.example", "b.example"))) == [50, 100]
-    book = fleet.dispatch._of(job).frontier.hosts
+    book = fleet.work(job).frontier.hosts
     waits = type(book.waits_of(1))(until=fleet.now + 5_000, reason="asked for it")
     book.keep_waits(1, waits)
     assert {claim.host for _, claim in fleet.claim("p", 150)} == {"b.example"}
@@ -216,7 +217,8 @@ def test_pages_go_by_hosts_that_are_due_in_turn(fleet):
 
 def test_who_started_a_job_where_and_why(fleet):
     origin = JobOrigin("ann", "#archive", "it closes on Friday")
-    made = submit_job(fleet.db, "job", Settings(), StartPages((START,)), fleet.now, origin=origin).job.job_id
+    start = JobStart(origin=origin)
+    made = submit_job(fleet.db, "job", Settings(), StartPages((START,)), fleet.now, start=start).job.job_id
     row = fleet.job_row(made)
     assert (row["started_by"], row["started_in"], row["explanation"]) == ("ann", "#archive", "it closes on Friday")
 
@@ -224,18 +226,18 @@ def test_who_started_a_job_where_and_why(fleet):
 def test_every_change_is_in_the_audit_and_the_age_counts_them(fleet):
     job = fleet.job(START)
     fleet.pipeline("p")
-    fleet.dispatch.amend(job, SetValues("ann", (("delay", "250"), ("tries", "5"), ("tries", "5"))), fleet.now)
+    fleet.amend(job, SetValues("ann", (("delay", "250"), ("tries", "5"), ("tries", "5"))))
     fleet.now += 1
-    fleet.dispatch.amend(job, AddIgnore("bob", "x"), fleet.now)
-    fleet.dispatch.amend(job, SetRules("bob", (Rule(ua="u"),)), fleet.now)
+    fleet.amend(job, AddIgnore("bob", "x"))
+    fleet.amend(job, SetRules("bob", (Rule(ua="u"),)))
     assert terms.change_terms(fleet.db, job, "cat", JobTerms(nice=0, concurrency=0), fleet.now) == (
-        ChangeMade("concurrency", "none", "0"),
+        ChangeMade("max_slots", "none", "0"),
     )
-    fleet.dispatch.abort(job, "dan", fleet.now)
+    fleet.abort(job, "dan")
     noted = changes_of(fleet.db, job)
     assert [(n.age, n.who, n.what, n.before, n.after) for n in noted] == [
         (1, "ann", "delay", "0", "250"), (2, "ann", "tries", "3", "5"), (3, "bob", "ignores", "", "x"),
-        (4, "bob", "rules", "", '[{"ua":"u"}]'), (5, "cat", "concurrency", "none", "0"),
+        (4, "bob", "rules", "", '[{"ua":"u"}]'), (5, "cat", "max_slots", "none", "0"),
         (6, "dan", "state", "ACTIVE", "ABORTED"),
     ]  # fmt: skip
     assert [n.at for n in noted] == [fleet.now - 1] * 2 + [fleet.now] * 4
@@ -259,7 +261,7 @@ def test_terms_that_make_no_sense_are_refused(fleet):
     with pytest.raises(UsageError, match="there is no job 99"):
         terms.change_terms(fleet.db, 99, "ann", JobTerms(nice=1), fleet.now)
     with pytest.raises(UsageError, match="there is no job 99"):
-        fleet.dispatch.abort(99, "ann", fleet.now)
+        fleet.abort(99, "ann")
     assert changes_of(fleet.db, job) == []
 
 
@@ -268,7 +270,7 @@ def test_a_finished_job_is_not_aborted(fleet):
     fleet.pipeline("p")
     fleet.finish(fleet.claim("p"))
     with pytest.raises(UsageError, match="nothing to abort"):
-        fleet.dispatch.abort(job, "ann", fleet.now)
+        fleet.abort(job, "ann")
 
 
 # -- rules
@@ -276,8 +278,8 @@ def test_a_finished_job_is_not_aborted(fleet):
 
 def test_a_dry_run_says_what_would_change_and_changes_nothing(fleet):
     job = fleet.job(START, *(site(str(n)) for n in range(30)))
-    fleet.dispatch.amend(job, AddIgnore("ann", "/[0-4]$"), fleet.now)
-    fleet.dispatch.sweep(fleet.now)
+    fleet.amend(job, AddIgnore("ann", "/[0-4]$"))
+    fleet.dispatch.sweep()
     before = everything(fleet)
     made = compile_ruleset(
         9, Rules(ignore=("/1.$",), in_order=(Rule(prefix=START, depth=(1, None), skip=True),)), [START]
@@ -307,12 +309,12 @@ def test_a_page_that_comes_nearer_is_judged_by_its_new_depth(tracker):
 def test_a_walk_that_a_kill_cut_off_is_made_whole_and_no_job_ends_before(fleet):
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
-    fleet.dispatch.amend(job, SetRules("ann", (Rule(prefix=ONE, skip=True),)), fleet.now)
+    fleet.amend(job, SetRules("ann", (Rule(prefix=ONE, skip=True),)))
     fleet.finish(fleet.claim("p"))
     assert (fleet.states(job)[ONE], fleet.state(job)) == ("SKIPPED", "ACTIVE")
     fleet.reopen()
     assert jobs.load_job(fleet.db, job).judged == 1
-    fleet.dispatch.sweep(fleet.now)
+    fleet.dispatch.sweep()
     assert (jobs.load_job(fleet.db, job).judged, fleet.state(job)) == (2, "FINISHED")
 
 
@@ -327,7 +329,7 @@ def test_large_results_are_files_by_digest_once(fleet, tmp_path):
     fleet.finish(held, results=(large, small))
     files = list((tmp_path / "results").iterdir())
     assert [file.read_bytes() for file in files] == [large.value]
-    book = fleet.dispatch._of(job).frontier.results
+    book = fleet.work(job).frontier.results
     for _, claim in held:
         assert {r.kind: r.value for r in book.of_page(claim.page_id)} == {
             "outlinks": large.value,

@@ -19,8 +19,8 @@ from muniment.crawl import protocol
 from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
-from muniment.model.queue import HostWaits
-from muniment.rules.politeness import HostSignal
+from muniment.model.host import HostTerms, HostWaits
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.tracker.queue.local import LocalQueue
 from muniment.tracker.schema.tables import hosts
 
@@ -73,7 +73,7 @@ class Desk:
         events = Publisher()
         events.listen(EventLog(self.descriptor, self.log).take)
         self.queue = LocalQueue(self.tracker.frontier)
-        self.desk = KeptPolicy(self.queue, self.schedule, events, tell, "muniment/1")
+        self.desk = KeptPolicy(self.queue, self.schedule, events, tell)
         self.desk.begin(now_ms(), resumed=resumed)
         for host in at_once(self.queue.pending(now_ms())).changes.pending:
             self.schedule.add_pending(host.host_id, host.name, host.more)
@@ -101,6 +101,14 @@ class Desk:
         batch = finish_batch([finished(claim, status=0, error=error)], [])
         return bool(self.desk.spare(batch, held)[1])
 
+    def terms(self, name, worker=0):
+        """How a worker is to treat a host."""
+        return self.desk.updates.terms(worker, [self.schedule.known(name)], steady_ms())[0]
+
+    def sent(self, worker=0):
+        """The terms that a worker was sent, in their order."""
+        return [terms for to, message in self.said if to == worker for terms in message.hosts]
+
     def events(self):
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
@@ -123,7 +131,7 @@ def test_waits_are_kept_over_a_resume(new_place):
         due = dict(again.schedule.pick(0, 100, until - 1))
         assert sorted(due) == [2, 3]
         assert 1 in dict(again.schedule.pick(0, 100, until))
-        assert again.desk.gaps(NAMES) == {"a.example": 2_000}
+        assert [again.terms(name).gap_ms for name in NAMES] == [2_000, 0, 0]
         assert again.events()[-1]["host"] == "a.example"
         assert again.desk.waited() == [("a.example", "429 with Retry-After", until)]
 
@@ -168,8 +176,9 @@ def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):
 def test_retry_after_is_saved_and_told_at_once(desk):
     desk.schedule.claimed(0, 1, 1, 1, 0)
     desk.desk.told(0, "a.example", HostSignal("throttled", "503", "https://a.example", now_ms(), 5_000))
-    [wait] = [message for _, message in desk.said if isinstance(message, protocol.HostWait)]
-    assert 4_900 < wait.wait_ms <= 5_000
+    [terms] = desk.sent()
+    assert 4_900 < terms.wait_ms <= 5_000
+    assert desk.said == [(0, protocol.HostUpdate([terms], answer=True))]
     assert desk.hosts.waits[1].reason == "503 with Retry-After"
     [pause] = desk.events()
     assert (pause["event"], pause["host"]) == ("pause", "a.example")
@@ -213,7 +222,10 @@ def test_three_failures_prove_a_host_dead_that_never_answered(desk):
     assert not desk.desk.dead
     desk.fails("a.example")
     assert list(desk.desk.dead) == ["a.example"]
-    assert (0, protocol.DeadHost("a.example", desk.desk.dead["a.example"])) in desk.said
+    dead = {"a.example": desk.desk.dead["a.example"]}
+    assert desk.sent()[-1] == HostTerms("a.example", 0, dead=dead)
+    assert desk.terms("a.example", worker=7).dead == dead, "whoever gets pages of it is told"
+    assert desk.terms("b.example").dead == {}
 
 
 def test_an_answer_in_between_begins_the_proof_anew(desk):
@@ -362,7 +374,9 @@ def test_ten_thousand_hosts_that_fail_at_once_are_all_given_up(new_place):
         for _ in range(3):
             for name in names:
                 desk.fails(name)
-        assert len({message.origin for _, message in desk.said if isinstance(message, protocol.DeadHost)}) == len(names)
+        assert len({origin for terms in desk.sent() for origin in terms.dead}) == len(names)
+        assert len(desk.desk.dead) == 10_000, "the one that died first is forgotten"
+        assert [bool(desk.terms(name).dead) for name in (names[0], names[1])] == [False, True]
 
 
 def test_all_that_is_left_are_hosts_that_are_waited_for(desk):
@@ -412,12 +426,27 @@ def test_a_host_that_throttles_right_after_its_wait_gets_a_gap_until_it_is_conte
         throttle(desk, "a.example")
         gaps.append(desk.schedule.gap(1))
     assert gaps == [0, 500, 750, 1_125, 1_125, 562], "after ten answers it is some page that it refuses"
-    assert desk.desk.gaps(NAMES) == {"a.example": 562}
-    assert [m.gap_ms for _, m in desk.said if isinstance(m, protocol.HostGap)] == [500, 750, 1_125, 562]
+    assert desk.terms("a.example").gap_ms == 562
+    assert list(dict.fromkeys(terms.gap_ms for terms in desk.sent())) == gaps[:4] + gaps[5:]
     good(desk, "a.example", 100)
     assert desk.schedule.gap(1) == 281
     good(desk, "a.example", 100)
     assert desk.schedule.gap(1) == 0
+
+
+def test_the_longest_gap_that_an_origin_of_a_host_asks_for_is_kept_and_sent_to_all_its_workers(desk):
+    desk.schedule.add_worker(1)
+    for worker in (0, 1):
+        desk.schedule.claimed(worker, 1, 1, 1, 0)
+    for delay_ms in (3_000, 2_000):
+        desk.desk.wants_gap("a.example", delay_ms)
+    at_once(desk.desk.keep())
+    assert desk.hosts.waits[1].crawl_delay_ms == 3_000
+    assert [terms.gap_ms for worker in (0, 1) for terms in desk.sent(worker)] == [3_000] * 4
+    assert [terms.wait_ms for worker in (0, 1) for terms in desk.sent(worker)] == [0, 0, 3_000, 3_000], "one asks it"
+    desk.said.clear()
+    desk.desk.wants_gap("never.met.example", 1_000)
+    assert desk.said == []
 
 
 def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk):

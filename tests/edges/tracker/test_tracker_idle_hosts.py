@@ -16,7 +16,8 @@ from muniment.clock import steady_ms
 from muniment.crawl import protocol
 from muniment.crawl.orchestrator import host_policy as hosts_desk
 from muniment.model.failure import Failure
-from muniment.rules.politeness import HostSignal
+from muniment.model.host import HostTerms
+from muniment.rules.hosts.politeness import HostSignal
 
 MOST_BYTES = 300
 """Of a host with nothing to do, over all processes: the workers forget it."""
@@ -81,7 +82,8 @@ def test_what_a_host_was_told_is_known_when_it_gets_pages_again(desk: Desk) -> N
         host_id = desk.hosts.get(name).host_id
         desk.schedule.add_pending(host_id, name, 10)
         desk.desk.plan(host_id)
-        granted = desk.schedule.claimed(0, host_id, 1, 1, steady_ms())[1]
+        desk.schedule.claimed(0, host_id, 1, 1, steady_ms())
+        granted = desk.terms(name).permits
         assert granted == (3 if name == first else 1)
 
 
@@ -102,7 +104,7 @@ def test_words_about_a_host_that_was_forgotten_change_nothing(desk: Desk) -> Non
     desk.desk.told(
         0, name, HostSignal("slow", str(Failure("timeout-header", "nothing")), f"https://{name}", steady_ms())
     )
-    assert desk.said == [(0, protocol.HostWait(name, 0))]
+    assert desk.said == [(0, protocol.HostUpdate([HostTerms(name, 0)], answer=True))]
     desk.schedule.remove_worker(0, steady_ms())
     assert desk.schedule.known(name) is None
 

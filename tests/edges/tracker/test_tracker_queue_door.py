@@ -15,14 +15,8 @@ from tracker_harness import A, Tracker, site
 from muniment.crawl.ports import Queue
 from muniment.errors import ProtocolError
 from muniment.model.change import AddIgnore
-from muniment.model.queue import (
-    ChangeRequest,
-    ClaimRequest,
-    FinishRequest,
-    HostRecord,
-    HostWaits,
-    UpkeepRequest,
-)
+from muniment.model.host import HostRecord, HostWaits
+from muniment.model.queue import ChangeRequest, ClaimRequest, FinishRequest, UpkeepRequest
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.queue.local import LocalQueue
 

@@ -9,8 +9,7 @@ from tests.support.pages import finish_batch, finished
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.place import TrackerPlace
-from muniment.model.prior import Prior
-from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
+from muniment.model.seed import BadLine, Prior, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web, url_key
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened

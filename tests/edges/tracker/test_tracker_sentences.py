@@ -143,7 +143,7 @@ def test_a_job_with_a_tag_runs_on_pipelines_that_have_it(fleet):
     fleet.pipeline("plain")
     fleet.pipeline("with-tor", "tor", "fast")
     assert fleet.ask("plain") == []
-    assert [one.job_id for one in fleet.ask("with-tor")] == [tagged]
+    assert [one.job for one in fleet.ask("with-tor")] == [tagged]
 
 
 @says("matchonly")
@@ -152,7 +152,7 @@ def test_a_matchonly_pipeline_waits_for_jobs_with_its_tags(fleet):
     fleet.pipeline("picky", "tor", matchonly=True)
     assert fleet.ask("picky") == []
     tagged = fleet.job(START, tags=frozenset({"tor"}))
-    assert [one.job_id for one in fleet.ask("picky")] == [tagged]
+    assert [one.job for one in fleet.ask("picky")] == [tagged]
 
 
 # -- jobs
@@ -164,7 +164,7 @@ def test_jobs_wait_by_nice_value_then_first_in_first_out(fleet):
     fleet.pipeline("p")
     order = []
     for _ in range(3):
-        order.append(fleet.ask("p", 1)[0].job_id)
+        order.append(fleet.ask("p", 1)[0].job)
         terms.abort(fleet.db, order[-1], "tester", fleet.now)
     assert order[:2] == [urgent, first]
     assert late not in order
@@ -189,7 +189,7 @@ def test_a_job_is_active_then_draining_then_finished(fleet):
     assert (fleet.state(job), fleet.states(job)) == ("ACTIVE", {START: "READY", ONE: "READY"})
     held = fleet.claim("p")
     assert (fleet.state(job), fleet.states(job)) == ("DRAINING", {START: "CLAIMED", ONE: "CLAIMED"})
-    assert [one.job_id for one in fleet.ask("q")] == [other]
+    assert [one.job for one in fleet.ask("q")] == [other]
     fleet.finish(held[:1])
     assert fleet.state(job) == "DRAINING"
     fleet.finish(held[1:])
@@ -220,18 +220,19 @@ def test_an_aborted_job_is_not_handed_out_until_it_is_taken_up_again(fleet):
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
     held = fleet.claim("p", 1)
-    fleet.dispatch.abort(job, "ann", fleet.now)
+    fleet.abort(job, "ann")
     row = fleet.job_row(job)
     assert (row["state"], row["outcome"], row["finished_at"]) == ("ABORTED", "aborted", fleet.now)
     assert fleet.ask("p") == []
     fleet.finish(held, {START: [(THREE, A)]})
     assert fleet.state(job) == "ABORTED"
     assert fleet.ask("p") == []
-    fleet.dispatch.resume_aborted(job, "ann", fleet.now)
+    fleet.resume(job, "ann")
     assert (fleet.state(job), fleet.job_row(job)["outcome"]) == ("ACTIVE", "")
     assert fleet.urls("p") == [ONE, THREE]
-    with pytest.raises(UsageError, match="is not aborted"):
-        fleet.dispatch.resume_aborted(job, "ann", fleet.now)
+    age = fleet.job_row(job)["settings_age"]
+    fleet.resume(job, "ann")
+    assert fleet.job_row(job)["settings_age"] == age, "once more changes nothing"
 
 
 @says("aborted")
@@ -239,9 +240,9 @@ def test_an_aborted_job_whose_pages_are_done_is_finished_when_taken_up_again(fle
     job = fleet.job(START)
     fleet.pipeline("p")
     held = fleet.claim("p")
-    fleet.dispatch.abort(job, "ann", fleet.now)
+    fleet.abort(job, "ann")
     fleet.finish(held)
-    fleet.dispatch.resume_aborted(job, "ann", fleet.now)
+    fleet.resume(job, "ann")
     assert (fleet.state(job), fleet.job_row(job)["outcome"]) == ("FINISHED", "completed")
 
 
@@ -305,14 +306,14 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
     assignments.lock_slot(fleet.db, "p", 0, lock, fleet.now)
     better = fleet.job(TWO, nice=-10)
     assert fleet.ask("p") == []
-    assert fleet.slots("p", 2) == [job, None]
+    assert fleet.slots("p", 2) == [job, job], "the last pages of its job are out"
     fleet.finish(held)
     assert fleet.state(job) == "FINISHED"
-    gets = [one.job_id for one in fleet.ask("p")]
+    gets = [one.job for one in fleet.ask("p")]
     assert gets == ([] if lock is SlotLock.INDEFINITELY else [better])
     if lock is SlotLock.INDEFINITELY:
         assignments.lock_slot(fleet.db, "p", 0, SlotLock.NONE, fleet.now)
-        assert [one.job_id for one in fleet.ask("p")] == [better]
+        assert [one.job for one in fleet.ask("p")] == [better]
 
 
 @says("locks")
@@ -322,9 +323,9 @@ def test_aborting_takes_a_lock_off_and_a_lock_outlives_the_session(fleet):
     assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
     fleet.end("p", SessionEnding.GOODBYE)
     fleet.greet("p")
-    assert [one.job_id for one in fleet.ask("p", 1)] == [job]
-    fleet.dispatch.abort(job, "ann", fleet.now)
-    assert [one.job_id for one in fleet.ask("p", 1)] == [other]
+    assert [one.job for one in fleet.ask("p", 1)] == [job]
+    fleet.abort(job, "ann")
+    assert [one.job for one in fleet.ask("p", 1)] == [other]
     with pytest.raises(UsageError, match="ABORTED already"):
         assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
 
@@ -362,7 +363,7 @@ def test_a_screenshot_is_a_result(fleet):
     picture = b"\x89PNG" + bytes(range(256)) * 50
     shot = Result(ResultKind.SCREENSHOT, picture, media_type="image/png")
     fleet.finish([(job, claim)], results=(shot,))
-    [kept] = fleet.dispatch._of(job).frontier.results.of_page(claim.page_id)
+    [kept] = fleet.work(job).frontier.results.of_page(claim.page_id)
     assert (kept.kind, kept.status, kept.media_type, kept.value) == ("screenshot", "done", "image/png", picture)
 
 
@@ -379,8 +380,8 @@ def test_a_page_beyond_the_level_comes_in_by_a_shorter_path(tracker):
     assert not job.page(site("5"))["in_scope"]
     assert job.page(site("5"))["state"] == "READY"
     job.finish(job.take(TWO), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert job.hops(site("5")) == (3, FAR)
     assert job.take(site("5")).depth == 3
 
@@ -395,7 +396,7 @@ def test_a_job_is_not_finished_while_shorter_paths_are_to_be_told(fleet):
         connection.execute(muniment.tracker.schema.tables.repairs.insert().values(job_id=job, page_id=1))
     assert muniment.tracker.jobs.store.settle(fleet.db, job, fleet.now) == "ACTIVE"
     fleet.reopen()
-    fleet.dispatch.sweep(fleet.now)
+    fleet.dispatch.sweep()
     assert fleet.state(job) == "FINISHED"
 
 
@@ -403,11 +404,11 @@ def test_a_job_is_not_finished_while_shorter_paths_are_to_be_told(fleet):
 def test_a_stashed_page_is_not_handed_out(fleet):
     job = fleet.job(START, ONE, TWO)
     fleet.pipeline("p")
-    assert fleet.dispatch.stash(job, fleet.now, prefix=ONE) == 1
+    assert fleet.stash(job, prefix=ONE) == 1
     assert fleet.states(job)[ONE] == "STASHED"
     fleet.finish(fleet.claim("p"))
     assert fleet.state(job) == "FINISHED"
-    assert fleet.dispatch.unstash(job, fleet.now) == 1
+    assert fleet.unstash(job) == 1
     assert (fleet.state(job), fleet.job_row(job)["outcome"]) == ("ACTIVE", "")
     assert fleet.urls("p") == [ONE]
 
@@ -417,10 +418,10 @@ def test_a_stash_is_fed_back_some_pages_at_a_time(fleet):
     urls = [site(str(n)) for n in range(6)]
     job = fleet.job(START, *urls)
     fleet.pipeline("p")
-    assert fleet.dispatch.stash(job, fleet.now) == 7
+    assert fleet.stash(job) == 7
     assert fleet.state(job) == "FINISHED"
     terms.change_terms(fleet.db, job, "ann", JobTerms(drip=3), fleet.now)
-    assert fleet.dispatch.unstash(job, fleet.now, 1) == 1
+    assert fleet.unstash(job, 1) == 1
     rounds = []
     while held := fleet.claim("p"):
         rounds.append([claim.url for _, claim in held])
@@ -447,9 +448,9 @@ def test_attempts_say_that_a_page_is_done(tracker):
 
 
 def steer(fleet: Fleet, job: int, *rules: Rule) -> None:
-    fleet.dispatch.amend(job, SetRules("ann", rules), fleet.now)
+    fleet.amend(job, SetRules("ann", rules))
     for _ in range(3):
-        fleet.dispatch.sweep(fleet.now)
+        fleet.dispatch.sweep()
 
 
 @says("accept", "order")
@@ -466,7 +467,7 @@ def test_accept_decides_what_is_added_to_the_queue(fleet):
 def test_skip_leaves_out_what_waits_and_brings_it_back(fleet):
     job = fleet.job(START, ONE, TWO)
     fleet.pipeline("p")
-    fleet.dispatch.amend(job, SetRules("ann", (Rule(skip=True), Rule(prefix=TWO, skip=False))), fleet.now)
+    fleet.amend(job, SetRules("ann", (Rule(skip=True), Rule(prefix=TWO, skip=False))))
     assert fleet.urls("p") == [TWO]
     assert fleet.states(job) == {START: "SKIPPED", ONE: "SKIPPED", TWO: "CLAIMED"}
     assert fleet.page(job, ONE)["reason"] == "rule 1: skip is true"
@@ -478,15 +479,15 @@ def test_skip_leaves_out_what_waits_and_brings_it_back(fleet):
 def test_an_ignore_pattern_is_accept_false_and_skip_true(fleet):
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
-    fleet.dispatch.amend(job, AddIgnore("ann", "/[12]$"), fleet.now)
+    fleet.amend(job, AddIgnore("ann", "/[12]$"))
     held = fleet.claim("p")
     assert [claim.url for _, claim in held] == [START]
     fleet.finish(held, WEB)
     assert fleet.states(job) == {START: "READY", ONE: "SKIPPED", TWO: "SKIPPED"}
     steer(fleet, job, Rule(prefix=ONE, accept=True, skip=False))
     assert fleet.urls("p") == [ONE]
-    fleet.dispatch.amend(job, RemoveIgnore("ann", "/[12]$"), fleet.now)
-    fleet.dispatch.sweep(fleet.now)
+    fleet.amend(job, RemoveIgnore("ann", "/[12]$"))
+    fleet.dispatch.sweep()
     assert fleet.urls("p") == [TWO]
 
 
@@ -501,7 +502,7 @@ def test_orders_come_with_the_claim_and_are_not_run_until_somebody_did(fleet):
         (ONE, "2", "stealth"),
     ]
     fleet.finish(held[:1])
-    book = fleet.dispatch._of(job).frontier.results
+    book = fleet.work(job).frontier.results
     assert [(r.kind, r.status) for r in book.of_page(held[0][1].page_id)] == [
         ("custom_js", "not-run"),
         ("ua", "not-run"),

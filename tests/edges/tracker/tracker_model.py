@@ -100,6 +100,9 @@ class Model:
     def choose(self, name: str) -> Job | None:
         """Bring the slot in line; the job that it may take pages of."""
         pipe = self.pipes[name]
+        here = self.jobs.get(pipe.job or 0)
+        if pipe.lock == "NONE" and here and here.state == "DRAINING" and self._has(name, here):
+            return None  # its slot stays until the last pages are done
         able = [job for job in self.jobs.values() if self.may_have(pipe, job)]
         if pipe.lock == "NONE":
             best = min(able, key=lambda job: (job.nice, job.number), default=None)
@@ -109,6 +112,9 @@ class Model:
         going = locked.state == "ACTIVE" and locked.concurrency != 0
         # a lock goes before tags and room
         return locked if going else None
+
+    def _has(self, name: str, job: Job) -> bool:
+        return any(page in job.pages for page in self.held(name) if page.state == "CLAIMED")
 
     def held(self, name: str) -> list[Page]:
         holder = (name, self.pipes[name].session)

@@ -15,8 +15,9 @@ from muniment.crawl import protocol
 from muniment.crawl.protocol import Frames, encode
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
+from muniment.model.host import HostTerms
 from muniment.model.link import FoundAs
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.settings.table import DelayRange, Settings
 
 FROM_WORKER = [
@@ -25,6 +26,7 @@ FROM_WORKER = [
     protocol.WantPages(100),
     protocol.AskKnown([b"d" * 20, b"e" * 20]),
     protocol.AskFile(),
+    protocol.AskGap("site.example", 2_000, number=3),
     protocol.HostNews("site.example", HostSignal("throttled", "429", "https://site.example", 17, 3_000)),
     protocol.Finish(finish_batch([finished(claim(), [("https://a.example/", FoundAs.A)])]), 1.5, 1_000),
     protocol.PermitsReport({"a.example": 3, "b.example": 0}),
@@ -38,11 +40,10 @@ FROM_ORCHESTRATOR = [
     protocol.Setup(
         0, "out", Settings(delay=DelayRange(1, 2), include=("x",)), "me", "muniment crawl", ("loopback",), 2
     ),
-    protocol.ClaimedPages([claim(), claim("https://b.example/", 2, 2)], {"site.example": 6}, gaps={"b.example": 500}),
-    protocol.HostWait("site.example", 3_000),
+    protocol.ClaimedPages([claim(), claim("https://b.example/", 2, 2)], [HostTerms("site.example", 6, 500)]),
+    protocol.HostUpdate([HostTerms("site.example", 1, 0, 3_000, {"https://site.example": "dead-host: gone"})], True),
     protocol.NameAddresses("late.example", ()),
-    protocol.DeadHost("https://site.example", "dead-host: gone"),
-    protocol.PermitsUpdate({"a.example": 1}),
+    protocol.GapReply(number=3),
     protocol.KnownDigests({b"d" * 20: EarlierCapture("https://a.example/", 1, b"i" * 16)}),
     protocol.FileName("muniment-00000.warc.gz"),
     protocol.FinishAck(),

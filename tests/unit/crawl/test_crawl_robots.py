@@ -25,10 +25,18 @@ class Orchestrator:
 
     def __init__(self, *answers: RobotsReply) -> None:
         self.answers, self.asked, self.told = list(answers), [], []
+        self.delays: list[tuple[str, int]] = []
+        self.reported, self.decided = asyncio.Event(), asyncio.Event()
+        self.decided.set()
 
     async def ask(self, origin: str) -> RobotsReply:
         self.asked.append(origin)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    async def delay(self, origin: str, delay_ms: int) -> None:
+        self.delays.append((origin, delay_ms))
+        self.reported.set()
+        await self.decided.wait()
 
     def tell(self, origin: str, answer: RobotsAnswer | None) -> None:
         self.told.append(answer)
@@ -50,9 +58,25 @@ async def waits(url: str, origin: str):
     return None
 
 
+def test_no_page_is_judged_before_the_gap_that_the_file_asks_for_is_in_force() -> None:
+    async def work() -> None:
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
+        desk.decided.clear()
+        both = asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
+        await desk.reported.wait()
+        assert (robots.known(PAGE), both.done()) == (None, False)
+        desk.decided.set()
+        first, _ = await both
+        assert robots.known(PAGE) is first
+        assert desk.delays == [("https://a.example", 2_000)]
+
+    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
+    run(work())
+
+
 def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell)
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
         assert robots.known(PAGE) is None
         first, second = await asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
         assert isinstance(first, RobotsRules)
@@ -75,7 +99,7 @@ def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(m
     """Ten thousand other origins came in between asking and judging."""
 
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell)
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
         rules, _ = await asyncio.gather(robots.learn(PAGE), robots.learn("https://b.example/"))
         assert robots.known(PAGE) is None
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
@@ -88,7 +112,7 @@ def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(m
 @pytest.mark.parametrize(("fetch", "told"), [(fails, "refused"), (waits, None)])
 def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
     async def work() -> None:
-        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell)
+        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell, desk.delay)
         rules = await robots.learn(PAGE)
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
         robots.forget_old(now_ms() + STALE_MS - 60_000)
@@ -106,7 +130,7 @@ def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
 @pytest.mark.parametrize("fetch", [fails, waits])
 def test_without_older_rules_there_are_none(fetch) -> None:
     async def work() -> None:
-        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell)
+        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell, desk.delay)
         learnt = await robots.learn(PAGE)
         assert not isinstance(learnt, RobotsRules)
         assert robots.known(PAGE) is None
@@ -120,7 +144,7 @@ def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
     pages = [f"https://h{number}.example/private/x" for number in range(4)]
 
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell, most_bytes=2_500_000)
+        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay, most_bytes=2_500_000)
         for _ in range(2):
             for page in pages:
                 rules = robots.known(page) or await robots.learn(page)

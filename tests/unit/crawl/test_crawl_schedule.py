@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from muniment.crawl.orchestrator.schedule import Schedule
+from muniment.model.host import HostTerms
 
 
 def scheduled(per_host=6, workers=1, *, gap_ms=0, **pending):
@@ -24,7 +25,9 @@ def scheduled(per_host=6, workers=1, *, gap_ms=0, **pending):
 def take(schedule, worker, most=100, now=0):
     """What a worker is given: host number → (pages, permits)."""
     picked = schedule.pick(worker, most, now)
-    return {host: (pages, schedule.claimed(worker, host, pages, pages, now)[1]) for host, pages in picked}
+    for host, pages in picked:
+        schedule.claimed(worker, host, pages, pages, now)
+    return {host: (pages, schedule.terms(worker, host, now, {}).permits) for host, pages in picked}
 
 
 def test_one_worker_has_all_connections_and_five_pages_for_each():
@@ -109,13 +112,17 @@ def test_a_gap_that_comes_later_makes_one_worker_the_owner():
     schedule = scheduled(6, workers=2, a=100)
     take(schedule, 0)
     take(schedule, 1)
-    assert schedule.set_gap(1, 10) == {1: {"a": 1}}, "it keeps one for the pages in its hands"
+    assert schedule.set_gap(1, 10) == {1: [1]}
+    assert schedule.terms(0, 1, 0, {}) == HostTerms("a", 3, 10)
+    assert schedule.terms(1, 1, 0, {}) == HostTerms("a", 1, 10, 10), "the pages in its hands go back: it asks nothing"
 
 
 def test_a_held_host_gives_nothing_and_names_whom_to_tell():
     schedule = scheduled(6, workers=3, a=100, b=1)
     take(schedule, 0, most=1)
-    assert schedule.hold(1, 500) == [0]
+    schedule.hold(1, 500)
+    assert schedule.told_of(1) == (0,)
+    assert [schedule.terms(0, 1, now, {}).wait_ms for now in (0, 400, 600)] == [500, 100, 0]
     assert take(schedule, 1, now=499) == {2: (1, 2)}
     assert 1 in take(schedule, 1, now=500)
 
@@ -138,7 +145,8 @@ def test_fewer_connections_than_workers_go_to_one():
 def test_a_new_worker_gets_its_share_when_the_others_gave_it_back():
     schedule = scheduled(6, a=1000)
     take(schedule, 0)
-    assert schedule.add_worker(1) == {0: {"a": 3}}
+    assert schedule.add_worker(1) == {0: [1]}
+    assert schedule.terms(0, 1, 0, {}).permits == 3
     assert take(schedule, 1) == {}
     schedule.permits_held(0, "a", 3)
     assert take(schedule, 1) == {1: (15, 3)}
@@ -191,8 +199,8 @@ def test_a_worker_with_pages_in_hand_keeps_a_connection():
     schedule = scheduled(2, workers=2, a=1000)
     take(schedule, 0)
     take(schedule, 1)
-    lowered = schedule.add_worker(2)
-    assert all(permits["a"] > 0 for permits in lowered.values()), lowered
+    schedule.add_worker(2)
+    assert [schedule.terms(worker, 1, 0, {}).permits for worker in range(3)] == [1, 1, 0]
 
 
 def test_a_claim_before_the_answer_does_not_free_connections():
@@ -271,14 +279,17 @@ class Worker:
 
     def __init__(self):
         self.inbox, self.outbox = deque(), deque()
-        self.limit, self.open, self.pages, self.lowered = Counter(), Counter(), Counter(), set()
+        self.limit, self.open, self.pages, self.changed = Counter(), Counter(), Counter(), set()
 
     def read(self):
         kind, host, permits, pages = self.inbox.popleft()
+        if kind == "update":
+            if not (self.limit[host] or self.pages[host]):
+                return
+            if permits != self.limit[host]:
+                self.changed.add(host)
         self.limit[host] = permits
         self.pages[host] += pages
-        if kind == "lower":
-            self.lowered.add(host)
 
     def read_all(self):
         while self.inbox:
@@ -297,8 +308,8 @@ class Worker:
     def close(self, host):
         """Close what is over the limit, or everything when there is nothing to do; tell it as `crawl.worker` does."""
         self.open[host] = min(self.open[host], self.limit[host])
-        if host in self.lowered:
-            self.lowered.discard(host)
+        if host in self.changed:
+            self.changed.discard(host)
             self.outbox.append(("held", host, self.limit[host]))
         if not self.pages[host] and self.limit[host]:
             self.open[host] = self.limit[host] = 0
@@ -338,8 +349,7 @@ class Crawl(RuleBasedStateMachine):
     def troubled(self, host, share):
         if self.schedule.known(host) is None:
             return
-        for other, permits in self.schedule.set_most(HOSTS.index(host), max(1, self.per_host >> share)).items():
-            self.workers[other].inbox.extend(("lower", name, n, 0) for name, n in permits.items())
+        self.send(self.schedule.set_most(HOSTS.index(host), max(1, self.per_host >> share)))
 
     @rule(host=st.sampled_from(HOSTS), wait=st.sampled_from([0, 500]), later=st.sampled_from([0, 1_500]))
     def fails(self, host, wait, later):
@@ -355,10 +365,23 @@ class Crawl(RuleBasedStateMachine):
     @precondition(lambda self: len(self.workers) < 4)
     @rule()
     def arrives(self):
-        for other, permits in self.schedule.add_worker(self.numbers).items():
-            self.workers[other].inbox.extend(("lower", host, n, 0) for host, n in permits.items())
+        self.send(self.schedule.add_worker(self.numbers))
         self.workers[self.numbers] = Worker()
         self.numbers += 1
+
+    def send(self, lowered):
+        for number, host_ids in lowered.items():
+            for host_id in host_ids:
+                terms = self.schedule.terms(number, host_id, self.now, {})
+                self.workers[number].inbox.append(("update", terms.host, terms.permits, 0))
+
+    @precondition(lambda self: self.workers)
+    @rule(data=st.data(), host=st.sampled_from(HOSTS))
+    def has_news(self, data, host):
+        """Of anything but permits; the one that is answered may have nothing of the host in hand."""
+        if self.schedule.known(host) is not None:
+            host_id = HOSTS.index(host)
+            self.send({number: [host_id] for number in {self.one(data), *self.schedule.told_of(host_id)}})
 
     def one(self, data):
         return data.draw(st.sampled_from(sorted(self.workers)))
@@ -390,9 +413,11 @@ class Crawl(RuleBasedStateMachine):
         assert len({host_id for host_id, _ in picked}) == len(picked), "a page may be claimed once"
         for host_id, pages in picked:
             assert pages > 0
-            name, permits = self.schedule.claimed(number, host_id, pages, pages, self.now)
-            assert permits > 0
-            self.workers[number].inbox.append(("pages", name, permits, pages))
+            self.schedule.claimed(number, host_id, pages, pages, self.now)
+            terms = self.schedule.terms(number, host_id, self.now, {})
+            assert terms.permits > 0
+            assert terms.wait_ms == 0, "its pages would go back at once"
+            self.workers[number].inbox.append(("pages", terms.host, terms.permits, pages))
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
@@ -472,7 +497,8 @@ TestAnyOrder = Crawl.TestCase
 def test_a_lowered_limit_is_told_and_no_more_is_given_until_connections_are_closed():
     schedule = scheduled(6, workers=2, a=1000)
     take(schedule, 0), take(schedule, 1)
-    assert schedule.set_pace(2, gap_ms=0) == {0: {"a": 1}, 1: {"a": 1}}
+    assert schedule.set_pace(2, gap_ms=0) == {0: [1], 1: [1]}
+    assert [schedule.terms(worker, 1, 0, {}).permits for worker in range(2)] == [1, 1]
     for worker in (0, 1):
         for _ in range(15):
             schedule.landed(worker, 1)
@@ -491,7 +517,7 @@ def test_a_raised_limit_goes_out_with_the_next_pages():
 def test_with_a_delay_from_now_on_a_host_belongs_to_one_worker():
     schedule = scheduled(6, workers=2, a=1000)
     take(schedule, 0), take(schedule, 1)
-    assert schedule.set_pace(6, gap_ms=10) == {1: {"a": 1}}
+    assert schedule.set_pace(6, gap_ms=10) == {1: [1]}
     for _ in range(15):
         schedule.landed(1, 1)
     assert take(schedule, 1) == {}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract import found as found_module
+from muniment.extract import found_links as found_module
 from muniment.extract import html as html_module
-from muniment.extract.found import MOST_LINKS, cleaned
+from muniment.extract.found_links import MOST_LINKS, cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.extract.seed_lines import json_line, table_row, text_line
-from muniment.model.prior import Prior
-from muniment.model.seed import SeedLine
+from muniment.model.seed import Prior, SeedLine
 
 URL = "https://a.example/"
 SHA1 = "0123456789abcdef0123456789abcdef01234567"

@@ -9,7 +9,7 @@ from tests.support.exchanges import MemoryBody, chunk, exchange
 
 from muniment.http.conditions import conditions, is_unchanged
 from muniment.model.failure import Failure
-from muniment.model.prior import Prior
+from muniment.model.seed import Prior
 
 BODY = b"<p>words</p>"
 DIGEST = hashlib.sha1(BODY).hexdigest()

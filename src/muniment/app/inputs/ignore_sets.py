@@ -6,21 +6,22 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 from muniment.rules.ignore_sets import chosen, parse_import
+from muniment.rules.job_rules import IgnoreSet
 from muniment.rules.patterns import Patterns
-from muniment.rules.rulesets import IgnoreSet
 from muniment.seeds.plain import plain_text
 from muniment.settings.table import Settings
 
-__all__ = ["chosen_sets"]
+__all__ = ["chosen_sets", "imported_set"]
 
 
 def chosen_sets(settings: Settings) -> tuple[IgnoreSet, ...]:
     """The sets that a command line asks for; raises UsageError for a set, file or pattern that cannot be used."""
     built = chosen(settings.ignore_sets, with_global=not settings.no_global_ignores)
-    return (*built, *(_imported(file) for file in dict.fromkeys(settings.import_ignores)))
+    return (*built, *(imported_set(file) for file in dict.fromkeys(settings.import_ignores)))
 
 
-def _imported(file: str) -> IgnoreSet:
+def imported_set(file: str) -> IgnoreSet:
+    """The patterns of a file; raises UsageError when it cannot be used."""
     try:
         text = plain_text(Path(file), f"the file of patterns {file}")
     except OSError as error:

@@ -22,7 +22,7 @@ from muniment.seeds.plain import plain_text
 from muniment.settings.table import Settings
 from muniment.settings.values import split_proxy
 
-__all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_secrets", "save_cookies"]
+__all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_cookie_file", "read_secrets", "save_cookies"]
 
 COOKIE_FILE = "cookies.txt"
 """Where a run leaves its cookies, in the output directory."""
@@ -43,7 +43,7 @@ class Secrets(Struct, frozen=True):
 def read_secrets(settings: Settings) -> Secrets:
     """Read the files of the settings; raises UsageError that shows nothing of what is in them."""
     return Secrets(
-        _cookies(settings.cookies) if settings.cookies else [],
+        read_cookie_file(settings.cookies) if settings.cookies else [],
         _accounts(settings.auth_file) if settings.auth_file else {},
         tuple(header for given in settings.header for header in _headers(given)),
     )
@@ -72,7 +72,8 @@ def _headers(given: str) -> list[AddedHeader]:
     return read_headers(text, file)
 
 
-def _cookies(file: str) -> list[Cookie]:
+def read_cookie_file(file: str) -> list[Cookie]:
+    """The cookies of a file in Netscape format; raises UsageError that shows nothing of their values."""
     try:
         # cookies are bytes, and go out as they came
         text = plain_text(Path(file), f"the cookie file {file}", "latin-1")

@@ -9,7 +9,7 @@ class HostPlan:
     """Pages and permits of one host."""
 
     __slots__ = (
-        "alarm", "gap_ms", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
+        "alarm", "gap_ms", "grant", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
         "pending", "slow_ms", "told", "wake_at",
     )  # fmt: skip
 
@@ -18,6 +18,8 @@ class HostPlan:
         # how many permits it may have in all, when that is fewer than others have; the gap between its requests that it
         # asks for, that its throttling asks for; and until when it gets no requests
         self.limit: int | None = None
+        # how many of them this run was granted, where a tracker divides them over several
+        self.grant: int | None = None
         self.gap_ms = self.slow_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0

@@ -1,28 +1,28 @@
 """The host policy: how the crawl treats every host now, over all workers.
 
-What follows from the workers' signs (`rules.politeness`) goes into the tracker, the schedule, events, and to workers.
+What follows from the workers' signs (`rules.hosts.politeness`) goes into the tracker, the schedule, events, and to
+workers (`host_updates`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
-from muniment.crawl import protocol
+from muniment.crawl.orchestrator.host_updates import HostUpdates, Tell
 from muniment.crawl.orchestrator.known_hosts import AnsweringHosts, DeadOrigins, KnownHosts
 from muniment.crawl.orchestrator.network_outage import NetworkOutage
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.ports import Events, Queue
-from muniment.http.user_agent import robots_agent
 from muniment.model.event import PauseEvent, ResumeEvent
 from muniment.model.failure import NO_ROUTE, of_this_machine
+from muniment.model.host import HostRecord, HostWaits
 from muniment.model.page import Claim, FinishBatch, PageResult
-from muniment.model.queue import HostRecord, HostWaits
 from muniment.model.url import host_of, origin_of
-from muniment.rules.politeness import (
+from muniment.rules.hosts.politeness import (
     CALM,
     HostSignal,
     HostState,
@@ -30,6 +30,7 @@ from muniment.rules.politeness import (
     blameless,
     connections,
     has_bad_pages,
+    is_asked_for,
     is_back_off,
     is_offline,
     is_timeout,
@@ -37,7 +38,7 @@ from muniment.rules.politeness import (
     is_waited_for,
     judge,
 )
-from muniment.rules.robots.rules import RobotsAnswer, crawl_delay_ms, product_token, settled
+from muniment.rules.robots.rules import RobotsAnswer, settled
 
 __all__ = ["HostPolicy"]
 
@@ -49,18 +50,15 @@ _LONG_MS = 8_000
 """The minimum wait that is reported and kept at once: a kill must not lose it."""
 _NONE = "none"  # the beginning of no URL
 
-Tell = Callable[[int, protocol.FromOrchestrator], None]
-
 
 class HostPolicy:
     """Keeps the state of all hosts; `tell` sends a message to a worker by number."""
 
-    def __init__(self, queue: Queue, schedule: Schedule, events: Events, tell: Tell, user_agent: str) -> None:
-        self._schedule, self._events, self._tell = schedule, events, tell
+    def __init__(self, queue: Queue, schedule: Schedule, events: Events, tell: Tell) -> None:
+        self._schedule, self._events = schedule, events
         self.known = KnownHosts(queue)
         self._unsaid: list[tuple[int, HostState]] = []
         """Pauses to report when the tracker has kept them."""
-        self._token = product_token(robots_agent(user_agent))
         self._since = 0
         self._manners: dict[int, HostState] = {}
         self._paused: dict[int, str] = {}
@@ -72,6 +70,7 @@ class HostPolicy:
         self._heard = AnsweringHosts()
         schedule.turned = self._turned
         self.dead = DeadOrigins()
+        self.updates = HostUpdates(schedule, self.dead, tell)
 
     @property
     def lost(self) -> bool:
@@ -105,6 +104,10 @@ class HostPolicy:
         until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
         manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
         return CALM if manners == CALM else manners
+
+    def grant(self, host_id: int, permits: int) -> None:
+        """A tracker that divides connections over several runs lets this one have so many to a host."""
+        self.updates.send_lowered(self._schedule.grant(host_id, permits), steady_ms())
 
     def permits_held(self, worker: int, held: Mapping[str, int]) -> None:
         """A worker keeps at most so many connections to hosts now; those that have nothing to do are forgotten."""
@@ -154,8 +157,7 @@ class HostPolicy:
         """
         host_id = self._schedule.known(host)
         if host_id is None:
-            # the target of a redirect, which has no pages
-            self._tell(worker, protocol.HostWait(host, 0))
+            self.updates.answer(worker, host)
             return False
         now = steady_ms()
         before = self._manners.get(host_id, _UNHEARD)
@@ -175,8 +177,8 @@ class HostPolicy:
             self._waited.add(host_id)
         # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is sent at once
         later_until = after.until + _LATER_MS if later else 0
-        for other in {worker, *self._schedule.hold(host_id, after.until, later_until=later_until)}:
-            self._tell(other, protocol.HostWait(host, max(0, after.until - now)))
+        self._schedule.hold(host_id, after.until, later_until=later_until)
+        self.updates.send(host_id, now, asker=worker)
         return before.heard and not before.strikes and is_timeout(sign)
 
     def _in_this_network(self, sign: HostSignal, now: int) -> HostSignal:
@@ -220,28 +222,30 @@ class HostPolicy:
         if after is not before:
             self.dead.answers(url)
             self._network.drop(host_id)
-            self._change(host_id, before, after, now)
+            if self._change(host_id, before, after, now):
+                self.updates.send(host_id, now)
             self._schedule.rejoin(host_id)
 
     def learn(self, origin: str, answer: RobotsAnswer) -> None:
-        """How a host answered for its robots.txt: it is there, and may ask for a gap between requests."""
-        host = host_of(origin)
-        host_id = self._schedule.known(host)
+        """How a host answered for its robots.txt: it is there."""
+        host_id = self._schedule.known(host_of(origin))
         if host_id is None or not answer.status:
             return
-        if not settled(answer):
+        if settled(answer):
+            self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
+        else:
             self._note_answer(host_id, f"{origin}/")
+
+    def wants_gap(self, host: str, delay_ms: int) -> None:
+        """A host's robots.txt asks for a gap between requests: the longest one that an origin of it wants is kept."""
+        host_id = self._schedule.known(host)
+        if host_id is None:
             return
-        self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))
-        delay_ms = crawl_delay_ms(answer, self._token)
         waits = self.known.of(host_id).waits
-        if delay_ms <= waits.crawl_delay_ms:
-            return
-        others = self._schedule.set_gap(host_id, delay_ms)
-        self._permit(others)
-        for worker in others:
-            self._tell(worker, protocol.HostWait(host, delay_ms))
-        self.known.wants(host_id, structs.replace(waits, crawl_delay_ms=delay_ms), urgent=True)
+        if delay_ms > waits.crawl_delay_ms:
+            self._schedule.set_gap(host_id, delay_ms)
+            self.known.wants(host_id, structs.replace(waits, crawl_delay_ms=delay_ms), urgent=True)
+        self.updates.send(host_id, steady_ms())
 
     def spare(self, batch: FinishBatch, held: Mapping[int, Claim]) -> tuple[FinishBatch, list[tuple[int, int]]]:
         """A page that fails by no fault of its own goes back as if not tried: (page id, claim id)."""
@@ -269,14 +273,16 @@ class HostPolicy:
         now = steady_ms()
         # while the network is lost, `most` says how often it is tested
         for host_id in () if self.lost else set(host_ids):
-            until = max(now + _STUCK_MS, self._manners.get(host_id, CALM).until)
-            for worker in self._schedule.hold(host_id, until):
-                self._tell(worker, protocol.HostWait(self._schedule.name(host_id), until - now))
+            self._schedule.hold(host_id, max(now + _STUCK_MS, self._manners.get(host_id, CALM).until))
+            self.updates.send(host_id, now)
 
-    def gaps(self, names: Iterable[str]) -> dict[str, int]:
-        """The gaps between the requests to those hosts that want one, in ms; without the job's own."""
-        ids = ((name, self._schedule.known(name)) for name in names)
-        return {one: gap for one, host_id in ids if host_id is not None and (gap := self._schedule.wanted_gap(host_id))}
+    def add_worker(self, worker: int) -> None:
+        """A worker joins: the others have fewer permits."""
+        self.updates.send_lowered(self._schedule.add_worker(worker), steady_ms())
+
+    def set_pace(self, per_host: int, *, gap_ms: int) -> None:
+        """Other connections for each host, and another gap between requests, from now on."""
+        self.updates.send_lowered(self._schedule.set_pace(per_host, gap_ms=gap_ms), steady_ms())
 
     def _watch_network(self, host_id: int, before: HostState, sign: HostSignal, now: int) -> None:
         """Check whether the network is lost: no host that answered before does, or our own connection fails."""
@@ -306,8 +312,8 @@ class HostPolicy:
                 continue  # the host asked for its wait
             self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
             self._paused.pop(host_id, None)
-            for worker in self._schedule.hold(host_id, 0):
-                self._tell(worker, protocol.HostWait(self._schedule.name(host_id), 0))
+            self._schedule.hold(host_id, 0)
+            self.updates.send(host_id, steady_ms())
 
     def tick(self, now: int) -> None:
         """Report which pauses are over."""
@@ -352,22 +358,23 @@ class HostPolicy:
             return manners
         self._network.drop(host_id)
         self._events.publish(PauseEvent(host=self._schedule.name(host_id), reason=f"{sign.origin}: {reason}"))
-        for worker in self._schedule.workers:
-            self._tell(worker, protocol.DeadHost(sign.origin, reason))
         return structs.replace(manners, until=0, reason="")
 
-    def _change(self, host_id: int, before: HostState, after: HostState, now: int) -> None:
+    def _change(self, host_id: int, before: HostState, after: HostState, now: int) -> bool:
+        """Have a host treated by another state; returns whether workers have to know at once."""
         if after == before:
-            return
+            return False
         self._manners[host_id] = CALM if after == CALM else after
         if after.heard and not before.heard:
             self._heard.add(host_id, busy=self._schedule.is_busy(host_id))
-        self._permit(self._schedule.set_most(host_id, connections(after, self._schedule.per_host)))
-        self._pace(host_id, before, after)
+        lowered = self._schedule.set_most(host_id, connections(after, self._schedule.per_host))
+        paced = after.gap_ms != before.gap_ms
+        if paced:
+            self._schedule.set_gap(host_id, slow_ms=after.gap_ms)
         if not after.strikes and after.until <= now:
             self._waited.discard(host_id)
         new = after.until > max(now, before.until)
-        asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+        asked_for = is_asked_for(after.reason) or after.pauses > before.pauses
         long = asked_for or (new and after.until - now >= _LONG_MS)
         if (after.until, after.strikes) != (before.until, before.strikes):
             gap_ms = self.known.of(host_id).waits.crawl_delay_ms
@@ -376,21 +383,9 @@ class HostPolicy:
         if long and new:
             self._paused[host_id] = after.reason
             self._unsaid.append((host_id, after))
-
-    def _pace(self, host_id: int, before: HostState, after: HostState) -> None:
-        """Leave the gap between requests that a host's throttling asks for."""
-        if after.gap_ms == before.gap_ms:
-            return
-        self._permit(self._schedule.set_gap(host_id, slow_ms=after.gap_ms))
-        name, gap = self._schedule.name(host_id), self._schedule.wanted_gap(host_id)
-        for worker in self._schedule.told_of(host_id):
-            self._tell(worker, protocol.HostGap(name, gap))
+        return bool(lowered) or paced
 
     def _pause(self, host_id: int, manners: HostState) -> None:
         self._paused[host_id] = manners.reason
         name, until = self._schedule.name(host_id), iso_ms(manners.until)
         self._events.publish(PauseEvent(host=name, reason=manners.reason, until=until))
-
-    def _permit(self, lowered: dict[int, dict[str, int]]) -> None:
-        for worker, permits in lowered.items():
-            self._tell(worker, protocol.PermitsUpdate(permits))

@@ -7,9 +7,9 @@ import sys
 from msgspec import structs
 
 from muniment.crawl.ports import Queue
-from muniment.model.queue import HostRecord, HostWaits, origin_within
+from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.model.url import host_of, origin_of
-from muniment.rules.politeness import HostSignal, is_proof
+from muniment.rules.hosts.politeness import HostSignal, is_proof
 
 __all__ = ["AnsweringHosts", "DeadOrigins", "KnownHosts"]
 
@@ -70,6 +70,14 @@ class KnownHosts:
         self._records[record.host_id] = self._news[record.host_id] = record
 
 
+_NONE_DEAD: dict[str, str] = {}
+
+
+def _host_of(origin: str) -> str:
+    """The host of an origin, or of a name."""
+    return host_of(origin) if "://" in origin else origin
+
+
 class AnsweringHosts:
     """Which hosts have answered in this run, in a byte each: their numbers are small and dense."""
 
@@ -104,6 +112,11 @@ class DeadOrigins(dict[str, str]):
         super().__init__()
         self._failures: dict[str, int] = {}
         """Failures in a row of origins that never answered and are not dead yet."""
+        self._by_host: dict[str, dict[str, str]] = {}
+
+    def of(self, host: str) -> dict[str, str]:
+        """Those that are of a host, by its name; the name itself is one."""
+        return self._by_host.get(host, _NONE_DEAD)
 
     def fails(self, sign: HostSignal, *, heard: bool) -> str:
         """Count a failure of an origin; returns why it is dead if this failure made it so, or an empty text.
@@ -115,9 +128,19 @@ class DeadOrigins(dict[str, str]):
             return ""
         del self._failures[sign.origin]
         if len(self) >= _MOST_DEAD:
-            del self[next(iter(self))]
-        self[sign.origin] = f"dead-host: given up after {failures} failures, the last one {sign.text}"
-        return self[sign.origin]
+            self._forget(next(iter(self)))
+        reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
+        host = _host_of(sign.origin)
+        self._by_host[host] = {**self.of(host), sign.origin: reason}
+        self[sign.origin] = reason
+        return reason
+
+    def _forget(self, origin: str) -> None:
+        del self[origin]
+        host = _host_of(origin)
+        left = {one: reason for one, reason in self._by_host.pop(host).items() if one != origin}
+        if left:
+            self._by_host[host] = left
 
     def answers(self, url: str) -> None:
         """The origin of a URL has answered."""

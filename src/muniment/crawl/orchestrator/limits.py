@@ -41,6 +41,8 @@ class Limits:
     def __init__(self, settings: Settings, out: Path) -> None:
         self._out = out
         self._started = monotonic()
+        self.held = False
+        """No pages are handed out, whatever waits."""
         self.change(settings)
 
     def change(self, settings: Settings) -> None:
@@ -52,15 +54,28 @@ class Limits:
         )
 
     @property
+    def short_of_room(self) -> bool:
+        """Whether less is free on the disk than is to stay free. Raises ArchiveError when the directory is gone."""
+        try:
+            return shutil.disk_usage(self._out).free < self.min_free
+        except FileNotFoundError:
+            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
+
+    @property
     def counts(self) -> bool:
         """Whether pages are counted before they are handed out."""
         return self._pages is not None
 
     def room(self, totals: Totals, out: int, wanted: int) -> int:
         """How many of the wanted pages may be handed out while `out` pages are handed out already."""
-        if self._bytes is not None and totals.payload_bytes >= self._bytes:
+        if self.held or (self._bytes is not None and totals.payload_bytes >= self._bytes):
             return 0
         return wanted if self._pages is None else max(0, min(wanted, self._pages - totals.captured - out))
+
+    @property
+    def note(self) -> str:
+        """Why the crawl waits, for the display; empty for no wait."""
+        return f"paused by an operator: muniment job resume -o {self._out} goes on" if self.held else ""
 
     def reached(self, totals: Totals, *, idle: bool) -> str:
         """The option whose limit is reached; empty for none."""
@@ -76,16 +91,13 @@ class Limits:
 class DiskSpace:
     """Watches the output directory's filesystem."""
 
-    def __init__(self, out: Path, limits: Limits, events: Events) -> None:
-        self._out, self._limits, self._events = out, limits, events
+    def __init__(self, limits: Limits, events: Events) -> None:
+        self._limits, self._events = limits, events
         self.paused = False
 
     def tick(self) -> None:
         """Look again, and return what has changed. Raises ArchiveError when the directory is gone."""
-        try:
-            short = shutil.disk_usage(self._out).free < self._limits.min_free
-        except FileNotFoundError:
-            raise ArchiveError(f"{self._out} is gone: put it back and give the same command again") from None
+        short = self._limits.short_of_room
         if short != self.paused:
             self.paused = short
             self._events.publish(PauseEvent(reason="disk") if short else ResumeEvent(reason="disk"))

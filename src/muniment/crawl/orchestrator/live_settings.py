@@ -8,18 +8,20 @@ from msgspec import structs
 
 from muniment.crawl import protocol
 from muniment.crawl.orchestrator.concurrency import Concurrency
+from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.rounds import GiveUp
-from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers, most_workers
 from muniment.crawl.ports import Events
-from muniment.model.change import AbortJob, Change, ChangeMade, SetValues
-from muniment.model.event import change_events
+from muniment.model.change import AbortJob, Change, ChangeMade, FailJob, PauseJob, ResumeJob, SetValues
+from muniment.model.event import PauseEvent, ResumeEvent, change_events
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
 
 __all__ = ["LiveSettings"]
+
+_OPERATOR = "operator"
 
 
 class LiveSettings:
@@ -29,7 +31,7 @@ class LiveSettings:
         self,
         setup: protocol.Setup,
         queue: QueueClient,
-        schedule: Schedule,
+        hosts: HostPolicy,
         limits: Limits,
         patience: GiveUp,
         inflight: Concurrency,
@@ -39,7 +41,7 @@ class LiveSettings:
     ) -> None:
         self.setup = setup
         """The settings that a joining worker gets."""
-        self._queue, self._schedule, self._limits, self._inflight = queue, schedule, limits, inflight
+        self._queue, self._hosts, self._limits, self._inflight = queue, hosts, limits, inflight
         self._patience, self._events, self._workers, self._stop = patience, events, workers, stop
 
     async def change(self, change: Change) -> tuple[ChangeMade, ...]:
@@ -48,25 +50,48 @@ class LiveSettings:
         if kept.repeated:
             return kept.made
         self._events.publish(*change_events(change.who, kept.made))
-        if isinstance(change, AbortJob) and kept.made:
-            self._stop("aborted")
+        if kept.made:
+            self._carry_out(change)
         if isinstance(change, SetValues):
             settings, _ = change_settings(self.setup.settings, change.values)
             self._set(settings)
         self._queue.take_in(kept.changes)
         if kept.made:
-            for member in self._workers.members.values():
-                member.send(protocol.SettingsUpdate(self.setup.settings))
+            self._recall()
         return kept.made
+
+    def _carry_out(self, change: Change) -> None:
+        match change:
+            case AbortJob() | FailJob():
+                self._stop("aborted")
+            case PauseJob():
+                self._events.publish(PauseEvent(reason=_OPERATOR))
+                self.hold(held=True)
+            case ResumeJob():
+                self._events.publish(ResumeEvent(reason=_OPERATOR))
+                self.hold(held=False)
+
+    def apply(self, settings: Settings) -> None:
+        """Put settings in force that were changed elsewhere; pages without a sent request are judged anew."""
+        self._set(settings)
+        self._recall()
+
+    def hold(self, *, held: bool) -> None:
+        """Hand out no pages, and take back those without a sent request; or go on."""
+        self._limits.held = held
+        if held:
+            self._recall()
+
+    def _recall(self) -> None:
+        for member in self._workers.members.values():
+            member.send(protocol.SettingsUpdate(self.setup.settings))
 
     def _set(self, settings: Settings) -> None:
         self.setup = structs.replace(self.setup, settings=settings, workers=most_workers(settings))
         self._limits.change(settings)
         self._patience.give_up_after = settings.give_up_after
         self._inflight.change(settings)
-        lowered = self._schedule.set_pace(settings.per_host, gap_ms=settings.delay.high)
-        for worker, permits in lowered.items():
-            self._workers.members[worker].send(protocol.PermitsUpdate(permits))
+        self._hosts.set_pace(settings.per_host, gap_ms=settings.delay.high)
 
     def found(self, finder: WorkerHandle, told: protocol.NameAddresses) -> None:
         """A worker was the first to resolve a start host: the others, and later ones, may reach its address classes."""

@@ -23,7 +23,6 @@ from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
 from muniment.crawl.orchestrator.live_settings import LiveSettings
 from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
-from muniment.crawl.orchestrator.poison import PoisonPages
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.robots_cache import RobotsCache
 from muniment.crawl.orchestrator.rounds import GiveUp, Rounds
@@ -35,7 +34,9 @@ from muniment.crawl.ports import Events, Queue
 from muniment.crawl.progress import Progress, RunOutcome
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
 from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
+from muniment.model.host import HostTerms
 from muniment.model.queue import ClaimOutcome, QueueChanges
+from muniment.rules.worker_deaths import WorkerDeaths
 
 __all__ = ["Orchestrator"]
 
@@ -64,23 +65,24 @@ class Orchestrator:
         self._tasks = OrderedTasks(self._give_up)
         self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
         tell = self._workers.send
-        self._hosts = HostPolicy(queue, self._schedule, events, tell, settings.user_agent)
+        self._hosts = HostPolicy(queue, self._schedule, events, tell)
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = Concurrency(settings, events, tell)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
-        self._settings = LiveSettings(
-            *(setup, self._client, self._schedule, limits, self._patience, self._inflight),
+        self.settings = LiveSettings(
+            *(setup, self._client, self._hosts, limits, self._patience, self._inflight),
             *(events, self._workers, self.stop),
         )
-        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self._settings.change))
-        self._disk = DiskSpace(Path(setup.out), limits, events)
-        self._poison = PoisonPages()
+        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
+        self._disk = DiskSpace(limits, events)
+        self._deaths = WorkerDeaths()
         self.progress = Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
+        self.wake = self._wake.set  # has the queue looked after at once
         self._stopping = self._killed = False
         self._error: BaseException | None = None
 
@@ -177,7 +179,7 @@ class Orchestrator:
             self._wake.set()
         await self._serve()
         self._workers.end_silent()
-        self._workers.keep(self._settings.setup.workers, _GRACE_S)
+        self._workers.keep(self.settings.setup.workers, _GRACE_S)
         if self._short_of_workers or not self._workers.staying:
             await self._workers.hire()
 
@@ -194,6 +196,8 @@ class Orchestrator:
             if host.more:
                 self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
                 self._hosts.plan(host.host_id, host.record)
+            if host.permits is not None:
+                self._hosts.grant(host.host_id, host.permits)
 
     # -- workers
 
@@ -219,6 +223,10 @@ class Orchestrator:
                 worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n))
             case protocol.AskRobots(origin, number=number):
                 await self._robots.asked(worker.number, number, origin)
+            case protocol.AskGap(host, delay_ms, number=number):
+                self._hosts.wants_gap(host, delay_ms)
+                worker.send(protocol.GapReply(number=number))
+                await self._hosts.keep()
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
                 if answer is not None:
@@ -249,31 +257,27 @@ class Orchestrator:
                 self._give_up(DiskFullError(text) if disk_full else ArchiveError(f"a worker gave up: {text}"))
                 worker.dismiss()
             case protocol.NameAddresses():
-                self._settings.found(worker, message)
+                self.settings.found(worker, message)
             case protocol.Bye():
                 worker.goodbye()
 
     def _welcome(self, worker: WorkerHandle) -> None:
-        lowered = self._schedule.add_worker(worker.number)
+        number, setup = worker.number, self.settings.setup
+        self._hosts.add_worker(number)
         self._inflight.staff(self._schedule.workers)
-        part = self._inflight.part(worker.number)
-        worker.send(structs.replace(self._settings.setup, number=worker.number, inflight=part))
-        for other, permits in lowered.items():
-            self._workers.members[other].send(protocol.PermitsUpdate(permits))
-        for origin, reason in self._hosts.dead.items():
-            worker.send(protocol.DeadHost(origin, reason))
-        self._events.publish(WorkerEvent(number=worker.number, pid=worker.process.pid, state="started"))
+        worker.send(structs.replace(setup, number=number, inflight=self._inflight.part(number)))
+        self._events.publish(WorkerEvent(number=number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))
 
     async def _worker_ended(self, worker: WorkerHandle) -> None:
         """What a worker held goes back; its file is cut to what its journal confirms."""
         self._workers.remove(worker)
-        held = list(worker.held)
+        held = dict(worker.held)
         try:
             if worker.open_file:
                 self._warc_files.mend(worker.open_file)
-            await self._release(worker, [(page, claim.claim_id) for page, claim in worker.held.items()])
+            await self._release(worker, [(page, held[page].claim_id) for page in held], died=worker.lost)
             self._events.publish(worker.end(stopping=self._stopping))
             await self._robots.gone(worker.number)
         except MunimentError as error:
@@ -281,10 +285,10 @@ class Orchestrator:
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:
-            self._poison.died(held if worker.lost else [], worker.ending)
+            self._deaths.died(held if worker.lost else [], worker.ending)
             if worker.finished or worker.leaving:
-                self._poison.worked()
-            elif complaint := self._poison.too_many():
+                self._deaths.worked()
+            elif complaint := self._deaths.too_many():
                 self._give_up(ProtocolError(complaint))
         self._wake.set()  # a new one is launched, if it was the last
 
@@ -301,13 +305,14 @@ class Orchestrator:
     # -- pages
 
     async def _serve(self) -> None:
+        await self._client.keep_permits(self._schedule.take_freed())
         for worker in list(self._workers.members.values()):
             if worker.wants:
                 await self._serve_one(worker)
 
     async def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._poison.alone(worker.held):
+        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._deaths.alone(worker.held):
             return
         out = self._workers.linked_held() if self._limits.counts else 0
         most = self._limits.room(self._client.state.totals, out, worker.wants)
@@ -317,22 +322,18 @@ class Orchestrator:
             return
         claimed = await self._client.claim(picked, now, self._hosts.known.take_news())
         got = Counter(claim.host_id for claim in claimed.claims)
-        permits: dict[str, int] = {}
         for host_id, asked in picked:
-            name, granted = self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
-            if got[host_id]:
-                permits[name] = granted
+            self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
         if claimed.claims:
-            await self._hand_out(worker, claimed, permits)
+            await self._hand_out(worker, claimed, self._hosts.updates.terms(worker.number, got, now))
 
-    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, permits: dict[str, int]) -> None:
+    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, terms: list[HostTerms]) -> None:
         """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
-        out, back = self._poison.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
+        out, back = self._deaths.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)
         if out:
             worker.wants = 0
-            gaps = self._hosts.gaps(permits)
-            worker.send(protocol.ClaimedPages(out, permits, claimed.cookies, gaps, claimed.more_cookies))
+            worker.send(protocol.ClaimedPages(out, terms, claimed.cookies, claimed.more_cookies))
         await self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
 
     async def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:
@@ -347,14 +348,14 @@ class Orchestrator:
             self._workers.tell_cookies(worker, message.batch.cookies)
         worker.worked(message.cpu_s)
         worker.finished += len(report.accepted)
-        self._poison.worked()
+        self._deaths.worked()
         taken = set(report.accepted)
         accepted = [(worker.drop(page.page_id), page) for page in batch.pages if page.page_id in taken]
         self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         for claim, page in accepted:
-            self._poison.cleared(page.page_id)
+            self._deaths.cleared(page.page_id)
             self._schedule.landed(worker.number, claim.host_id)
             self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)
             self._hosts.answered(claim.host_id, claim.url, page)
@@ -369,14 +370,14 @@ class Orchestrator:
 
     @property
     def _short_of_workers(self) -> bool:
-        few = len(self._workers.staying) < self._settings.setup.workers
+        few = len(self._workers.staying) < self.settings.setup.workers
         return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
-    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]]) -> None:
+    async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]], *, died: bool = False) -> None:
         held = [(page, claim) for page, claim in claims if page in worker.held]
         if not held:
             return
-        await self._queue.release(held)
+        await self._queue.release(held, died=died)
         back: Counter[tuple[int, str]] = Counter()
         for page, _ in held:
             claim = worker.drop(page)
@@ -393,7 +394,7 @@ class Orchestrator:
             queued=self._schedule.pending,
             in_flight=self._workers.pages_held(),
             workers=len(self._workers.members),
-            note=self._disk.note or self._hosts.note() or self._rounds.note(),
+            note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
             waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
             more=self._seed_feed is not None and self._seed_feed.waiting,

@@ -10,6 +10,7 @@ from muniment.clock import now_ms, steady_ms
 from muniment.crawl.ports import Queue
 from muniment.model.capture import Capture
 from muniment.model.change import Change
+from muniment.model.host import HostRecord
 from muniment.model.page import FinishBatch
 from muniment.model.queue import (
     ChangeOutcome,
@@ -18,7 +19,6 @@ from muniment.model.queue import (
     ClaimRequest,
     FinishOutcome,
     FinishRequest,
-    HostRecord,
     QueueChanges,
     QueueState,
     UpkeepOutcome,
@@ -70,6 +70,11 @@ class QueueClient:
     async def next_round(self, waited: Collection[int]) -> QueueChanges:
         """Have the pages whose tries are used up taken into a later round, if only pages of `waited` hosts wait."""
         return (await self.upkeep({"next_round": True, "waited": list(waited)})).changes
+
+    async def keep_permits(self, held: dict[int, int]) -> None:
+        """Tell the queue how many connections may be open to hosts, by number, after some were closed."""
+        if held:
+            await self._queue.keep_permits(held)
 
     async def settle(self, *, drained: bool) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""

@@ -20,6 +20,7 @@ from itertools import islice
 
 from muniment.crawl.orchestrator.host_plans import HostPlan, HostPlans
 from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
+from muniment.model.host import HostTerms
 from muniment.rules.host_queue import HostQueue
 
 __all__ = ["Schedule"]
@@ -56,6 +57,8 @@ class Schedule:
         self._looked_at = 0
         self.pending = self.hosts = 0
         """Pages that wait, and the hosts that they are of."""
+        self._freed: set[int] = set()
+        """Hosts of which connections that were granted were closed."""
         self.turned: Callable[[int, bool], None] = lambda _host, _busy: None
         """Called with a host that has pages from now on, or has none any more."""
 
@@ -122,17 +125,13 @@ class Schedule:
             self._plans.forget(host_id)
         return bare
 
-    def hold(self, host_id: int, until: int, *, later_until: int = 0) -> list[int]:
-        """Hand out nothing of a host before `until`; returns the workers to notify.
-
-        Before `later_until` others go first.
-        """
+    def hold(self, host_id: int, until: int, *, later_until: int = 0) -> None:
+        """Hand out nothing of a host before `until`. Before `later_until` others go first."""
         plan = self._plans[host_id]
         plan.hold_until, plan.later_until = until, later_until
         if later_until:
             heapq.heappush(self._alarms, (later_until, host_id))
         self._offer(plan)
-        return list(plan.told)
 
     def rejoin(self, host_id: int) -> None:
         """A host has answered: others no longer go before it."""
@@ -141,10 +140,10 @@ class Schedule:
             plan.later_until = 0
             self._offer(plan)
 
-    def set_most(self, host_id: int, most: int) -> dict[int, dict[str, int]]:
-        """Give a host so many permits in all; returns the lowered ones to send, by worker."""
+    def set_most(self, host_id: int, most: int) -> dict[int, list[int]]:
+        """Give a host so many permits in all; returns the host for each worker that has fewer from now on."""
         plan = self._plans[host_id]
-        lowered: dict[int, dict[str, int]] = {}
+        lowered: dict[int, list[int]] = {}
         before = self._most(plan)
         plan.limit = most if most < self.per_host else None
         if most < before:
@@ -153,7 +152,28 @@ class Schedule:
         self._offer(plan)
         return lowered
 
-    def set_gap(self, host_id: int, gap_ms: int | None = None, slow_ms: int | None = None) -> dict[int, dict[str, int]]:
+    def grant(self, host_id: int, permits: int) -> dict[int, list[int]]:
+        """Let the run have so many of the connections to a host; returns what `set_most` does."""
+        plan = self._plans[host_id]
+        lowered: dict[int, list[int]] = {}
+        before, plan.grant = self._most(plan), permits
+        if self._most(plan) < before:
+            plan.owner = None
+            self._lower_one(plan, lowered)
+            self._freed.add(host_id)
+        self._offer(plan)
+        return lowered
+
+    def take_freed(self) -> dict[int, int]:
+        """The hosts of which granted connections were closed since the last call, and how many may be open now."""
+        freed, self._freed = self._freed, set()
+        return {host_id: sum(self._plans[host_id].granted.values()) for host_id in freed}
+
+    def _free(self, plan: HostPlan) -> None:
+        if plan.grant is not None:
+            self._freed.add(plan.host_id)
+
+    def set_gap(self, host_id: int, gap_ms: int | None = None, slow_ms: int | None = None) -> dict[int, list[int]]:
         """Leave a gap between the host's requests, so that it belongs to one worker; returns what `set_most` does.
 
         `gap_ms` is what it asks for, `slow_ms` what its throttling does; the larger counts.
@@ -161,15 +181,20 @@ class Schedule:
         plan = self._plans[host_id]
         plan.gap_ms = plan.gap_ms if gap_ms is None else gap_ms
         plan.slow_ms = plan.slow_ms if slow_ms is None else slow_ms
-        lowered: dict[int, dict[str, int]] = {}
+        lowered: dict[int, list[int]] = {}
         self._lower_one(plan, lowered)
         self._offer(plan)
         return lowered
 
-    def wanted_gap(self, host_id: int) -> int:
-        """Milliseconds between requests that the host itself asks for, or its throttling."""
+    def terms(self, worker: int, host_id: int, now: int, dead: dict[str, str]) -> HostTerms:
+        """How a worker treats a host from now on; `dead` are its origins that get no more requests."""
         plan = self._plans[host_id]
-        return max(plan.gap_ms, plan.slow_ms)
+        gap = max(plan.gap_ms, plan.slow_ms)
+        wait = max(0, plan.hold_until - now)
+        if gap and plan.owner not in (None, worker):
+            # one worker keeps the gap: what others hold of the host goes back
+            wait = max(wait, gap)
+        return HostTerms(plan.name, plan.told.get(worker, 0), gap, wait, dead)
 
     def told_of(self, host_id: int) -> tuple[int, ...]:
         """The workers that have connections to a host."""
@@ -188,33 +213,34 @@ class Schedule:
         return max(plan.gap_ms, plan.slow_ms, self._gap_ms)
 
     def _most(self, plan: HostPlan) -> int:
-        return self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+        most = self.per_host if plan.limit is None else min(plan.limit, self.per_host)
+        return most if plan.grant is None else min(most, plan.grant)
 
-    def add_worker(self, worker: int) -> dict[int, dict[str, int]]:
-        """A worker joins; returns the lowered permits to send to the others, by worker."""
+    def add_worker(self, worker: int) -> dict[int, list[int]]:
+        """A worker joins; returns the hosts of which others have fewer permits from now on, by worker."""
         self._workers.append(worker)
         self._queues[worker] = HostQueue()
         return self._lower()
 
-    def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, dict[str, int]]:
-        """Set other connections per host from now on; returns the lowered permits to send, by worker."""
+    def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, list[int]]:
+        """Set other connections per host from now on; returns what `add_worker` does."""
         self.per_host, self._gap_ms = per_host, gap_ms
         return self._lower()
 
-    def _lower(self) -> dict[int, dict[str, int]]:
-        lowered: dict[int, dict[str, int]] = {}
+    def _lower(self) -> dict[int, list[int]]:
+        lowered: dict[int, list[int]] = {}
         for plan in self._plans.values():
             self._lower_one(plan, lowered)
             self._offer(plan)
         return lowered
 
-    def _lower_one(self, plan: HostPlan, lowered: dict[int, dict[str, int]]) -> None:
+    def _lower_one(self, plan: HostPlan, lowered: dict[int, list[int]]) -> None:
         for other, told in plan.told.items():
             # with pages it keeps a connection, or they would wait for ever
             share = max(self._share(plan, other), 1 if plan.held.get(other) else 0)
             if told > share:
                 plan.told[other] = share
-                lowered.setdefault(other, {})[plan.name] = share
+                lowered.setdefault(other, []).append(plan.host_id)
 
     def remove_worker(self, worker: int, now: int) -> None:
         """A worker's process has ended, so its connections are closed; the time of its last request is unknown."""
@@ -224,6 +250,8 @@ class Schedule:
         for plan in self._plans.values():
             if worker in plan.told and (gap := self._gap(plan)):
                 plan.hold_until = max(plan.hold_until, now + gap)
+            if worker in plan.granted:
+                self._free(plan)
             for kept in (plan.granted, plan.told, plan.held):
                 kept.pop(worker, None)
             if plan.owner == worker:
@@ -316,8 +344,8 @@ class Schedule:
         whole, rest = divmod(most, workers)
         return whole + (self._workers.index(worker) < rest)
 
-    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> tuple[str, int]:
-        """Pages of a host went to a worker; returns the host's name and the permits that go with them.
+    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> None:
+        """Pages of a host went to a worker, with permits.
 
         Fewer than asked means that the rest waits for its retry; the host is checked again shortly.
         """
@@ -330,7 +358,6 @@ class Schedule:
         if pages:
             plan.told[worker] = self._grantable(plan, worker)
             plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
-        return plan.name, plan.told.get(worker, 0)
 
     def landed(self, worker: int, host_id: int) -> None:
         """A page that a worker held is finished or given back."""
@@ -354,7 +381,9 @@ class Schedule:
             plan.told.pop(worker, None)
             if plan.owner == worker:
                 plan.owner = None
+            self._free(plan)
             self._offer(plan)
         elif permits and permits == plan.told.get(worker):
             plan.granted[worker] = permits
+            self._free(plan)
             self._offer(plan)

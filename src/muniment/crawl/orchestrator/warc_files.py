@@ -74,6 +74,8 @@ class WarcFiles:
         self._walking: asyncio.Future[None] | None = None
         self._walker: IndexProcess | None = None
         self._damaged: list[Damage] = []
+        self.joins_index = True
+        """At the end of the run; otherwise a later one does."""
 
     def open(self) -> list[RepairReport]:
         """Repair what a killed run left, file by file.
@@ -207,6 +209,9 @@ class WarcFiles:
     async def finish(self, repeats: NextRepeats) -> None:
         """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
         assert self._join is not None
+        if not self.joins_index:
+            self._join.kill()
+            return
         self._fill_gaps()
         if lines := await repeats(0):
             with writing_again(self._parts) as write:

@@ -1,4 +1,4 @@
-"""Visitor: fetches URLs with the cookies and the account that belong to their host."""
+"""The agent: fetches URLs with the cookies and the account that belong to their host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Visit(Struct, frozen=True):
 
 
 class HostTurns(Protocol):
-    """Says when a host may be asked (`HostQueues`)."""
+    """Says when a host may be asked (`HeldPages`)."""
 
     def start(self, host: str) -> bool:
         """Whether a request may go out at this moment; if so, it counts as sent."""

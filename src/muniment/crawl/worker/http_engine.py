@@ -14,17 +14,17 @@ from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.worker.agent import Agent, Visit
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
+from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.crawl.worker.robots import Learnt, Robots
+from muniment.crawl.worker.robots import Robots
 from muniment.crawl.worker.services import EngineServices
-from muniment.crawl.worker.signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
@@ -42,22 +42,24 @@ class HttpEngine:
         self._services, self._client = services, client
         self._settings, self._policy = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
-        self._agent = Agent(client, CredentialReach(setup.credentials), services.hosts, self._ask_cookies)
+        self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
         self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
-        robots = Robots(self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots)
+        robots = Robots(
+            self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
+        )
         self._robots = robots if settings.robots else None
-        self._dead: dict[str, str] = {}
-        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
     async def visit(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked now."""
-        dead = self._dead and (self._dead.get(origin_of(claim.url)) or self._dead.get(claim.host))
+        origins = self._services.held.dead
+        dead = origins and (origins.get(origin_of(claim.url)) or origins.get(claim.host))
         if reason := claim.barred or dead:
             return turned_away(claim, reason, self._outlinks, self._policy)
         named = None
         if self._robots is not None:
-            rules = self._robots.known(claim.url) or await self._learn_rules(claim, self._robots)
+            rules = self._robots.known(claim.url) or await self._robots.learn(claim.url)
             if not isinstance(rules, RobotsRules):
                 return self._without_rules(claim, rules)
             if not rules.allows(claim.url):
@@ -72,8 +74,8 @@ class HttpEngine:
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise body_error(exchange.failure)
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
-        if (sign := page_sign(exchange)) is not None:
-            self._services.signal(claim.host, sign)
+        if (signal := page_signal(exchange)) is not None:
+            self._services.signal(claim.host, signal)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
@@ -84,8 +86,6 @@ class HttpEngine:
                 self._agent.given(message.cookies, message.more_cookies)
             case protocol.CookiesUpdate(cookies):
                 self._agent.learn(cookies)
-            case protocol.DeadHost(origin, reason):
-                self._dead[origin] = reason
             case protocol.NameAddresses(name, classes):
                 self._client.allow(name, classes)
             case protocol.SettingsUpdate(settings):
@@ -108,12 +108,6 @@ class HttpEngine:
         """The sitemaps of a start page's site, given those that its robots.txt names."""
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
-    async def _learn_rules(self, claim: Claim, robots: Robots) -> Learnt:
-        rules = await robots.learn(claim.url)
-        if isinstance(rules, RobotsRules):
-            self._services.hosts.keep_gap(claim.host, rules.crawl_delay_ms / 1000)
-        return rules
-
     def _without_rules(self, claim: Claim, answer: RobotsAnswer | None) -> Page | None:
         """What becomes of a page whose origin gives no robots.txt: it waits, or fails as without one."""
         if answer is not None and answer.failure is not None:
@@ -133,10 +127,10 @@ class HttpEngine:
             return None
         for exchange in (*visit.before, visit.exchange):
             services.record_robots(exchange)
-        if (sign := robots_sign(visit.exchange)) is not None:
-            services.signal(host, sign)
-        if elsewhere and (sign := elsewhere_sign(visit.exchange, origin)) is not None:
-            services.signal(host_of(origin), sign)
+        if (signal := robots_signal(visit.exchange)) is not None:
+            services.signal(host, signal)
+        if elsewhere and (signal := elsewhere_signal(visit.exchange, origin)) is not None:
+            services.signal(host_of(origin), signal)
         return visit.exchange
 
     def _ask_robots(self, origin: str) -> asyncio.Future[protocol.RobotsReply]:
@@ -144,6 +138,12 @@ class HttpEngine:
 
     def _report_robots(self, origin: str, answer: RobotsAnswer | None) -> None:
         self._services.when_recorded(protocol.RobotsReport(origin, answer))
+
+    async def _report_delay(self, origin: str, delay_ms: int) -> None:
+        """Report the Crawl-delay of a robots.txt, and wait until the orchestrator has decided on the host's gap."""
+        host = host_of(origin)
+        if delay_ms > self._services.held.gap_ms(host):
+            await self._services.channel.ask(protocol.AskGap(host, delay_ms))
 
     async def _ask_cookies(self, url: str) -> str:
         return (await self._services.channel.ask(protocol.AskCookies(url))).field

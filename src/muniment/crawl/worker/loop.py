@@ -19,12 +19,13 @@ from muniment.clock import now_ms
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.ports import Engine
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.recorder import RecordedBatch, Recorder
 from muniment.crawl.worker.services import EngineServices
 from muniment.crawl.worker.task_pool import TaskPool
 from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
+from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.settings.table import Settings
 
@@ -44,16 +45,15 @@ class Worker:
     ) -> None:
         settings = setup.settings
         self._channel, self._client = channel, client
-        self._lanes = HostQueues(setup.inflight, settings.delay)
+        self._held = HeldPages(setup.inflight, settings.delay, client.permits)
         self._recorder = Recorder(
             Path(setup.out), info, settings.warc_size, channel, every_body=settings.store_unchanged
         )
-        self._services = EngineServices(channel, setup, client, self._lanes, self._recorder)
+        self._services = EngineServices(channel, setup, client, self._held, self._recorder)
         self._engine = engine(self._services)
         self._unacknowledged: deque[list[str]] = deque()
         self._tasks = TaskPool(self._work, self._fail)
         self._stop_task: asyncio.Task[None] | None = None
-        self._lowered: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
         self._asked = self._stopping = False
@@ -76,8 +76,8 @@ class Worker:
                     break
                 self._return_permits()
                 self._ask_pages()  # what waits may be of slow hosts, and other hosts came in
-                if tick % _ALIVE_EVERY == 0 or self._lanes.full:
-                    self._channel.send(protocol.Alive(self._lanes.full))
+                if tick % _ALIVE_EVERY == 0 or self._held.full:
+                    self._channel.send(protocol.Alive(self._held.full))
                 if tick % _OLD_RULES_EVERY == 0:
                     self._engine.forget_old(now_ms())
             self._ended.result()
@@ -97,13 +97,13 @@ class Worker:
             if page is None:
                 self._withhold(claim)
                 return
-            self._lanes.landed(host)
+            self._held.landed(host)
             self._recorder.add(page)
-            following = None if self._stopping else self._lanes.take(host)
-            if self._lanes.queued < self._lanes.running:
+            following = None if self._stopping else self._held.take(host)
+            if self._held.queued < self._held.running:
                 self._ask_pages()
         self._wake_later(host)
-        self._start_lanes()
+        self._start_pages()
 
     async def _record(self) -> None:
         """Pages become records, batch after batch, and each batch one finish."""
@@ -130,26 +130,21 @@ class Worker:
     def _acknowledged(self) -> None:
         """The tracker has stored what became of the pages of the oldest finish."""
         for host in self._unacknowledged.popleft():
-            self._lanes.acknowledged(host)
-        self._start_lanes()
+            self._held.acknowledged(host)
+        self._start_pages()
         self._ask_pages()
 
     # -- when pages may start
 
-    def _hold(self, host: str, seconds: float) -> None:
-        self._lanes.hold(host, seconds)
-        if seconds <= 0:
-            self._start_lanes()
-
     def _withhold(self, claim: Claim) -> None:
         """A page's host may not be asked now, unlike when its task began."""
-        self._lanes.put_back(claim)
+        self._held.put_back(claim)
         self._wake_later(claim.host)
         # the wait may have ended just now, and there may be no other event to start it again
-        self._start_lanes()
+        self._start_pages()
 
     def _wake_later(self, host: str) -> None:
-        wait = self._lanes.wait(host)
+        wait = self._held.wait(host)
         if wait > 0 and host not in self._timers:
             self._timers[host] = asyncio.get_running_loop().call_later(wait, self._due, host)
 
@@ -157,14 +152,14 @@ class Worker:
         del self._timers[host]
         # a wait may have become longer meanwhile
         self._wake_later(host)
-        self._lanes.look_at(host)
-        self._start_lanes()
+        self._held.look_at(host)
+        self._start_pages()
 
-    def _start_lanes(self) -> None:
+    def _start_pages(self) -> None:
         if self._stopping:
             return
-        for host in self._lanes.startable():
-            claim = self._lanes.take(host)
+        for host in self._held.startable():
+            claim = self._held.take(host)
             if claim is not None:
                 self._tasks.take(claim)
 
@@ -195,21 +190,13 @@ class Worker:
             case protocol.ClaimedPages():
                 self._engine.received(message)
                 self._claimed(message)
-            case protocol.PermitsUpdate(permits):
-                self._set_permits(permits)
-                self._lowered.update(permits)
-                self._return_permits()
-                self._start_lanes()
+            case protocol.HostUpdate(hosts, answer):
+                self._treat(hosts, answer=answer)
             case protocol.InflightShare(most):
-                self._lanes.set_inflight(most)
-                self._start_lanes()
+                self._held.set_inflight(most)
+                self._start_pages()
                 self._ask_pages()
-            case protocol.HostWait(host, wait_ms):
-                self._hold(host, wait_ms / 1000)
-            case protocol.HostGap(host, gap_ms):
-                self._lanes.set_gap(host, gap_ms / 1000)
-                self._wake_later(host)
-            case protocol.CookiesUpdate() | protocol.DeadHost() | protocol.NameAddresses():
+            case protocol.CookiesUpdate() | protocol.NameAddresses():
                 self._engine.received(message)
             case protocol.FinishAck():
                 self._acknowledged()
@@ -223,27 +210,34 @@ class Worker:
 
     def _claimed(self, message: protocol.ClaimedPages) -> None:
         self._asked = False
-        self._set_permits(message.permits)
-        for host, gap in message.gaps.items():
-            self._lanes.set_gap(host, gap / 1000)
-        self._lanes.add(message.claims)
-        self._start_lanes()
-        for host in message.permits:
-            self._wake_later(host)
-        if self._lanes.queued < self._lanes.running:
+        self._held.add(message.claims, message.hosts)
+        self._batch_by(message.hosts)
+        self._start_pages()
+        for terms in message.hosts:
+            self._wake_later(terms.host)
+        if self._held.queued < self._held.running:
             self._ask_pages()
 
-    def _set_permits(self, permits: dict[str, int]) -> None:
-        for host, permit in permits.items():
-            self._lanes.permit(host, permit)
-            self._client.set_limit(host, permit)
-            # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
-            self._recorder.enough = max(self._recorder.enough, permit * 3 // 2)
+    def _treat(self, hosts: list[HostTerms], *, answer: bool) -> None:
+        changed = False
+        for terms in hosts:
+            changed |= self._held.treat(terms, answer=answer)
+            if not terms.wait_ms:
+                self._wake_later(terms.host)
+        self._batch_by(hosts)
+        if changed:
+            self._return_permits()
+        self._start_pages()
+
+    def _batch_by(self, hosts: list[HostTerms]) -> None:
+        # half as many again as are fetched at once: fewer syncs and commits, and the window of three is kept
+        permits = max((terms.permits for terms in hosts), default=0)
+        self._recorder.enough = max(self._recorder.enough, permits * 3 // 2)
 
     def _amend(self, settings: Settings) -> None:
         """Every page without a sent request goes back, pages that wait for their turn too: to be judged anew."""
-        self._lanes.set_delay(settings.delay)
-        self._give_back(self._lanes.give_back())
+        self._held.set_delay(settings.delay)
+        self._give_back(self._held.give_back())
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -256,7 +250,7 @@ class Worker:
 
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight finish within the grace, give the rest back, and seal."""
-        self._give_back(self._lanes.give_back())
+        self._give_back(self._held.give_back())
         await self._tasks.end(grace_s)
         self._recorder.close()
 
@@ -273,27 +267,13 @@ class Worker:
             self._ask_pages()
 
     def _ask_pages(self) -> None:
-        if not self._asked and not self._stopping and self._lanes.wanted > 0:
+        if not self._asked and not self._stopping and self._held.wanted > 0:
             self._asked = True
-            self._channel.send(protocol.WantPages(self._lanes.wanted))
+            self._channel.send(protocol.WantPages(self._held.wanted))
 
     def _return_permits(self) -> None:
-        """Report which connections are no longer held: closed when idle, or after a limit was lowered."""
+        """Report which connections are no longer held: closed when idle, or after their number was changed."""
         # first, or it would seem that their hosts still have pages here
-        self._give_back(self._lanes.give_back_held())
-        held: dict[str, int] = {}
-        for host in [*self._lowered]:
-            if self._client.open_connections(host) <= self._lanes.permits(host):
-                self._lowered.discard(host)
-                held[host] = self._lanes.permits(host)
-        for host in self._lanes.idle_hosts():
-            if self._lanes.held(host):
-                # nothing is kept open while a host is left alone: another worker may ask it next
-                self._client.set_limit(host, 0)
-            if self._lanes.returnable(host) and not self._client.open_connections(host):
-                self._lanes.permit(host, 0)
-                held[host] = 0
-            if self._lanes.forget(host):
-                self._client.unset_limit(host)
-        if held:
-            self._channel.send(protocol.PermitsReport(held))
+        self._give_back(self._held.give_back_left())
+        if kept := self._held.give_back_permits():
+            self._channel.send(protocol.PermitsReport(kept))

@@ -30,6 +30,8 @@ Ask = Callable[[str], Awaitable[RobotsReply]]
 Tell = Callable[[str, RobotsAnswer | None], None]
 Fetch = Callable[[str, str], Awaitable[Exchange | None]]
 """Fetches a URL for the robots.txt of an origin; None when its host may not be asked now."""
+Delay = Callable[[str, int], Awaitable[None]]
+"""Reports the Crawl-delay of an origin, in ms; returns when its gap is in force."""
 
 
 Learnt = RobotsRules | RobotsAnswer | None
@@ -38,9 +40,11 @@ Learnt = RobotsRules | RobotsAnswer | None
 class Robots:
     """Says whether a URL may be fetched; `fetch` waits for the host's turn and keeps the exchange."""
 
-    def __init__(self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(
+        self, fetch: Fetch, user_agent: str, ask: Ask, tell: Tell, delay: Delay, most_bytes: int = _MOST_BYTES
+    ) -> None:
         self._fetch_one, self._agent = fetch, product_token(robots_agent(user_agent))
-        self._ask, self._tell = ask, tell
+        self._ask, self._tell, self._delay = ask, tell, delay
         self._rules: OrderedDict[str, RobotsRules] = OrderedDict()
         """The one that was asked for longest ago first."""
         self._most_bytes = most_bytes
@@ -85,26 +89,32 @@ class Robots:
         if answer is None or not settled(answer):
             return answer
         if len(answer.text) <= LONG:
-            return self._keep(origin, answer)
+            return await self._parse(origin, answer)
         async with self._parsing:
-            rules = self._keep(origin, answer)
+            rules = await self._parse(origin, answer)
             # the pages that wait for these rules use them before others take as much memory
             await asyncio.sleep(0)
             return rules
 
-    def _keep(self, origin: str, answer: RobotsAnswer) -> RobotsRules:
+    async def _parse(self, origin: str, answer: RobotsAnswer) -> RobotsRules:
         rules = RobotsRules(answer, self._agent)
+        if rules.crawl_delay_ms:
+            # before any page is judged by them
+            await self._delay(origin, rules.crawl_delay_ms)
         # older rules stay valid because no new ones are available: ask again before long
         rules.good_until = max(rules.good_until, now_ms() + STALE_MS)
         if answer.status == 200:
             rules.sitemaps = robots_sitemaps(answer.text)
             rules.weight += sum(map(getsizeof, rules.sitemaps))
+        self._keep(origin, rules)
+        return rules
+
+    def _keep(self, origin: str, rules: RobotsRules) -> None:
         self._forget(origin)
         self._rules[origin] = rules
         self.bytes += rules.weight
         while self.bytes > self._most_bytes or len(self._rules) > _MOST_ORIGINS:
             self._forget(next(iter(self._rules)))
-        return rules
 
     def _forget(self, origin: str) -> None:
         rules = self._rules.pop(origin, None)

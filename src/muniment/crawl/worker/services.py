@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
-from muniment.crawl.worker.host_queues import HostQueues
+from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 
 __all__ = ["EngineServices"]
 
@@ -32,9 +32,9 @@ class EngineServices:
     """One worker's services."""
 
     def __init__(
-        self, channel: Channel, setup: protocol.Setup, client: Client, hosts: HostQueues, recorder: Recorder
+        self, channel: Channel, setup: protocol.Setup, client: Client, held: HeldPages, recorder: Recorder
     ) -> None:
-        self.channel, self.setup, self.client, self.hosts = channel, setup, client, hosts
+        self.channel, self.setup, self.client, self.held = channel, setup, client, held
         self._recorder = recorder
         self.wire_bytes = 0
         """Bytes received since the last finish."""
@@ -62,12 +62,12 @@ class EngineServices:
         # the other pages of a host that is away would fail one after the other until the orchestrator has judged
         away = signal.kind in ("unreachable", "offline") and not self.client.reaches(host)
         if away or signal.kind in ("throttled", "challenge", "closed"):
-            self.hosts.hold(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000))
+            self.held.leave_alone(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000))
 
     def leave_alone(self, host: str) -> None:
         """Send a host no request for a moment, unless it is left alone anyway."""
-        if not self.hosts.held(host):
-            self.hosts.hold(host, _LEAST_HOLD_S)
+        if not self.held.is_left_alone(host):
+            self.held.leave_alone(host, _LEAST_HOLD_S)
 
     async def as_guest(self, host: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
         """Ask a host for a URL that is not one of its pages, when it is due; None when it is left alone for some time.
@@ -75,27 +75,16 @@ class EngineServices:
         `ask` gives None when a request may not go out after all. A host without a permit here is asked over one
         connection, which is then closed.
         """
-        self.hosts.enter(host)
+        self.held.enter(host)
         try:
-            while not self.hosts.held(host):
-                await asyncio.sleep(max(0.0, self.hosts.wait(host)))
-                if not self.hosts.permits(host):
-                    self.client.set_limit(host, 1)
+            while not self.held.is_left_alone(host):
+                await asyncio.sleep(max(0.0, self.held.wait(host)))
                 answer = await ask()
                 if answer is not None:
                     return answer
             return None
         finally:
-            self._leave(host)
-
-    def _leave(self, host: str) -> None:
-        others = self.hosts.leave(host)
-        if not self.hosts.permits(host):
-            self.client.set_limit(host, 0)
-            if others:
-                self.client.set_limit(host, 1)
-            else:
-                self.client.unset_limit(host)
+            self.held.leave(host)
 
 
 def _part_of(claim: Claim) -> PageContext:

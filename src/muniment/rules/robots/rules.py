@@ -19,7 +19,6 @@ __all__ = [
     "RobotsAnswer",
     "RobotsRules",
     "addressed",
-    "crawl_delay_ms",
     "product_token",
     "regrouped",
     "settled",
@@ -144,8 +143,3 @@ def _weight(text: str) -> int:
     rules = len(text.splitlines()) + text.count("$") + text.count("index.html")
     wildcards = text.count("*") * (2 if "$" in text else 1)
     return rules * _OF_A_RULE + wildcards * _OF_A_WILDCARD + len(text) * _OF_A_CHARACTER
-
-
-def crawl_delay_ms(answer: RobotsAnswer, agent: str) -> int:
-    """Milliseconds between requests that an answer asks for; 0 for none. Most answers are not even parsed."""
-    return RobotsRules(answer, agent).crawl_delay_ms if "crawl" in answer.text.lower() else 0

@@ -1,7 +1,7 @@
 """The database under the tracker: what every module of it may ask of one, whichever it is.
 
 Two kinds exist: `sqlite`, the embedded default, and `postgresql`. Their connections, locks and faults differ there,
-their SQL in `dialects`, and nothing else does.
+their SQL in `statements`, and nothing else does.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakMethod
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError, UsageError
@@ -40,8 +40,8 @@ __all__ = [
     "wait_for_lock",
 ]
 
-SCHEMA_REVISION = "0014"
-"""The migration that `tables.py` equals; a contract test holds the two together."""
+SCHEMA_REVISION = "0016"
+"""The migration that `schema/tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
 """How long a lock that another program holds on the tracker, or a server that is gone, is waited for."""
@@ -139,6 +139,11 @@ class Database(ABC):
     ) -> None:
         """Within a transaction: wait for others' on this job that go `alone`, or, going alone, for all of them."""
 
+    def take_names(  # noqa: B027  (nothing to do with one writer)
+        self, names: Collection[str]
+    ) -> None:
+        """Within a transaction: be the only one that does something with these hosts, until its end."""
+
     @abstractmethod
     def fault(self, error: BaseException) -> MunimentError:
         """One of `driver_errors` in our words."""
@@ -199,7 +204,9 @@ def not_ours(name: str, revision: str) -> UsageError:
 
 
 def make_tables(connection: Connection) -> None:
-    """Make every table in an empty database, and note their revision."""
+    """Make every table in a database, and note their revision; raises UsageError where another program has its own."""
+    if theirs := sorted(set(inspect(connection).get_table_names()) & set(metadata.tables)):
+        raise UsageError(f"the database has a table {theirs[0]} of another program; choose another database")
     metadata.create_all(connection, checkfirst=True)
     connection.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)"))
     connection.execute(text("DELETE FROM alembic_version"))

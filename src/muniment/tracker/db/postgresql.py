@@ -1,16 +1,17 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
+again (`database.retrying_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
 every transaction of a connection raises.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -49,6 +50,8 @@ _LOCKS = 0x4D75 << 48
 _SCHEMA_LOCK = _LOCKS
 _WRITER_LOCKS = _LOCKS | 1 << 47
 """After it comes the number of a connection that writes."""
+_HOST_LOCKS = 0x4D76 << 48
+"""After it comes a hash of a host's name."""
 _RUNS, _TURNS = 0, 1
 """Two locks of each job: of who runs it alone, and of those who write it beside each other."""
 _MOST_WRITERS = 1000
@@ -223,6 +226,12 @@ class PostgresDatabase(Database):
             how = "" if alone else "_shared"
             self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
 
+    def take_names(self, names: Collection[str]) -> None:
+        """Take the locks of hosts in the order of their numbers, as everybody does."""
+        if self.shared and names:
+            locks = sorted(_HOST_LOCKS | int.from_bytes(_hash(name), "big") for name in names)
+            self._statements.later("SELECT pg_advisory_xact_lock(lock) FROM unnest(%s::int8[]) AS lock", (locks,))
+
     def _kept_commits(self) -> int:
         return int(self._one("SELECT commits FROM writers WHERE session = %s", (self.session,))[0])
 
@@ -370,6 +379,10 @@ class PostgresDatabase(Database):
             return None
         row = self._one("SELECT version_num FROM alembic_version")
         return None if row is None else str(row[0])
+
+
+def _hash(name: str) -> bytes:
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
 
 
 def _job_lock(job_id: int, which: int) -> int:

@@ -80,12 +80,12 @@ class SqliteDatabase(Database):
         return database
 
     @classmethod
-    def read(cls, path: Path) -> SqliteDatabase:
-        """Open an existing tracker for reading, beside a run that may be writing it."""
+    def read(cls, path: Path, *, written: bool = False) -> SqliteDatabase:
+        """Open an existing tracker for reading, beside a run that may be writing it; `written`: one soon will."""
         if not path.is_file():
             raise UsageError(f"there is no tracker at {path}")
         # without a log beside it nobody writes the file, and reading need not leave one behind
-        beside = path.with_name(path.name + "-wal").exists()
+        beside = written or path.with_name(path.name + "-wal").exists()
         how = {"mode": "ro"} if beside else {"mode": "ro", "immutable": "1"}
         url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
         database = cls(create_engine(url, poolclass=StaticPool), path, read_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, func, or_, select
+from msgspec import structs
+from sqlalchemy import bindparam, func, literal_column, or_, select
 
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
@@ -13,9 +14,10 @@ from muniment.model.job import JobState
 from muniment.model.pipeline import Pipeline, Session, SlotLock, tags_of
 from muniment.rules.assignment import JobOffer, Slot, assign
 from muniment.tracker.db.database import Asked, Database, Prepared, Row, retrying_transaction
+from muniment.tracker.fleet.sessions import numbers
 from muniment.tracker.jobs.audit import made_since, note
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
-from muniment.tracker.schema.tables import jobs
+from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
 __all__ = ["asked", "lock_slot", "settle_slots"]
 
@@ -33,15 +35,30 @@ _AT_WORK = Prepared(
 _OFFERED = (
     select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency)
     .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
-    .where(jobs.c.place_id == "")
+    .where(jobs.c.place_id == "", jobs.c.paused.is_(False))
     .order_by(jobs.c.id)
 )
 _OFFERS = Prepared(_OFFERED)
-# slots of pipelines that are away take no room
+# slots of pipelines that are away, or take no pages, take no room
+_BUSY = Prepared(
+    select(jobs.c.id)
+    .join(assignments, assignments.c.job_id == jobs.c.id)
+    .where(assignments.c.pipeline_id == bindparam("pipeline"))
+    .where(jobs.c.state == literal_column("'DRAINING'"), jobs.c.paused.is_(False))
+    .where(
+        select(pages.c.id)
+        .where(pages.c.job_id == jobs.c.id, CLAIMED)
+        .where(pages.c.claim_id.between(bindparam("first"), bindparam("last")))
+        .exists()
+    ),
+    "pipeline", "first", "last",
+)  # fmt: skip
+"""Jobs whose last pages are out, and some of them are a session's: its slots stay until these are done."""
 _TAKEN = Prepared(
     select(assignments.c.job_id, func.count())
     .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
-    .where(sessions.c.ended_at.is_(None), assignments.c.pipeline_id != bindparam("pipeline"))
+    .where(sessions.c.ended_at.is_(None), sessions.c.paused == literal_column("''"))
+    .where(assignments.c.pipeline_id != bindparam("pipeline"))
     .group_by(assignments.c.job_id),
     "pipeline",
 )
@@ -59,6 +76,7 @@ def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, n
     """
     pipeline, before = _at_work(answers[0], session.slots)
     offers = _offers(db, pipeline.name, answers[1])
+    before = _with_last_pages(db, session, before, {offer.job_id for offer in offers})
     after = assign(pipeline, before, offers)
     if after != [slot.job_id for slot in before]:
         # two pipelines that take slots at once do so one after the other: together they might be too many
@@ -80,6 +98,14 @@ def _at_work(rows: Sequence[Row], slots: int) -> tuple[Pipeline, list[Slot]]:
     name, tags, matchonly, *_ = rows[0]
     held = {number: Slot(job_id, SlotLock(lock)) for *_, number, job_id, lock in rows if number is not None}
     return Pipeline(name, tags_of(tags), bool(matchonly)), [held.get(number, Slot()) for number in range(slots)]
+
+
+def _with_last_pages(db: Database, session: Session, slots: list[Slot], offered: set[int]) -> list[Slot]:
+    """The slots, with a note at those whose job has no more pages to hand out than those that are out."""
+    if all(slot.job_id is None or slot.job_id in offered for slot in slots):
+        return slots
+    busy = {job_id for (job_id,) in db.rows(_BUSY, (session.pipeline, *numbers(session.epoch)))}
+    return [structs.replace(slot, busy=True) if slot.job_id in busy else slot for slot in slots]
 
 
 def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[JobOffer]:

@@ -12,12 +12,15 @@ from muniment.errors import UsageError
 from muniment.model.pipeline import Pipeline, check_name, tags_of, tags_text
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
+from muniment.tracker.schema.tables import attempts
 
 __all__ = [
     "add_pipeline",
+    "ask_to_stop",
     "authenticate",
     "change_pipeline",
     "find_pipeline",
+    "lost_jobs",
     "new_token",
     "remove_pipeline",
 ]
@@ -72,6 +75,22 @@ def remove_pipeline(db: Database, name: str) -> None:
             connection.execute(pipelines.update().where(pipelines.c.id == name).values(token_hash=b""))
         else:
             connection.execute(pipelines.delete().where(pipelines.c.id == name))
+
+
+@retrying_transaction
+def ask_to_stop(db: Database, name: str) -> None:
+    """Have a pipeline stop gracefully; raises UsageError for one that is away."""
+    live = sessions.c.pipeline_id == name, sessions.c.ended_at.is_(None)
+    with db.transaction() as connection:
+        if not connection.execute(sessions.update().where(*live).values(stopping=True)).rowcount:
+            raise UsageError(f"the pipeline {name} is away: there is nothing to stop")
+
+
+def lost_jobs(db: Database, name: str) -> tuple[list[int], list[int]]:
+    """The jobs that a pipeline has tried pages of, and the epochs of its sessions."""
+    epochs = list(db.connection.execute(select(sessions.c.epoch).where(sessions.c.pipeline_id == name)).scalars())
+    tried = select(attempts.c.job_id).where(attempts.c.session.in_(epochs)).distinct().order_by(attempts.c.job_id)
+    return list(db.connection.execute(tried).scalars()), epochs
 
 
 def authenticate(db: Database, name: str, token: str) -> Pipeline | None:

@@ -8,107 +8,99 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, bindparam, func, select
 
-from muniment.errors import UsageError
+from muniment.errors import NotFoundError, SessionEndedError, UsageError
 from muniment.model.job import JobState
 from muniment.model.page import PageState, first_claim
-from muniment.model.pipeline import Greeting, HostReport, Session, SessionEnding, SlotLock
-from muniment.rules.worker_deaths import PROOF, SUSPECT
-from muniment.tracker.db.database import Asked, Database, Prepared, Row
-from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
+from muniment.model.pipeline import Greeting, Session, SessionEnding, SlotLock
+from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.pipelines import assignments, host_permits, pipelines, sessions
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "HEARTBEAT_MS",
-    "LEASE_MS",
-    "ClaimGrant",
+    "PAUSED",
+    "BegunSession",
     "GivenBack",
     "begin",
+    "check_live",
+    "check_standing",
     "end",
     "held",
-    "lapsed",
+    "held_by",
+    "hold",
+    "numbers",
     "release",
-    "renew",
-    "taken",
-    "taking",
-]  # fmt: skip
-
-LEASE_MS = 60_000
-"""Milliseconds that a session lasts after its last message."""
-HEARTBEAT_MS = 10_000
-"""How often a pipeline is to say that it is there."""
+    "set_paused",
+]
 
 GivenBack = Counter[tuple[int, int]]
 """Pages given back by job and host number."""
 
 _MOST_SLOTS = 1000
 _UNFINISHED = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
-_SUSPECT = Prepared(
-    select(pages.c.id)
-    .where(pages.c.job_id.in_(_UNFINISHED), CLAIMED)
-    .where(pages.c.claim_id.between(bindparam("first"), bindparam("last")))
-    .where(pages.c.deaths.between(SUSPECT, PROOF - 1))
-    .limit(1),
-    "first",
-    "last",
+_COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots
+_STANDING = Prepared(
+    select(sessions.c.pipeline_id, sessions.c.ending).where(sessions.c.epoch == bindparam("epoch")), "epoch"
 )
-_COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots, sessions.c.lease_until
-_TAKE = Prepared(
-    sessions.update()
-    .where(sessions.c.epoch == bindparam("epoch"), sessions.c.ended_at.is_(None))
-    .values(lease_until=bindparam("until"), claims=sessions.c.claims + bindparam("count"))
-    .returning(*_COLUMNS, sessions.c.claims),
-    "count", "until", "epoch",
-)  # fmt: skip
+PAUSED = Prepared(select(sessions.c.paused).where(sessions.c.epoch == bindparam("epoch")), "epoch")
+"""Why a session takes no pages."""
 
 
-class ClaimGrant(Struct, frozen=True):
-    """The grant of a session's claim."""
+class BegunSession(Struct, frozen=True):
+    """A session, and what it brought with it."""
 
     session: Session
-    after: int
-    """The number before the first that its claims may have."""
-    suspect: bool
-    """Whether it has a page that gets nothing beside it."""
+    given_back: GivenBack
+    resumed: bool
 
 
-def begin(db: Database, pipeline: str, greeting: Greeting, now: int) -> tuple[Session, GivenBack]:
+def check_live(db: Database, pipeline: str, epoch: int) -> None:
+    """Raise NotFoundError unless a session is the pipeline's, and SessionEndedError when it has ended."""
+    check_standing(pipeline, epoch, db.rows(_STANDING, (epoch,)) if 0 < epoch < 1 << 31 else [])
+
+
+def check_standing(pipeline: str, epoch: int, rows: Sequence[Sequence[Any]]) -> None:
+    """The same, by the rows of the session: pipeline and ending."""
+    if not rows or rows[0][0] != pipeline:
+        raise NotFoundError(f"{pipeline} has no session {epoch}")
+    if rows[0][1]:
+        raise SessionEndedError(str(rows[0][1]), epoch)
+
+
+def begin(db: Database, pipeline: str, greeting: Greeting, address: str, now: int, lease_until: int) -> BegunSession:
     """The session of a pipeline's process, within the caller's transaction: its own, or a new one.
 
     A session of another process of the same pipeline ends; what it held is given back.
     """
     _check(greeting)
     # two processes of one pipeline that greet at once come one after the other
-    db.connection.execute(select(pipelines.c.id).where(pipelines.c.id == pipeline).with_for_update())
+    here = select(pipelines.c.id).where(pipelines.c.id == pipeline).with_for_update()
+    if db.connection.execute(here).scalar() is None:
+        raise NotFoundError(f"there is no pipeline {pipeline!r}")
     known = _session(db, sessions.c.pipeline_id == pipeline)
+    values: dict[str, object] = {"version": greeting.version, "address": address}
     if known is not None and known.instance == greeting.instance and known.slots == greeting.slots:
-        renew(db, known.epoch, now)
-        return structs.replace(known, lease_until=now + LEASE_MS), Counter()
+        db.connection.execute(sessions.update().where(sessions.c.epoch == known.epoch).values(values))
+        return BegunSession(known, Counter(), True)
     given_back = end(db, known.epoch, SessionEnding.REPLACED, now) if known else Counter()
-    made = db.connection.execute(
-        sessions.insert().values(
-            pipeline_id=pipeline,
-            instance=greeting.instance,
-            version=greeting.version,
-            slots=greeting.slots,
-            began_at=now,
-            lease_until=now + LEASE_MS,
-        )
-    )
+    values |= {"pipeline_id": pipeline, "instance": greeting.instance, "slots": greeting.slots, "began_at": now}
+    made = db.connection.execute(sessions.insert().values(**values, lease_until=lease_until))
     key = made.inserted_primary_key
     assert key is not None
-    return Session(int(key[0]), pipeline, greeting.instance, greeting.slots, now + LEASE_MS), given_back
+    return BegunSession(Session(int(key[0]), pipeline, greeting.instance, greeting.slots), given_back, False)
 
 
 def _check(greeting: Greeting) -> None:
     if not 1 <= greeting.slots <= _MOST_SLOTS:
         raise UsageError(f"a pipeline has from 1 to {_MOST_SLOTS} slots, not {greeting.slots}")
-    if not greeting.instance or set(greeting.instance) - set("0123456789abcdef"):
-        raise UsageError(f"{greeting.instance!r} is not a hexadecimal instance id")
+    if not 1 <= len(greeting.instance) <= 64 or set(greeting.instance) - set("0123456789abcdef"):
+        raise UsageError(f"{greeting.instance[:64]!r} is not a hexadecimal instance id of up to 64 digits")
+    if len(greeting.version) > 64:
+        raise UsageError(f"{greeting.version[:64]!r}… is not a version")
 
 
 def _session(db: Database, which: ColumnElement[bool]) -> Session | None:
@@ -117,47 +109,29 @@ def _session(db: Database, which: ColumnElement[bool]) -> Session | None:
     return None if row is None else Session(*row)
 
 
-def renew(db: Database, epoch: int, now: int, report: HostReport | None = None) -> bool:
-    """Renew a lease within the caller's transaction; False when the session has ended."""
-    values: dict[str, object] = {"lease_until": now + LEASE_MS}
-    if report is not None:
-        values |= {"report": msgspec.json.encode(report).decode(), "reported_at": now}
-    renewed = db.connection.execute(
-        sessions.update().where(sessions.c.epoch == epoch, sessions.c.ended_at.is_(None)).values(values)
-    )
-    return renewed.rowcount == 1
+def hold(db: Database, epoch: int) -> None:
+    """Keep a session from ending until the caller's transaction does; raises SessionEndedError when it has ended."""
+    here = select(sessions.c.ending).where(sessions.c.epoch == epoch).with_for_update()
+    if ending := db.connection.execute(here).scalar_one():
+        raise SessionEndedError(str(ending), epoch)
 
 
-def taking(epoch: int, count: int, now: int) -> list[Asked]:
-    """Renew a lease and set numbers of claims aside, and ask for a page that gets nothing beside it (`taken`).
-
-    To be run within a transaction, before which the session cannot end then.
-    """
-    return [(_TAKE, (count, now + LEASE_MS, epoch)), (_SUSPECT, _numbers(epoch))]
+def set_paused(db: Database, epoch: int, why: str) -> None:
+    """Keep why a session takes no pages, within the caller's transaction; empty when it does."""
+    changed = sessions.update().where(sessions.c.epoch == epoch, sessions.c.paused != why)
+    db.connection.execute(changed.values(paused=why))
 
 
-def taken(answers: Sequence[list[Row]], epoch: int, count: int) -> ClaimGrant | None:
-    """The result of `taking`; None if the session has ended."""
-    rows, suspect = answers
-    for *columns, claims in rows:
-        return ClaimGrant(Session(*columns), first_claim(epoch) + int(claims) - count, bool(suspect))
-    return None
-
-
-def lapsed(db: Database, now: int) -> list[int]:
-    """The sessions that have not ended though their lease has run out."""
-    found = select(sessions.c.epoch).where(sessions.c.ended_at.is_(None), sessions.c.lease_until < now)
-    return [int(epoch) for epoch in db.connection.execute(found.order_by(sessions.c.epoch)).scalars()]
-
-
-def end(db: Database, epoch: int, ending: SessionEnding, now: int) -> GivenBack:
+def end(
+    db: Database, epoch: int, ending: SessionEnding, now: int, only_if: Iterable[ColumnElement[bool]] = ()
+) -> GivenBack:
     """End a session, within the caller's transaction: its claims go back, and its slots leave jobs that hold no lock.
 
-    Ending it again changes nothing.
+    Ending it again changes nothing, nor does a session that is not as `only_if` says.
     """
     ended = db.connection.execute(
         sessions.update()
-        .where(sessions.c.epoch == epoch, sessions.c.ended_at.is_(None))
+        .where(sessions.c.epoch == epoch, sessions.c.ended_at.is_(None), *only_if)
         .values(ended_at=now, ending=ending.value)
         .returning(sessions.c.pipeline_id)
     ).scalar()
@@ -166,13 +140,14 @@ def end(db: Database, epoch: int, ending: SessionEnding, now: int) -> GivenBack:
     db.connection.execute(
         assignments.delete().where(assignments.c.pipeline_id == ended, assignments.c.lock == SlotLock.NONE.value)
     )
+    db.connection.execute(host_permits.delete().where(host_permits.c.epoch == epoch))
     return _give_back(db, epoch, deaths=int(ending.is_death))
 
 
 def _give_back(db: Database, epoch: int, deaths: int) -> GivenBack:
     given_back = db.connection.execute(
         pages.update()
-        .where(_held_by(epoch))
+        .where(held_by(epoch))
         .values(state=PageState.READY.value, claim_id=None, deaths=pages.c.deaths + deaths)
         .returning(pages.c.job_id, pages.c.host_id)
     )
@@ -182,7 +157,8 @@ def _give_back(db: Database, epoch: int, deaths: int) -> GivenBack:
 def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, died: bool) -> GivenBack:
     """Give some pages back, (page id, claim id), within the caller's transaction; `died`: their worker has."""
     given_back: GivenBack = Counter()
-    for page_id, claim_id in claims:
+    # in order, so that two never wait for each other
+    for page_id, claim_id in sorted(claims):
         host_id = db.connection.execute(
             pages.update()
             .where(pages.c.job_id == job_id, pages.c.id == page_id, pages.c.claim_id == claim_id)
@@ -196,13 +172,15 @@ def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, die
 
 def held(db: Database, epoch: int) -> int:
     """The number of pages that a session has."""
-    return int(db.connection.execute(select(func.count()).select_from(pages).where(_held_by(epoch))).scalar_one())
+    return int(db.connection.execute(select(func.count()).select_from(pages).where(held_by(epoch))).scalar_one())
 
 
-def _numbers(epoch: int) -> tuple[int, int]:
+def numbers(epoch: int) -> tuple[int, int]:
+    """The first and the last number that claims of a session may have."""
     return first_claim(epoch) + 1, first_claim(epoch + 1) - 1
 
 
-def _held_by(epoch: int) -> ColumnElement[bool]:
-    first, last = _numbers(epoch)
+def held_by(epoch: int) -> ColumnElement[bool]:
+    """The pages that a session has."""
+    first, last = numbers(epoch)
     return and_(pages.c.job_id.in_(_UNFINISHED), CLAIMED, pages.c.claim_id.between(first, last))

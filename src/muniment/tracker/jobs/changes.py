@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,8 @@ from muniment.model.change import (
     AddSet,
     Change,
     ChangeMade,
+    FailJob,
+    PauseJob,
     RemoveIgnore,
     RemoveSet,
     ResumeJob,
@@ -29,16 +31,25 @@ from muniment.model.job import JobState
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings, written_values
 from muniment.rules.ignore_sets import set_of
+from muniment.rules.job_rules import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import AuditEntry, made_since, note
-from muniment.tracker.jobs.control import apply_abort, apply_resume, apply_terms, terms_texts
+from muniment.tracker.jobs.control import (
+    FAILED,
+    PAUSED,
+    apply_abort,
+    apply_fail,
+    apply_pause,
+    apply_resume,
+    apply_terms,
+    terms_texts,
+)
 from muniment.tracker.jobs.stash import apply_stash, apply_unstash
 
-__all__ = ["ChangeResult", "amend"]
+__all__ = ["ChangeResult", "amend", "amend_all"]
 
 _UNSTASH = "unstash"
 
@@ -57,18 +68,28 @@ class ChangeResult(Struct, frozen=True):
     """The changes were made before, when the same request came for the first time."""
 
 
-@retrying_transaction
 def amend(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
     """Keep a change, in one transaction; a repeat changes nothing. Raises UsageError when it makes no sense."""
+    return amend_all(db, job, (change,), now)[0]
+
+
+@retrying_transaction
+def amend_all(db: Database, job: jobs.Job, changes: Sequence[Change], now: int) -> list[ChangeResult]:
+    """Keep changes, all in one transaction or none; raises UsageError for the first that makes no sense."""
     with db.transaction():
-        # who admits pages meanwhile does so by the version before, and is done before the walk through them begins
+        # who admits pages meanwhile does so by the version before, and is done before all are judged again
         db.take_turns(job.job_id, alone=True)
-        if made := _made_before(db, job.job_id, change):
-            return ChangeResult(made, repeated=True)
-        result = _apply(db, job, change, now)
-        if job.over and result.changes:
-            jobs.apply_reopen(db, job.job_id)
-        note(db, job.job_id, change.who, result.changes, now)
+        return [_amended(db, job, change, now) for change in changes]
+
+
+def _amended(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult:
+    if made := _made_before(db, job.job_id, change):
+        return ChangeResult(made, repeated=True)
+    result = _apply(db, job, change, now)
+    # terms and settings of a finished job change nothing that it captured
+    if job.over and (result.ruleset is not None or result.pending):
+        jobs.apply_reopen(db, job.job_id)
+    note(db, job.job_id, change.who, result.changes, now)
     return result
 
 
@@ -80,6 +101,10 @@ def _apply(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResul
             result = ChangeResult(apply_terms(db, job.job_id, terms))
         case AbortJob():
             result = ChangeResult(apply_abort(db, job.job_id, now))
+        case FailJob(_, reason):
+            result = ChangeResult(apply_fail(db, job.job_id, reason, now))
+        case PauseJob():
+            result = ChangeResult(apply_pause(db, job.job_id))
         case ResumeJob():
             result = ChangeResult(apply_resume(db, job.job_id))
         case StashPages(_, host, prefix):
@@ -154,8 +179,14 @@ def _is_of(entry: AuditEntry, change: Change) -> bool:
             marks = [("rules", _text(rules))]
         case SetNice(_, _, _, nice):
             marks = [(_nice_name(change), _nice_text(nice))]
-        case AbortJob() | ResumeJob():
-            marks = [("state", (JobState.ABORTED if isinstance(change, AbortJob) else JobState.ACTIVE).value)]
+        case AbortJob():
+            marks = [("state", JobState.ABORTED.value)]
+        case FailJob(_, reason):
+            marks = [("state", JobState.ABORTED.value), (FAILED, reason)]
+        case PauseJob():
+            marks = [(PAUSED, "yes")]
+        case ResumeJob():
+            marks = [("state", JobState.ACTIVE.value), (PAUSED, "no")]
         case StashPages() | UnstashPages():
             marks = [(_UNSTASH if isinstance(change, UnstashPages) else _stash_name(change), entry.after)]
         case _:

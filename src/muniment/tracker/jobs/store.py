@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import TextClause, bindparam, func, literal_column, select
 
-from muniment.errors import UsageError
+from muniment.errors import NotFoundError
 from muniment.model.job import JobOrigin, JobState
 from muniment.model.pipeline import SlotLock
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.pipelines import assignments, job_numbers
@@ -62,7 +62,7 @@ __all__ = [
 
 _COLUMNS = (
     jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.start_digest, jobs.c.given,
-    jobs.c.judged,
+    jobs.c.judged, jobs.c.paused,
 )  # fmt: skip
 
 
@@ -93,6 +93,8 @@ class Job(Struct, frozen=True):
     """JSON of `JobInput`; empty in a tracker of an older version."""
     judged: int
     """The version of the rules that its waiting pages were judged by."""
+    paused: bool = False
+    """Nothing of it is fetched until it is resumed."""
 
     @property
     def over(self) -> bool:
@@ -115,10 +117,10 @@ def find_job(db: Database) -> Job | None:
 
 
 def load_job(db: Database, job_id: int) -> Job:
-    """A job by its number; raises UsageError when there is none."""
+    """A job by its number; raises NotFoundError when there is none."""
     row = db.connection.execute(select(*_COLUMNS).where(jobs.c.id == job_id)).first()
     if row is None:
-        raise UsageError(f"there is no job {job_id}")
+        raise NotFoundError(f"there is no job {job_id}")
     return Job(*row)
 
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
 from sqlalchemy import Select, bindparam, case, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.http.referrer import comes_from_nowhere
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.model.prior import Prior
 from muniment.model.rule import NO_ORDERS, EngineOrders
+from muniment.model.seed import Prior
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
-from muniment.tracker.queue.lineage import Heritage, before, first_referrers, heirs, heritages
-from muniment.tracker.schema.tables import PENDING, pages, seeds
+from muniment.tracker.queue.inheritance import Inheritance, before, first_referrers, inheritances, inherited_from
+from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
 from muniment.tracker.schema.tries import TRIED
+from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["Claims"]
+__all__ = ["Claims", "told_of_answers"]
 
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
@@ -49,18 +51,31 @@ def _due(statement: Select[Any], source: FromClause) -> Prepared:
     return Prepared(due, *_NAMES)
 
 
-_FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
-_LISTED = _due(
-    select(
-        *_COLUMNS, pages.c.redirects, _seed.c.url, seeds.c.page_id, seeds.c.meta_json, seeds.c.digest, seeds.c.etag,
-        seeds.c.last_modified, seeds.c.captured_at,
-    ),
-    _WITH_PARENT.outerjoin(_seed, (_seed.c.job_id == pages.c.job_id) & (_seed.c.id == pages.c.seed_id)).outerjoin(
-        seeds,
-        (seeds.c.job_id == pages.c.job_id)
-        & (seeds.c.page_id == case((pages.c.seed_id.is_(None), pages.c.id), else_=pages.c.seed_id)),
-    ),
+_OF_LIST = select(
+    *_COLUMNS, pages.c.redirects, _seed.c.url, seeds.c.page_id, seeds.c.meta_json, seeds.c.digest, seeds.c.etag,
+    seeds.c.last_modified, seeds.c.captured_at,
 )  # fmt: skip
+_WITH_LINE = _WITH_PARENT.outerjoin(_seed, (_seed.c.job_id == pages.c.job_id) & (_seed.c.id == pages.c.seed_id))
+_WITH_LINE = _WITH_LINE.outerjoin(
+    seeds,
+    (seeds.c.job_id == pages.c.job_id)
+    & (seeds.c.page_id == case((pages.c.seed_id.is_(None), pages.c.id), else_=pages.c.seed_id)),
+)
+_FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
+_LISTED = _due(_OF_LIST, _WITH_LINE)
+
+
+def _held(due: Select[Any], source: FromClause) -> Prepared:
+    """What was handed out by claims with some numbers, and is still held by them."""
+    held = due.add_columns(pages.c.host_id, pages.c.claim_id).select_from(source)
+    held = held.where(
+        pages.c.job_id == bindparam("job"), CLAIMED, pages.c.claim_id.between(bindparam("first"), bindparam("last"))
+    )
+    return Prepared(held.order_by(pages.c.claim_id, pages.c.nice, pages.c.id), "job", "first", "last")
+
+
+_FOUND_AGAIN = _held(select(*_COLUMNS), _WITH_PARENT)
+_LISTED_AGAIN = _held(_OF_LIST, _WITH_LINE)
 
 
 class Claims:
@@ -69,9 +84,10 @@ class Claims:
     def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
         self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
         self._statement = _LISTED if scope.listed else _FOUND
+        self._again = _LISTED_AGAIN if scope.listed else _FOUND_AGAIN
         self._number = 0
         self._referrers: dict[int, str] = {}
-        self._heritages: dict[int, Heritage] = {}
+        self._inheritances: dict[int, Inheritance] = {}
 
     def begin(self, after: int | None) -> None:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
@@ -88,8 +104,8 @@ class Claims:
     def trace(self, due: Sequence[Sequence[Row]], ruleset: Ruleset) -> None:
         """Look up where the chains of redirects began that led to pages which are due, and what rules say of others."""
         if ruleset.gives_agents:
-            via = heirs((row[6], row[10]) for rows in due for row in rows)
-            self._heritages = heritages(self._db, self._job_id, ruleset, via)
+            via = inherited_from((row[6], row[10]) for rows in due for row in rows)
+            self._inheritances = inheritances(self._db, self._job_id, ruleset, via)
         if not self._scope.listed:
             redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
@@ -125,11 +141,22 @@ class Claims:
             host_id,
         )
 
+    def again(self, first: int, last: int, hosts: Hosts, tries: int, ruleset: Ruleset) -> list[Claim]:
+        """The claims with numbers from `first` to `last` whose pages are still held by them."""
+        rows = self._db.rows(self._again, (self._job_id, first, last))
+        self.trace([[row[:-2] for row in rows]], ruleset)
+        claims = []
+        for *row, host_id, number in rows:
+            self.begin(number - 1)
+            claim = self.claim(tuple(row), host_id, hosts.name(host_id), tries, ruleset)
+            claims.append(told_of_answers(claim, hosts))
+        return claims
+
     def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> EngineOrders:
         """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
         said = ruleset.verdict(url, hops, found_as)
         if said.agent is None and ruleset.gives_agents:
-            return EngineOrders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
+            return EngineOrders(said.orders.custom_js, before(self._inheritances, found_as, via_id).agent or "")
         return said.orders
 
     def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:
@@ -150,3 +177,10 @@ class Claims:
         known = more is not None and seed_url is None and (digest or etag or last_modified)
         prior = Prior(digest, etag, last_modified, captured_at) if known else None
         return seed_url or url, meta_json or "", barred, prior
+
+
+def told_of_answers(claim: Claim, hosts: Hosts) -> Claim:
+    """A claim that says whether its origin has answered, which counts with the last try."""
+    if claim.last_try and hosts.has_answered(claim.host_id, claim.url):
+        return structs.replace(claim, answered=True)
+    return claim

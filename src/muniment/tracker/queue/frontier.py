@@ -7,28 +7,29 @@ while the page still carries the finish's claim.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from operator import itemgetter
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
+from muniment.model.page import Claim, FinishBatch, PageOutcome, PageResult, PageState, session_of
 from muniment.model.queue import Totals
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import Scope, Standing
-from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Lookup, Row, retrying_transaction
+from muniment.rules.scope import Scope
+from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
-from muniment.tracker.queue.admission import Admission, Parent
-from muniment.tracker.queue.claims import Claims
+from muniment.tracker.queue.admission import Admission
+from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
-from muniment.tracker.queue.depth_repair import DepthRepair
-from muniment.tracker.queue.lineage import SHOWN
+from muniment.tracker.queue.depth_updates import DepthUpdates
+from muniment.tracker.queue.held_pages import HeldPage, finished_before, held_pages
+from muniment.tracker.queue.inheritance import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
@@ -37,7 +38,6 @@ from muniment.tracker.queue.retries import begin_round, begun_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
-from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
@@ -51,16 +51,6 @@ _CLAIMED = BatchUpdate(
     .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
     pages.c.id,
     "claim", "v", "job", "page",
-)  # fmt: skip
-_HELD = Lookup(
-    select(
-        pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
-        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
-        TRIED, pages.c.rounds, pages.c.throttled,
-    ),
-    pages.c.job_id,
-    pages.c.id,
-    locks=True,
 )  # fmt: skip
 _FINISH = BatchUpdate(
     pages.update()
@@ -121,26 +111,12 @@ class FinishReport(Struct, frozen=True):
     """URL and reason of the new pages that a rule keeps out."""
     requisites: list[tuple[int, int, int]]
     """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
-
-
-class _Held(Struct, frozen=True):
-    """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
-
-    claim_id: int | None
-    host_id: int
-    standing: Standing
-    left: int
-    seed_id: int | None
-    ruleset: int
-    """The version that it was claimed under, which holds for the whole attempt."""
-    tried: int
-    """Attempts in its life."""
-    rounds: int
-    throttled: int
-
-    def parent(self, page: PageResult) -> Parent:
-        """The page with its outlinks."""
-        return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
+    repeated: list[int] = []
+    """Pages that these claims had finished before; nothing was changed."""
+    untold: list[bytes] = []
+    """Keys of URLs without a text."""
+    waiting: Collection[int] = ()
+    """The pages that lead there, which are as they were."""
 
 
 class Frontier:
@@ -155,13 +131,13 @@ class Frontier:
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
         self.results = ResultStore(db, job_id)
-        self._repair = DepthRepair(db, job_id, scope, admission)
-        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._lost = LostCaptures(db, job_id, self._repair, admission.keys, self.payloads)
+        self._depths = DepthUpdates(db, job_id, scope, admission)
+        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
+        self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
-        self.peers = Writers(db, job_id)
-        self._sums = Counters(db, job_id)
+        self.writers = Writers(db, job_id)
+        self._counters = Counters(db, job_id)
 
     @retrying_transaction
     def recover(self) -> int:
@@ -177,8 +153,8 @@ class Frontier:
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job."""
-        return self._sums.totals
+        """The counters of the job."""
+        return self._counters.totals
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
@@ -190,7 +166,7 @@ class Frontier:
         """Pages that wait and that others are shown with: host number, how many."""
         if self._scope.listed:
             return []
-        # the index alone tells it, unless rules give nice values
+        # the index alone is enough, unless rules give nice values
         shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
         waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
@@ -208,9 +184,9 @@ class Frontier:
 
     def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
         """The same, within the caller's transaction."""
-        looks = self.peers.asked()
+        looks = self.writers.asked()
         answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
-        self._keep_up(self.peers.seen(answers[: len(looks)]))
+        self._keep_up(self.writers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []
         left_out: list[tuple[int, str, str]] = []
@@ -225,17 +201,20 @@ class Frontier:
                     left_out.append((host_id, row[1], reason))
                     continue
                 claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
-                if claim.last_try and self.hosts.has_answered(host_id, claim.url):
-                    claim = structs.replace(claim, answered=True)
-                claims.append(claim)
+                claims.append(told_of_answers(claim, self.hosts))
         self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
             self.results.expect(claims)
         return DuePages(claims, left_out)
 
+    def claimed(self, first: int, last: int) -> list[Claim]:
+        """The claims with these numbers again, as far as they hold their pages; within the caller's transaction."""
+        self._keep_up(self.writers.look())
+        return self._claims.again(first, last, self.hosts, self._admission.tries, self._admission.ruleset)
+
     def _keep_up(self, seen: WriterChanges) -> None:
-        """Go by what other processes changed."""
+        """Read again what other processes changed."""
         if seen.sites:
             self.hosts.look_again()
         if seen.cookies:
@@ -244,22 +223,32 @@ class Frontier:
             self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
 
     @retrying_transaction
-    def finish(self, batch: FinishBatch, worker: int, now: int) -> FinishReport:
-        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction."""
+    def finish(self, batch: FinishBatch, worker: int, now: int, *, checked: bool = False) -> FinishReport:
+        """Take in what became of claimed pages: attempts, states, outlinks and counters, in one transaction.
+
+        `checked`: the batch comes from a pipeline. It may be a repeat, lack texts, or name what nobody claimed.
+        """
         results = self.results.store(batch.pages)
         self._admission.expect(len(batch.urls))
         with self._db.transaction():
             told = {page.page_id: page for page in batch.pages}
             # locked in order, so that sessions never wait for each other
-            held = self._held(sorted(told))
+            held = held_pages(self._db, self._job_id, sorted(told))
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
+            texts = dict(batch.urls)
+            repeated: list[int] = []
+            untold: dict[int, list[bytes]] = {}
+            if checked:
+                repeated = self._repeated(told, accepted)
+                accepted = [page for page in accepted if held[page.page_id].tried + 1 == page.attempt]
+                untold = self._admission.untold(accepted, texts)
+                accepted = [page for page in accepted if page.page_id not in untold]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
-            self._keep_up(self.peers.look())
-            texts = dict(batch.urls)
+            self._keep_up(self.writers.look())
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
-            # First, so that a page which another one of this batch brings nearer is known to have told its children.
+            # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
@@ -267,7 +256,7 @@ class Frontier:
                 pending += self._sites.learn(starts, texts)
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
-            pending += self._repair.work()
+            pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
             if results:
@@ -277,28 +266,28 @@ class Frontier:
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._sums.save(self._repair.take_again())
+            self._counters.save(self._depths.take_reopened())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
         requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
-        return FinishReport(accepted, dict(pending), due, self._admission.take_skipped(), requisites)
+        skipped, missing = self._admission.take_skipped(), list({key for keys in untold.values() for key in keys})
+        return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
 
-    def _held(self, page_ids: list[int]) -> dict[int, _Held]:
-        rows = self._db.lookup(_HELD, self._job_id, page_ids)
-        return {
-            row[0]: _Held(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
-            for row in rows
-        }
+    def _repeated(self, told: dict[int, PageResult], accepted: list[PageResult]) -> list[int]:
+        now = {page.page_id for page in accepted}
+        return finished_before(self._db, self._job_id, [page for at, page in told.items() if at not in now])
 
-    def _finish(self, page: PageResult, held: _Held, now: int, pending: Counter[int], retries: dict[int, int]) -> Row:
+    def _finish(
+        self, page: PageResult, held: HeldPage, now: int, pending: Counter[int], retries: dict[int, int]
+    ) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:
             return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
         free = page.free and not page.done and page.status in THROTTLED
         left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
         parked = left <= 0 and not page.done and held.rounds < self._rounds
-        at = counted = 0
+        at, counted = 0, PageOutcome.NONE
         if parked:
             left, at = 0, now + BETWEEN_ROUNDS_MS
         elif not page.done:
@@ -307,12 +296,12 @@ class Frontier:
             pending[host_id] += 1
         if left == 0:
             as_page = self._scope.as_page(standing)
-            counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
+            counted = self._counters.count(page, as_page=as_page, start=standing.link_hops == 0)
         if page.done and not page.followed and self._scope.follows(standing.on_site):
-            # the host became part of the site while the page was out
-            self._admission.tell_again(page.page_id)
+            # the host became part of the site while the page was being fetched
+            self._admission.mark_dirty(page.page_id)
         later = int(free and not held.throttled)
-        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+        return (_READY, left, later, at, page.followed, counted.value, "", int(free), self._job_id, page.page_id)
 
     def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (
@@ -331,12 +320,20 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._sums.save(self._repair.take_again())
+            self._counters.save(self._depths.take_reopened())
+        return dict(pending)
+
+    @retrying_transaction
+    def lost(self, last: Mapping[str, int], pipeline: str) -> dict[int, int]:
+        """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
+        with self._db.transaction():
+            pending = self._lost.of_pipeline(last, pipeline, self._admission.tries)
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
-        self._keep_up(self.peers.look())
+        self._keep_up(self.writers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
@@ -345,7 +342,7 @@ class Frontier:
         return amended
 
     def judging(self, only: PageState | None = None) -> Rejudging:
-        """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
+        """Judge all pages that wait or were ignored, or those of one state, by the patterns in force."""
         return Rejudging(self._db, self._job_id, self._admission.ruleset, only)
 
     @retrying_transaction
@@ -355,15 +352,15 @@ class Frontier:
             self.cookies.keep(cookies)
 
     def look_again(self) -> None:
-        """See whether another process left shorter paths to be told."""
-        self._repair.look_again()
+        """See whether another process found shorter paths that are still to be passed on."""
+        self._depths.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
         """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
+        return begin_round(self._db, self._job_id, self._admission.tries, self._counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -374,13 +371,13 @@ class Frontier:
         return settle(self._db, self._job_id, now)
 
     @retrying_transaction
-    def repair(self) -> dict[int, int]:
-        """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
+    def update_depths(self) -> dict[int, int]:
+        """Lower the hops of one batch of children whose parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
-            self._keep_up(self.peers.look())
-            pending = self._repair.work()
-            self._sums.save(self._repair.take_again())
+            self._keep_up(self.writers.look())
+            pending = self._depths.work()
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @property
@@ -389,6 +386,6 @@ class Frontier:
         return not self._admission.last_id
 
     @property
-    def repairing(self) -> bool:
-        """Whether shorter paths are still being told; a job is not finished while they are."""
-        return self._repair.waiting
+    def updating_depths(self) -> bool:
+        """Whether shorter paths are still to be passed on to children; a job is not finished while some are."""
+        return self._depths.waiting

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
 from muniment.model.change import Removal, SetNice, SetRules
+from muniment.model.host import HostRecord
 from muniment.model.page import PageState
 from muniment.model.queue import (
     Backlog,
@@ -19,7 +20,6 @@ from muniment.model.queue import (
     FinishOutcome,
     FinishRequest,
     HostPages,
-    HostRecord,
     QueueChanges,
     QueueState,
     RepeatedLine,
@@ -100,8 +100,8 @@ class LocalQueue:
             self._changed(report.pending, report.skipped, report.retries),
         )
 
-    async def release(self, claims: Sequence[tuple[int, int]]) -> None:
-        """Take pages back that were not fetched: page id and claim id of each."""
+    async def release(self, claims: Sequence[tuple[int, int]], *, died: bool = False) -> None:
+        """Take pages back that were not fetched: page id and claim id of each. Deaths are counted by the run."""
         self._frontier.release(list(claims))
 
     async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
@@ -125,6 +125,9 @@ class LocalQueue:
         self._note(records)
         self._frontier.hosts.keep_rest()
 
+    async def keep_permits(self, held: Mapping[int, int]) -> None:
+        """Nobody else has any."""
+
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""
         return self._upkeeps.of(request.ask, lambda: self._upkeep(request))
@@ -132,8 +135,8 @@ class LocalQueue:
     def _upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         pending: Counter[int] = Counter()
         due: dict[int, int] = {}
-        if self._frontier.repairing:
-            pending.update(self._frontier.repair())
+        if self._frontier.updating_depths:
+            pending.update(self._frontier.update_depths())
         if request.lost:
             pending.update(self._frontier.fetch_again(request.lost))
         if self._seeds is not None and request.lines is not None:
@@ -159,14 +162,14 @@ class LocalQueue:
         pending: Counter[int] = Counter(amended.pending)
         skipped: list[tuple[str, str]] = []
         if amended.ruleset is not None:
-            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
-            # unfinished walk is made whole
+            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and one
+            # that was not finished is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             unfinished = self._judging is not None
             whole = unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
             if isinstance(change, SetNice):
-                # claims go by what is written, and the workers ask again at once
+                # claims follow the written nice values, and the workers ask again at once
                 skipped = self._judge(pending)
         return ChangeOutcome(amended.changes, self._changed(pending, skipped), amended.repeated)
 
@@ -203,5 +206,5 @@ class LocalQueue:
             if count
         ]
         frontier = self._frontier
-        state = QueueState(frontier.totals, frontier.repairing, self._judging is not None, frontier.empty)
+        state = QueueState(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty)
         return QueueChanges(state, changes, skipped or [])

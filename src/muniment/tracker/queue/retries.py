@@ -1,4 +1,4 @@
-"""Retries: pages that get new tries in a later run. They are taken out of the sums, before a run reads these."""
+"""Retries: pages that get new tries in a later run or round. They are taken out of the counters first."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
 
+from muniment.model.job import JobState
+from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
-from muniment.tracker.schema.tables import PARKED, PENDING, attempts, pages
+from muniment.tracker.schema.tables import PARKED, PENDING, attempts, fresh_payloads, jobs, pages, payloads
 from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
-__all__ = ["any_failed", "any_to_revive", "begin_round", "begun_round", "revive", "try_again", "try_failed_again"]
+__all__ = [
+    "any_failed",
+    "any_to_revive",
+    "begin_round",
+    "begun_round",
+    "revive",
+    "try_again",
+    "try_failed_again",
+    "try_lost_again",
+]
 
 _DEAD = "dead-host: %"
 _BY_ROBOTS = "robots: robots.txt%"
@@ -50,15 +61,39 @@ def try_failed_again(db: Database, job_id: int, tries: int) -> int:
         return _give_back(db, connection, job_id, _has_failed(), tries)
 
 
+@retrying_transaction
+def try_lost_again(db: Database, job_id: int, epochs: Collection[int], tries: int) -> int:
+    """Give the pages tries that were done last in these sessions, whose files are gone; returns how many there are.
+
+    Nothing refers to their payloads any more. A finished job goes on.
+    """
+    theirs = exists().where(IS_LATEST, attempts.c.session.in_(epochs)).correlate(pages)
+    which = (pages.c.state == "READY") & (pages.c.attempts_remaining == 0) & (pages.c.counted > 0) & theirs
+    with db.transaction() as connection:
+        db.take_turns(job_id, alone=True)
+        lost = select(pages.c.id).where(pages.c.job_id == job_id, which)
+        for kept in (payloads, fresh_payloads):
+            connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(lost)))
+        count = _give_back(db, connection, job_id, which, tries)
+        if count:
+            finished = jobs.c.id == job_id, jobs.c.state == JobState.FINISHED.value
+            connection.execute(jobs.update().where(*finished).values(state="ACTIVE", outcome="", finished_at=None))
+    return count
+
+
 def _has_failed() -> ColumnElement[bool]:
     """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
     asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
     unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
-    return or_(pages.c.counted == 3, unasked, pages.c.counted.in_((1, 2)) & asks_again)
+    return or_(
+        pages.c.counted == PageOutcome.FAILED,
+        unasked,
+        pages.c.counted.in_((PageOutcome.CAPTURED, PageOutcome.REQUISITE)) & asks_again,
+    )
 
 
 def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
-    """Make pages wait as if they had not been tried, out of the sums; before those of the job are read."""
+    """Make pages wait as if they had not been tried, and take them out of the counters, before a run reads these."""
     here = pages.c.job_id == job_id, which
     is_start = pages.c.link_hops == literal_column("0")
     sums: Counter[int] = Counter()
@@ -66,9 +101,16 @@ def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnE
     found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
     for counted, start, count in connection.execute(found):
         sums[counted] += count
-        starts += count if start and counted == 1 else 0
+        starts += count if start and counted == PageOutcome.CAPTURED else 0
     take_out(db, job_id, sums, starts)
-    anew = {"state": "READY", "reason": "", "rounds": 0, "throttled": 0, "counted": 0, **new_tries(tries)}
+    anew = {
+        "state": "READY",
+        "reason": "",
+        "rounds": 0,
+        "throttled": 0,
+        "counted": PageOutcome.NONE,
+        **new_tries(tries),
+    }
     connection.execute(pages.update().where(*here).values(anew))
     return sums.total()
 
@@ -102,12 +144,12 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     beginnings = (_DEAD, _UNKNOWN) if settings.robots else (_DEAD, _BY_ROBOTS)
     skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
     failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
-    return or_(skipped, (pages.c.counted == 3) & failed_so)
+    return or_(skipped, (pages.c.counted == PageOutcome.FAILED) & failed_so)
 
 
 @retrying_transaction
 def begin_round(
-    db: Database, job_id: int, tries: int, sums: Counters, waited: Collection[int] = ()
+    db: Database, job_id: int, tries: int, counters: Counters, waited: Collection[int] = ()
 ) -> list[tuple[int, int, int]]:
     """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
 
@@ -120,9 +162,9 @@ def begin_round(
         parked = pages.c.job_id == job_id, PARKED
         counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
         found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
-        again = {"counted": 0, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
+        again = {"counted": PageOutcome.NONE, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
         taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
-        sums.save(Counter({3: taken}))
+        counters.save(Counter({PageOutcome.FAILED: taken}))
     return found
 
 

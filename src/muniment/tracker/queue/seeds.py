@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from msgspec import structs
 from sqlalchemy import bindparam, literal_column, null, select
 
+from muniment.errors import PlaceError, UsageError
 from muniment.model.page import PageState
-from muniment.model.prior import Prior
 from muniment.model.queue import RepeatedLine
-from muniment.model.seed import ListProgress, SeedBatch, SeedLine, SeedPlace
+from muniment.model.seed import ListProgress, Prior, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import url_key
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.queue.admission import Admission
@@ -72,24 +72,48 @@ class SeedStore:
         self.read = ListProgress(SeedPlace(row[0], row[1]), row[2], row[3], row[4], bool(row[5]))
 
     @retrying_transaction
+    def admit_after(self, batch: SeedBatch, at: int, *, last: bool) -> None:
+        """Take in a batch that begins after line `at`, in one transaction; `last`: the list ends with it.
+
+        Raises PlaceError when the lines that came before end elsewhere, and UsageError when the list has ended.
+        """
+        with self._db.transaction() as connection:
+            # locked: somebody else may send lines of the same list
+            mine = select(seed_lists.c.job_id).where(seed_lists.c.job_id == self._job_id).with_for_update()
+            connection.execute(mine)
+            self._begin()
+            if self.read.place.number != at:
+                raise PlaceError(
+                    f"the next line of the list is number {self.read.place.number}", self.read.place.number
+                )
+            if self.read.ended and (batch.lines or batch.bad):
+                raise UsageError("the list has ended: make another job for more lines")
+            self._admit(batch)
+            if last:
+                self._note(structs.replace(self.read, ended=True))
+
+    @retrying_transaction
     def admit(self, batch: SeedBatch) -> Counter[int]:
         """Take in a batch, in one transaction; returns pages newly pending per host number."""
         with self._db.transaction():
-            listed = self._admission.add_listed([(line.url, line.found_as) for line in batch.lines])
-            before_it = {page_id for page_id in listed.pages if page_id <= listed.known}
-            hops = self._adopt(before_it)
-            self._keep(listed.pages, batch.lines, before_it - {page_id for page_id, own in hops.items() if own})
-            duplicates = len(batch.lines) - (len(set(listed.pages)) - len(before_it)) - len(hops)
-            before = self.read
-            self._note(
-                ListProgress(
-                    place=batch.end,
-                    lines=before.lines + len(batch.lines),
-                    bad=before.bad + len(batch.bad),
-                    duplicates=before.duplicates + duplicates,
-                    ended=False,
-                )
+            return self._admit(batch)
+
+    def _admit(self, batch: SeedBatch) -> Counter[int]:
+        listed = self._admission.add_listed([(line.url, line.found_as) for line in batch.lines])
+        before_it = {page_id for page_id in listed.pages if page_id <= listed.known}
+        hops = self._adopt(before_it)
+        self._keep(listed.pages, batch.lines, before_it - {page_id for page_id, own in hops.items() if own})
+        duplicates = len(batch.lines) - (len(set(listed.pages)) - len(before_it)) - len(hops)
+        before = self.read
+        self._note(
+            ListProgress(
+                place=batch.end,
+                lines=before.lines + len(batch.lines),
+                bad=before.bad + len(batch.bad),
+                duplicates=before.duplicates + duplicates,
+                ended=False,
             )
+        )
         return listed.pending
 
     @retrying_transaction

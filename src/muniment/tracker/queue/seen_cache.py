@@ -20,7 +20,7 @@ def page_of(word: int) -> int:
 
 
 def next_unknown(words: list[int | None], start: int) -> int:
-    """Where the first key from `start` on stands that the cache did not know; -1 when there is none."""
+    """The index of the first key from `start` on that the cache did not know; -1 without one."""
     try:
         return words.index(None, start)
     except ValueError:

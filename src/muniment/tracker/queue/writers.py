@@ -1,4 +1,4 @@
-"""Peers: other processes that write the same job. What they changed is seen at the beginning of each batch."""
+"""Writers: other processes that write the same job. What they changed is read at the beginning of each batch."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 from sqlalchemy import bindparam, literal_column, select
 
-from muniment.model.queue import HostRecord, HostWaits, origin_within
+from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.rules.scope import site_paths
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs
 from muniment.tracker.stores.host_table import Host, HostTable
 from muniment.tracker.stores.id_blocks import IdBlocks
 
-__all__ = ["Host", "Hosts"]
+__all__ = ["Host", "Hosts", "site_hosts"]
 
 _ADD = BatchInsert(hosts, "job_id", "id", "name", "site_paths", conflict="IGNORE")
 _FOUND = select(hosts.c.id, hosts.c.name, hosts.c.site_paths, hosts.c.answered)
@@ -46,6 +46,14 @@ _WAITING = Prepared(
         hosts.c.job_id == bindparam("job"),
         (hosts.c.crawl_delay_ms > 0) | (hosts.c.wait_until > 0) | (hosts.c.strikes > 0),
     ),
+    "job",
+)
+_MOST_SITES = 10_000
+_OF_SITE = Prepared(
+    select(hosts.c.name)
+    .where(hosts.c.job_id == bindparam("job"), hosts.c.site_paths != literal_column("''"))
+    .order_by(hosts.c.id)
+    .limit(literal_column(str(_MOST_SITES))),
     "job",
 )
 _WAIT = Prepared(
@@ -180,6 +188,15 @@ class Hosts:
             assert host is not None
         return host
 
+    def known(self, name: str) -> int | None:
+        """The number of the host of that name; None when the job has none."""
+        host = self._table.get(name)
+        if host is not None:
+            return host.host_id
+        self._meet_again(self._db.lookup(_BY_NAME, self._job_id, [name]))
+        host = self._table.get(name)
+        return None if host is None else host.host_id
+
     def expect(self, count: int) -> None:
         """Prepare for a transaction that may bring so many new hosts; to be called before it."""
         self._numbers.reserve(count)
@@ -228,3 +245,8 @@ class Hosts:
 def _host(row: Row) -> Host:
     host_id, name, paths, answered = row
     return Host(host_id, name, paths, sys.intern(answered))
+
+
+def site_hosts(db: Database, job_id: int) -> list[str]:
+    """The hosts of a job's site: of its start URLs, and where these redirect to. Of a list there are none."""
+    return [str(name) for (name,) in db.rows(_OF_SITE, (job_id,))]

@@ -1,0 +1,204 @@
+"""A run of one job in a pipeline: its directory, workers and queue, from the first pages until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from muniment import __version__
+from muniment.app.pipeline.order import PipelineOrder
+from muniment.app.pipeline.payloads import filled_payloads
+from muniment.app.warc_info import warc_info
+from muniment.archive.event_log import EventLog
+from muniment.clock import monotonic
+from muniment.crawl import protocol
+from muniment.crawl.events import Publisher
+from muniment.crawl.orchestrator.limits import Limits
+from muniment.crawl.orchestrator.loop import Orchestrator
+from muniment.crawl.orchestrator.warc_files import WarcFiles
+from muniment.crawl.orchestrator.workers import most_workers
+from muniment.crawl.progress import RunOutcome
+from muniment.errors import MunimentError
+from muniment.model.event import FinishEvent, StartEvent, StopEvent
+from muniment.model.session_calls import JobPages
+from muniment.procs.children.launch import Indexer, launch_worker
+from muniment.procs.lock import EVENTS_FILE, lock_directory
+from muniment.procs.registry import ProcessRegistry
+from muniment.remote.job import JobTermsInForce
+from muniment.remote.job_link import JobLink
+from muniment.remote.queue import RemoteQueue
+from muniment.settings.environment import operator_name
+from muniment.settings.table import Settings
+from muniment.tracker.stores.payload_file import PAYLOADS_FILE, PayloadFile
+
+__all__ = ["JobRun"]
+
+_EVERYWHERE = ("loopback", "link-local", "private", "reserved")
+_SURRENDER_S = 10.0
+
+
+class JobRun:
+    """One run of one job."""
+
+    def __init__(
+        self,
+        order: PipelineOrder,
+        out: Path,
+        name: str,
+        link: JobLink,
+        job: JobTermsInForce,
+        registry: ProcessRegistry,
+        failed: Callable[[MunimentError], None],
+    ) -> None:
+        """In the output directory of the job; `name` is the pipeline's. `failed` gets what its server refuses."""
+        self._order, self._out, self._name, self._link, self._job = order, out, name, link, job
+        self._registry = registry
+        # open before its workers are: pages may come at once
+        self._payloads = PayloadFile(out / PAYLOADS_FILE)
+        self.queue = RemoteQueue(link, job, self._payloads, failed)
+        self._orchestrator: Orchestrator | None = None
+        self._files: WarcFiles | None = None
+        self._held = False
+        self._stopped = ""
+        self._joins = False
+        self.landed = 0.0
+        """When its workers had ended (`clock.monotonic`); 0 for not yet."""
+
+    @property
+    def job(self) -> int:
+        """The number of the job."""
+        return self._link.job
+
+    @property
+    def processes(self) -> int:
+        """The processes that work at it."""
+        return self._orchestrator.snapshot().workers if self._orchestrator is not None else 0
+
+    # -- from outside
+
+    def take(self, pages: JobPages) -> bool:
+        """Take pages in; whether the job has to be described again before they can be handed out."""
+        return self.queue.take(pages)
+
+    def renew(self, job: JobTermsInForce) -> None:
+        """The job was changed: what is held is judged anew, and workers go by its settings from now on."""
+        if job.age <= self._job.age:
+            return
+        self._job = job
+        self.queue.renew(job)
+        if self._orchestrator is not None:
+            self._orchestrator.settings.apply(self._settings())
+
+    def hold(self, *, held: bool) -> None:
+        """Begin nothing, and take back what workers have not begun; or go on."""
+        self._held = held
+        if self._orchestrator is not None:
+            self._orchestrator.settings.hold(held=held)
+            self._orchestrator.wake()
+
+    def stop(self, reason: str, *, join: bool) -> None:
+        """End the run: what is in flight lands, the rest goes back, files are sealed; with `join`, so is the index."""
+        self._stopped = self._stopped or reason
+        self._joins = self._joins or join
+        self.queue.give_back(all_of_it=True)
+        if self._files is not None:
+            self._files.joins_index = self._joins
+        if self._orchestrator is not None:
+            self._orchestrator.stop(reason)
+
+    def abandon(self, reason: str) -> None:
+        """End the run without a word to the server: the session has ended."""
+        self.queue.close()
+        self.stop(reason, join=False)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.queue.close()
+        self._stopped = self._stopped or "killed"
+        if self._orchestrator is not None:
+            self._orchestrator.kill("")
+
+    # -- the run
+
+    async def run(self) -> RunOutcome:
+        """Work at the job until it is stopped. Raises MunimentError."""
+        self.queue.open()
+        try:
+            with closing(self._payloads):
+                outcome = await self._locked()
+            self.landed = monotonic()
+            await self.queue.drained()
+        except MunimentError:
+            # its workers have ended: what they held can be given to others
+            self.queue.surrender()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.queue.drained(), _SURRENDER_S)
+            raise
+        finally:
+            self.queue.close()
+        return outcome
+
+    async def _locked(self) -> RunOutcome:
+        locks = await asyncio.to_thread(lock_directory, self._out)
+        try:
+            with closing(Publisher()) as events:
+                events.listen(EventLog(locks[0], self._out / EVENTS_FILE).take)
+                return await self._run(locks, events)
+        finally:
+            for lock in locks:
+                os.close(lock)
+
+    async def _run(self, locks: list[int], events: Publisher) -> RunOutcome:
+        setup = self._setup()
+        files = self._files = WarcFiles(
+            self._out,
+            setup.settings.prefix,
+            warc_info(setup),
+            lambda name: Indexer.start(locks, self._out, name, self._registry),
+        )
+        files.joins_index = self._joins
+        repaired = files.open()
+        if await files.take_stock():
+            files.regained()
+        lost = sum(one.dropped_rows for one in repaired)
+        if not files.empty:
+            await filled_payloads(self._payloads, self._out, anew=lost > 0 or any(one.torn for one in repaired))
+        events.publish(StartEvent(os.getpid(), __version__, not files.empty, len(repaired), lost))
+        limits = Limits(setup.settings, self._out)
+        orchestrator = Orchestrator(
+            self.queue, files, events, setup, limits, lambda: launch_worker(*locks, registry=self._registry)
+        )
+        return await self._work(orchestrator, limits, events)
+
+    async def _work(self, orchestrator: Orchestrator, limits: Limits, events: Publisher) -> RunOutcome:
+        self._orchestrator, limits.held = orchestrator, self._held
+        self.queue.wake = orchestrator.wake
+        if self._stopped:
+            orchestrator.stop(self._stopped)
+        outcome = await orchestrator.run(resumed=True)
+        if self._stopped:
+            events.publish(StopEvent(self._stopped))
+        last = orchestrator.snapshot()
+        events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
+        return outcome
+
+    def _settings(self) -> Settings:
+        return self._order.settings_for(self._job, self._out, self._name, self.job)
+
+    def _setup(self) -> protocol.Setup:
+        settings = self._settings()
+        credentials = self._order.credentials_for(self._job)
+        return protocol.Setup(
+            number=0,
+            out=str(self._out),
+            settings=settings,
+            operator=operator_name(),
+            command_line=self._order.command_line,
+            allowed_classes=_EVERYWHERE if settings.allow_private else (),
+            workers=most_workers(settings),
+            credentials=credentials,
+            private=credentials.secret,
+        )

@@ -1,0 +1,117 @@
+"""A server's tracker and its place on the network: found, locked and fit before anybody is answered."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.app.processes import CommandRow
+from muniment.control.fleet.trackers import refuse_fleet
+from muniment.control.place import database_url
+from muniment.errors import TrackerError, TrackerLostError, UsageError
+from muniment.model.place import TrackerPlace
+from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.settings.environment import processes_directory
+from muniment.tracker.connect import tracker_at
+
+__all__ = ["ServeOrder", "ServedTracker", "served_tracker"]
+
+_BACKLOG = 1024
+
+
+class ServeOrder(Struct, frozen=True, kw_only=True):
+    """What a server is to do."""
+
+    host: str
+    port: int
+    """0: any that is free."""
+    state: Path | None
+    database: str | None
+    lease_s: float
+    allow_private: bool
+
+
+class ServedTracker(Struct, frozen=True):
+    """A tracker that is ready, and the socket where requests will come."""
+
+    order: ServeOrder
+    place: TrackerPlace
+    socket: socket.socket
+
+    @property
+    def on_server(self) -> bool:
+        """Whether it is in PostgreSQL, beside other servers perhaps."""
+        return bool(self.place.database)
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        host, port = self.socket.getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@contextmanager
+def served_tracker(order: ServeOrder, row: CommandRow) -> Iterator[ServedTracker]:
+    """Take the address and the tracker; both are given back in the end.
+
+    Raises UsageError for what cannot be served, TrackerLostError when the database is not there.
+    """
+    with _bound(order.host, order.port) as bound, _locked(order) as place:
+        _make_fit(place)
+        row.keep_in(order.state, place.database, "serve")
+        row.registry.current()
+        yield ServedTracker(order, place, bound)
+
+
+@contextmanager
+def _bound(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise UsageError(f"--listen {host}:{port}: {error.strerror or error}") from None
+    with bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind(address)
+            # two may bind an address, and one may listen on it
+            bound.listen(_BACKLOG)
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"cannot listen on {host}:{port}: {reason}; choose another with --listen") from None
+        yield bound
+
+
+@contextmanager
+def _locked(order: ServeOrder) -> Iterator[TrackerPlace]:
+    """The place of the tracker, which is this server's alone in a directory."""
+    if order.database is not None:
+        # no output directory: what is large is kept where this user's programs keep things
+        yield TrackerPlace(processes_directory(), database_url(order.database))
+        return
+    assert order.state is not None
+    make_directory(order.state)
+    locks = lock_directory(order.state, TRACKER_LOCK)
+    try:
+        yield TrackerPlace(order.state)
+    finally:
+        for lock in locks:
+            os.close(lock)
+
+
+def _make_fit(place: TrackerPlace) -> None:
+    """Make the tables, or bring them up to date, while there is somebody who reads why that cannot be done."""
+    try:
+        with tracker_at(place) as db:
+            refuse_fleet(db)
+    except TrackerLostError:
+        raise
+    except TrackerError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,81 @@
+"""`muniment tokens`: who may ask a server, and for what."""
+
+from __future__ import annotations
+
+import click
+
+from muniment.cli.fleet.order import read_tags
+from muniment.cli.fleet.tables import tell_json, tell_tokens
+from muniment.cli.fleet.where import Where, fleet_door, where_options
+from muniment.cli.invocation import Group
+from muniment.cli.options import log_option
+from muniment.model.network.tokens import TokenOrder
+from muniment.settings.values import parse_span
+
+__all__ = ["tokens"]
+
+_where = where_options()
+_name = click.argument("name", metavar="NAME")
+_quiet = click.option("--quiet", is_flag=True, help="Print only names or tokens.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(cls=Group)
+def tokens() -> None:
+    """Make, list and revoke the tokens of a fleet's operators."""
+
+
+@tokens.command()
+@_name
+@click.option("--scope", required=True, metavar="S[,S]", help="What it may do: read, submit, operate or admin.")
+@click.option("--expires", metavar="SPAN", help="When it expires: 9s, 5m, 12h or 30d from now. [default: never]")
+@_where
+@_json
+@_quiet
+@log_option
+def add(name: str, scope: str, expires: str | None, where: Where, as_json: bool, quiet: bool) -> int:
+    """Make a token, and print it; it is shown once."""
+    order = TokenOrder(name=name, scopes=read_tags(scope), expires_s=parse_span(expires) if expires else None)
+    with fleet_door(where, make=True) as door:
+        made = door.add_token(order)
+    if as_json:
+        tell_json(made)
+    else:
+        click.echo(made.token)
+    return 0
+
+
+@tokens.command("list")
+@_where
+@_json
+@_quiet
+@log_option
+def list_(where: Where, as_json: bool, quiet: bool) -> int:
+    """List the tokens: their names, scopes and last use."""
+    with fleet_door(where) as door:
+        found = door.list_tokens().tokens
+    if as_json:
+        tell_json(found)
+    elif quiet:
+        for one in found:
+            click.echo(one.name)
+    else:
+        tell_tokens(found)
+    return 0
+
+
+@tokens.command()
+@_name
+@_where
+@_json
+@_quiet
+@log_option
+def revoke(name: str, where: Where, as_json: bool, quiet: bool) -> int:
+    """Revoke a token: who has it is refused from now on."""
+    with fleet_door(where) as door:
+        door.revoke_token(name)
+    if as_json:
+        tell_json({"name": name})
+    elif not quiet:
+        click.echo(f"token {name} revoked")
+    return 0

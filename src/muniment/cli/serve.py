@@ -1,0 +1,86 @@
+"""`muniment serve`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import msgspec
+
+from muniment import __version__
+from muniment.app.serve import ServedTracker, ServeOrder, served_tracker
+from muniment.cli.invocation import Invocation
+from muniment.cli.options import log_option
+from muniment.errors import UsageError
+
+__all__ = ["serve"]
+
+_SHORTEST_S, _LONGEST_S = 5, 3600
+
+
+@click.command(epilog="Example: muniment serve --state tracker --listen 127.0.0.1:8600")
+@click.option("--database", metavar="URL", help="PostgreSQL database of the tracker; several servers may share it.")
+@click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Directory of a SQLite tracker.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8600",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Address; port 0 is any free one.",
+)
+@click.option(
+    "--lease",
+    "lease_s",
+    type=float,
+    default=60.0,
+    metavar="SECONDS",
+    help="How long a silent pipeline keeps its pages, 5 to 3600; servers of one database use the lowest. [default: 60]",
+)
+@click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
+@click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
+@log_option
+@click.pass_obj
+def serve(
+    invocation: Invocation,
+    /,
+    database: str | None,
+    state: Path | None,
+    listen: str,
+    lease_s: float,
+    allow_private: bool,
+    as_json: bool,
+) -> int:
+    """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
+
+    Encryption is for a proxy in front of it: listen on loopback addresses, or on a network that you trust.
+    """
+    if (database is None) == (state is None):
+        raise UsageError("give either --database URL or --state DIR")
+    if not _SHORTEST_S <= lease_s <= _LONGEST_S:
+        raise UsageError(f"--lease must be between {_SHORTEST_S} and {_LONGEST_S} seconds, not {lease_s:g}")
+    host, port = _address(listen)
+    order = ServeOrder(
+        host=host, port=port, state=state, database=database, lease_s=lease_s, allow_private=allow_private
+    )
+    try:
+        with served_tracker(order, invocation.row) as tracker:
+            from muniment.web.serving import serve as run  # noqa: PLC0415  (wrong use is told sooner)
+
+            run(tracker, lambda: _tell(tracker, as_json=as_json), invocation.row.leave)
+    except KeyboardInterrupt:
+        pass  # before it listened
+    return 0
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535 or len(port) > 5:
+        raise UsageError(f"--listen {text[:100]!r} is not HOST:PORT, as in 127.0.0.1:8600")
+    return host, int(port)
+
+
+def _tell(tracker: ServedTracker, *, as_json: bool) -> None:
+    told = {"url": tracker.url, "version": __version__, "pid": os.getpid()}
+    click.echo(msgspec.json.encode(told).decode() if as_json else f"serving {tracker.url}")

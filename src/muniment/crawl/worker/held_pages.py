@@ -1,0 +1,344 @@
+"""Held pages: the pages of each host that a worker has in hand, and when the next one may be fetched.
+
+A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits. Fetched pages
+that the tracker has not acknowledged are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
+Taking a page begins its task; its request goes out with `start`, when the host's gap and wait allow it.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable
+from operator import attrgetter
+
+from muniment.clock import monotonic
+from muniment.fetch.permits import HostPermits, Permits
+from muniment.model.host import HostTerms
+from muniment.model.page import Claim
+from muniment.settings.table import DelayRange
+
+__all__ = ["HeldPages"]
+
+_WINDOW = 3
+_MOST_LANDED = 500
+"""Maximum of pages of all hosts that are fetched and not acknowledged: each window is small, but there are many."""
+_HELD_PER_REQUEST = 5
+"""Pages held per request in flight: three in the window, two waiting behind them."""
+_nice = attrgetter("nice")
+
+
+class _HostPages:
+    __slots__ = ("alone", "dead", "due", "gap_ms", "hold", "last", "permits", "queue", "running", "unacked")
+
+    def __init__(self, permits: HostPermits) -> None:
+        self.permits = permits
+        self.queue: deque[Claim] = deque()
+        self.running = 0
+        self.unacked = 0
+        self.gap_ms = 0
+        """Milliseconds between requests that the orchestrator asks for."""
+        self.last = 0.0
+        """When the last request went out."""
+        self.due = 0.0
+        """When the next one may, with a gap."""
+        self.hold = 0.0
+        """No request goes out before."""
+        self.alone = False
+        """The hold is the worker's own, until the orchestrator has answered the news of the host."""
+        self.dead: dict[str, str] = {}
+
+    def add(self, claim: Claim) -> None:
+        # usually it goes before nothing
+        if self.queue and self.queue[-1].nice > claim.nice:
+            self.queue.insert(bisect_right(self.queue, claim.nice, key=_nice), claim)
+        else:
+            self.queue.append(claim)
+
+    @property
+    def room(self) -> bool:
+        permits = self.permits.granted
+        return (
+            bool(self.queue)
+            and self.running < permits
+            and self.unacked < _WINDOW * permits
+            and not ((self.due or self.hold) and self.wait() > 0)
+        )
+
+    def wait(self) -> float:
+        return max(self.due, self.hold) - monotonic()
+
+    def wait_for(self, seconds: float, *, answer: bool) -> None:
+        """Send nothing for so long, as the orchestrator says; what it does not know of yet goes on."""
+        if not (seconds or self.hold):
+            return
+        now = monotonic()
+        until = now + seconds if seconds else 0.0
+        if self.alone and not answer and self.hold > now:
+            self.hold = max(self.hold, until)
+        else:
+            self.hold, self.alone = until, False
+
+    @property
+    def idle(self) -> bool:
+        # while its delay runs, a host stays here with its permits: its next worker would not know of the delay
+        return not (self.queue or self.running or self.permits.guests) and (not self.due or monotonic() >= self.due)
+
+
+class HeldPages:
+    """Decides which claim goes next: of a host the lowest nice value, then first in first out. Has no sockets."""
+
+    def __init__(self, inflight: int, delay: DelayRange, permits: Permits) -> None:
+        self._hosts: dict[str, _HostPages] = {}
+        self._ready: dict[str, None] = {}
+        """Hosts that may have room, the longest waiting first; whatever can make room puts a host here."""
+        self._left: list[Claim] = []
+        """Pages of hosts that are left alone, until they are given back together."""
+        self._changed: set[str] = set()
+        """Hosts whose permits were changed, until the connections that are open are no more than these."""
+        self._inflight, self._delay, self._permits = inflight, delay, permits
+        self.dead: dict[str, str] = {}
+        """The origins and names of the hosts here that get no more requests, and why."""
+        self.running = 0
+        self.queued = 0
+        self._unacked = 0
+
+    @property
+    def _room(self) -> int:
+        """How many pages may be started now, over all hosts."""
+        return 0 if self._unacked - self.running >= _MOST_LANDED else self._inflight - self.running
+
+    def set_inflight(self, inflight: int) -> None:
+        """Run so many at a time over all hosts from now on."""
+        self._inflight = inflight
+
+    @property
+    def full(self) -> bool:
+        """A page could start but for the limit of all hosts together."""
+        waiting = map(self._hosts.get, self._ready)
+        return self.running >= self._inflight and any(host is not None and host.room for host in waiting)
+
+    @property
+    def wanted(self) -> int:
+        """How many more pages it could hold."""
+        return self._inflight * _HELD_PER_REQUEST - self.queued - self.running
+
+    def set_delay(self, delay: DelayRange) -> None:
+        """Set another gap from now on: the next request to a host waits a whole new one from now."""
+        self._delay = delay
+        now = monotonic()
+        for host in self._hosts.values():
+            host.due = now + self._gap(host)
+
+    def _gap(self, host: _HostPages) -> float:
+        return max(random.uniform(self._delay.low, self._delay.high), host.gap_ms) / 1000
+
+    def add(self, claims: list[Claim], terms: Iterable[HostTerms] = ()) -> None:
+        """Add claims, with the terms on which their hosts may be asked."""
+        for one in terms:
+            self._treat(self._host(one.host), one, answer=False)
+        for claim in claims:
+            self._host(claim.host).add(claim)
+            self._ready[claim.host] = None
+        self.queued += len(claims)
+
+    def treat(self, terms: HostTerms, *, answer: bool = False) -> bool:
+        """Treat a host so from now on, if it is here; returns whether it has other permits than before.
+
+        `answer`: the orchestrator knows the news that was sent of it.
+        """
+        host = self._hosts.get(terms.host)
+        if host is None:
+            return False
+        changed = terms.permits != host.permits.granted
+        if changed:
+            self._changed.add(terms.host)
+        self._treat(host, terms, answer=answer)
+        if terms.wait_ms:
+            self._leave(host)
+        self.look_at(terms.host)
+        return changed
+
+    def _treat(self, host: _HostPages, terms: HostTerms, *, answer: bool) -> None:
+        host.permits.grant(terms.permits)
+        if terms.gap_ms != host.gap_ms:
+            host.gap_ms = terms.gap_ms
+            if host.last:
+                host.due = host.last + self._gap(host)
+        host.wait_for(terms.wait_ms / 1000, answer=answer)
+        if terms.dead or host.dead:
+            self._set_dead(host, terms.dead)
+
+    def _set_dead(self, host: _HostPages, dead: dict[str, str]) -> None:
+        for origin in host.dead:
+            self.dead.pop(origin, None)
+        host.dead = dead
+        self.dead.update(dead)
+
+    def permits(self, host: str) -> int:
+        """How many connections to a host this worker may have."""
+        held = self._hosts.get(host)
+        return held.permits.granted if held else 0
+
+    def gap_ms(self, host: str) -> int:
+        """Milliseconds between the requests to a host that the orchestrator asks for."""
+        held = self._hosts.get(host)
+        return held.gap_ms if held else 0
+
+    def startable(self) -> list[str]:
+        """Hosts that could start a fetch now, one entry for each that they could start."""
+        room = self._room
+        hosts: list[str] = []
+        without: list[str] = []
+        for name in self._ready:
+            host = self._hosts.get(name)
+            if host is None or not host.room:
+                without.append(name)
+                continue
+            if room <= 0:
+                break
+            permits = host.permits.granted
+            more = min(permits - host.running, _WINDOW * permits - host.unacked, len(host.queue), room)
+            if self._delay.high or host.gap_ms:
+                more = 1
+            hosts += [name] * more
+            room -= more
+        for name in without:
+            del self._ready[name]
+        return hosts
+
+    def look_at(self, host: str) -> None:
+        """A host may have room again: its wait is over, or it got permits."""
+        self._ready[host] = None
+
+    def take(self, name: str) -> Claim | None:
+        """Start the host's next page, or None when it must not start one now."""
+        host = self._hosts[name]
+        if not host.room:
+            return None
+        if self._room <= 0:
+            return None
+        self._unacked += 1
+        host.running += 1
+        host.unacked += 1
+        self.running += 1
+        self.queued -= 1
+        return host.queue.popleft()
+
+    def put_back(self, claim: Claim) -> None:
+        """A taken page whose request may not go out now becomes the next of its kind again."""
+        self.landed(claim.host)
+        self.acknowledged(claim.host)
+        host = self._hosts[claim.host]
+        host.queue.insert(bisect_left(host.queue, claim.nice, key=_nice), claim)
+        self.queued += 1
+        if self.is_left_alone(claim.host):
+            self._leave(host)
+
+    def start(self, name: str) -> bool:
+        """Whether a request may go out at this moment; if so, it counts as sent."""
+        host = self._host(name)
+        if (host.due or host.hold) and host.wait() > 0:
+            return False
+        host.last = monotonic()
+        if self._delay.high or host.gap_ms:
+            host.due = host.last + self._gap(host)
+        return True
+
+    def wait(self, name: str) -> float:
+        """Seconds until a request to a host may go out; 0 or less for now."""
+        host = self._hosts.get(name)
+        return host.wait() if host and (host.due or host.hold) else 0.0
+
+    def leave_alone(self, name: str, seconds: float) -> None:
+        """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it."""
+        host = self._hosts.get(name)
+        if host is not None:
+            host.hold, host.alone = max(host.hold, monotonic() + seconds), True
+            self._leave(host)
+
+    def is_left_alone(self, name: str) -> bool:
+        """Whether no request goes to a host for some time, be there a gap or not."""
+        host = self._hosts.get(name)
+        return host is not None and host.hold > monotonic()
+
+    def give_back_left(self) -> list[Claim]:
+        """Take out the pages of hosts that are left alone: other pages may be due first, or more."""
+        left, self._left = self._left, []
+        return left
+
+    def _leave(self, host: _HostPages) -> None:
+        self._left += host.queue
+        self.queued -= len(host.queue)
+        host.queue.clear()
+
+    def landed(self, host: str) -> None:
+        """A fetch has ended, with any outcome."""
+        self._hosts[host].running -= 1
+        self.running -= 1
+        self._ready[host] = None
+
+    def acknowledged(self, host: str) -> None:
+        """The tracker has stored what became of a page."""
+        self._unacked -= 1
+        self._hosts[host].unacked -= 1
+        self._ready[host] = None
+
+    def enter(self, host: str) -> None:
+        """A request that belongs to no page begins to wait for its turn: the host is not idle until it leaves."""
+        self._host(host).permits.enter()
+
+    def leave(self, host: str) -> None:
+        """Such a request has ended."""
+        self._host(host).permits.leave()
+
+    def give_back_permits(self) -> dict[str, int]:
+        """The connections that hosts still have, where some were closed: after a change, or when there is no page."""
+        kept: dict[str, int] = {}
+        for name in [*self._changed]:
+            permits, host = self.permits(name), self._hosts.get(name)
+            if host is None or host.permits.open <= permits:
+                self._changed.discard(name)
+                kept[name] = permits
+        for name in [name for name, host in self._hosts.items() if host.idle]:
+            if self._give_back(self._hosts[name]):
+                kept[name] = 0
+            self._forget(name)
+        return kept
+
+    def _give_back(self, host: _HostPages) -> bool:
+        """Give up an idle host's permits when its connections are closed; returns whether it had some.
+
+        While pages of it are not acknowledged, a release would seem to cross newer claims on the wire.
+        """
+        if host.hold > monotonic():
+            # nothing is kept open while a host is left alone: another worker may ask it next
+            host.permits.close_idle()
+        if host.unacked or host.permits.open or not host.permits.granted:
+            return False
+        host.permits.grant(0)
+        return True
+
+    def _forget(self, name: str) -> None:
+        host = self._hosts[name]
+        if not (host.unacked or host.permits.granted):
+            self._set_dead(host, {})
+            del self._hosts[name]
+            self._permits.drop(name)
+
+    def give_back(self) -> list[Claim]:
+        """Take out every page that has not been started."""
+        claims = [*self.give_back_left(), *(claim for host in self._hosts.values() for claim in host.queue)]
+        for host in self._hosts.values():
+            host.queue.clear()
+        self.queued = 0
+        self._ready.clear()
+        return claims
+
+    def _host(self, name: str) -> _HostPages:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _HostPages(self._permits[name])
+            host.permits.grant(0)
+        return host

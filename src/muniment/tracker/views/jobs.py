@@ -1,0 +1,136 @@
+"""How jobs stand: their sums, the pages that wait, who works at them, and what was changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, func, select
+
+from muniment.errors import NotFoundError
+from muniment.model.network.jobs import JobPipeline, JobView, PageSums, ResponseSums
+from muniment.model.network.lists import ChangeView
+from muniment.model.page import PageState
+from muniment.model.pipeline import tags_of
+from muniment.settings.table import Settings
+from muniment.settings.written import written_settings
+from muniment.tracker.db.database import Database
+from muniment.tracker.schema.pipelines import assignments, sessions
+from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_changes, job_sums, jobs, pages
+from muniment.tracker.views.claims import EPOCH
+
+__all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
+
+_COLUMNS = (
+    jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.paused, jobs.c.reason, jobs.c.nice,
+    jobs.c.concurrency.label("max_slots"), jobs.c.tags, jobs.c.drip, jobs.c.explanation, jobs.c.started_by,
+    jobs.c.created_at, jobs.c.finished_at, jobs.c.settings, jobs.c.settings_age,
+)  # fmt: skip
+_FLEET = jobs.c.place_id == ""
+"""Jobs of output directories are not the fleet's."""
+
+
+def job_place(db: Database, job_id: int) -> str | None:
+    """Which output directory a job belongs to; empty for none, None when there is no such job."""
+    return db.connection.execute(select(jobs.c.place_id).where(jobs.c.id == job_id)).scalar()
+
+
+def job_view(db: Database, job_id: int) -> JobView:
+    """How a job stands; raises NotFoundError."""
+    found = _viewed(db, db.connection.execute(select(*_COLUMNS).where(jobs.c.id == job_id)).all())
+    if not found:
+        raise NotFoundError(f"there is no job {job_id}")
+    return found[0]
+
+
+def job_views(db: Database, *, state: str = "", after: int = 0, limit: int = 1000) -> list[JobView]:
+    """The jobs of a fleet after a number, perhaps those in a state alone, in the order of their numbers."""
+    found = select(*_COLUMNS).where(_FLEET, jobs.c.id > after).order_by(jobs.c.id).limit(limit)
+    if state:
+        found = found.where(jobs.c.state == state)
+    return _viewed(db, db.connection.execute(found).all())
+
+
+def job_changes_after(db: Database, job_id: int, after: int, limit: int) -> list[tuple[int, ChangeView]]:
+    """Changes of a job after an age, each with its own."""
+    c = job_changes.c
+    found = select(c.age, c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id, c.age > after)
+    rows = db.connection.execute(found.order_by(c.age).limit(limit))
+    return [(int(age), ChangeView(*rest)) for age, *rest in rows]
+
+
+def _viewed(db: Database, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[JobView]:
+    ids = [row.id for row in rows]
+    sums, waiting, workers = _sums(db, ids), _counted(db, ids), _workers(db, ids)
+    return [_view(row._asdict(), sums.get(row.id, {}), waiting[row.id], workers[row.id]) for row in rows]
+
+
+def _view(
+    row: dict[str, Any], sums: Mapping[str, int], waiting: Mapping[str, int], workers: list[JobPipeline]
+) -> JobView:
+    settings = msgspec.json.decode(row.pop("settings"), type=Settings)
+    return JobView(
+        **{**row, "paused": bool(row["paused"]), "tags": sorted(tags_of(row["tags"]))},
+        settings=written_settings(settings),
+        pages=PageSums(
+            captured=sums.get("pages_captured", 0),
+            requisites=sums.get("requisites_captured", 0),
+            failed=sums.get("pages_failed", 0),
+            **waiting,
+        ),
+        payload_bytes=sums.get("payload_bytes", 0),
+        responses=msgspec.convert({name: sums.get(f"responses_{name}", 0) for name in RESPONSES}, ResponseSums),
+        errors=sums.get("errors", 0),
+        pipelines=workers,
+    )
+
+
+def _sums(db: Database, ids: Sequence[int]) -> dict[int, Mapping[str, int]]:
+    columns = [column for column in job_sums.c if not column.primary_key]
+    summed = select(job_sums.c.job_id, *(func.sum(column).label(column.name) for column in columns))
+    rows = db.connection.execute(summed.where(job_sums.c.job_id.in_(ids)).group_by(job_sums.c.job_id))
+    return {row.job_id: {column.name: int(getattr(row, column.name)) for column in columns} for row in rows}
+
+
+def _counted(db: Database, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """The pages of jobs that are not done, by what they wait for."""
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    conditions: dict[str, ColumnElement[bool]] = {
+        "pending": PENDING,  # type: ignore[dict-item]
+        "claimed": CLAIMED,  # type: ignore[dict-item]
+        "skipped": pages.c.state == PageState.SKIPPED.value,
+        "stashed": pages.c.state == PageState.STASHED.value,
+    }
+    # one after the other: each has an index of its own
+    for name, condition in conditions.items():
+        counted = select(pages.c.job_id, func.count()).where(pages.c.job_id.in_(ids), condition)
+        for job_id, count in db.connection.execute(counted.group_by(pages.c.job_id)):
+            found[job_id][name] = int(count)
+    return found
+
+
+def _workers(db: Database, ids: Sequence[int]) -> dict[int, list[JobPipeline]]:
+    """The live pipelines that have slots at jobs, or hold pages of them."""
+    live = sessions.c.ended_at.is_(None)
+    slots = (
+        select(assignments.c.job_id, assignments.c.pipeline_id, func.count())
+        .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
+        .where(assignments.c.job_id.in_(ids), live)
+        .group_by(assignments.c.job_id, assignments.c.pipeline_id)
+    )
+    held = select(pages.c.job_id, EPOCH.label("epoch")).where(pages.c.job_id.in_(ids), CLAIMED).subquery()
+    claimed = (
+        select(held.c.job_id, sessions.c.pipeline_id, func.count())
+        .join(sessions, sessions.c.epoch == held.c.epoch)
+        .group_by(held.c.job_id, sessions.c.pipeline_id)
+    )
+    counts: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0])
+    for place, found in enumerate((slots, claimed)):
+        for job_id, name, count in db.connection.execute(found):
+            counts[job_id, name][place] = int(count)
+    workers: dict[int, list[JobPipeline]] = defaultdict(list)
+    for (job_id, name), (slot_count, page_count) in sorted(counts.items()):
+        workers[job_id].append(JobPipeline(name, slot_count, page_count))
+    return workers

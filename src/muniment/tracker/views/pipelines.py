@@ -1,0 +1,78 @@
+"""How pipelines stand: their tags, their sessions, and what their slots work at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, func, select
+
+from muniment.errors import NotFoundError
+from muniment.model.network.pipelines import LiveSession, PipelineView, SlotView
+from muniment.model.pipeline import HostReport, SlotLock, tags_of
+from muniment.tracker.db.database import Database
+from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
+from muniment.tracker.schema.tables import CLAIMED
+from muniment.tracker.views.claims import EPOCH
+
+__all__ = ["pipeline_view", "pipeline_views"]
+
+_FREE = None, SlotLock.NONE
+
+
+def pipeline_view(db: Database, name: str, now: int) -> PipelineView:
+    """How a pipeline stands at `now` (Unix ms, by the clock of leases); raises NotFoundError."""
+    found = [one for one in pipeline_views(db, now) if one.name == name]
+    if not found:
+        raise NotFoundError(f"there is no pipeline {name[:80]!r}")
+    return found[0]
+
+
+def pipeline_views(db: Database, now: int) -> list[PipelineView]:
+    """All pipelines, by name, without those that were removed."""
+    c = pipelines.c
+    known = select(c.id, c.tags, c.matchonly).where(c.token_hash != b"").order_by(c.id)
+    live = select(sessions).where(sessions.c.ended_at.is_(None))
+    alive = {row.pipeline_id: row for row in db.connection.execute(live)}
+    held, slots = _held(db), _slots(db)
+    return [
+        PipelineView(
+            name=row.id,
+            tags=sorted(tags_of(row.tags)),
+            matchonly=bool(row.matchonly),
+            session=_session(alive[row.id], slots[row.id], held, now) if row.id in alive else None,
+        )
+        for row in db.connection.execute(known).all()
+    ]
+
+
+def _session(
+    row: Row[Any], slots: dict[int, tuple[int | None, SlotLock]], held: dict[int, int], now: int
+) -> LiveSession:
+    return LiveSession(
+        epoch=row.epoch,
+        version=row.version,
+        slots=[SlotView(number, *slots.get(number, _FREE)) for number in range(row.slots)],
+        lease_left_ms=max(0, row.lease_until - now),
+        claimed=held.get(row.epoch, 0),
+        paused=row.paused,
+        address=row.address,
+        report=msgspec.json.decode(row.report, type=HostReport) if row.report else None,
+        began_at=row.began_at,
+    )
+
+
+def _held(db: Database) -> dict[int, int]:
+    """The pages that each session holds, by its epoch."""
+    mine = select(EPOCH.label("epoch")).where(CLAIMED).subquery()
+    counted = select(mine.c.epoch, func.count()).group_by(mine.c.epoch)
+    return {int(epoch): int(count) for epoch, count in db.connection.execute(counted)}
+
+
+def _slots(db: Database) -> dict[str, dict[int, tuple[int | None, SlotLock]]]:
+    c = assignments.c
+    found: dict[str, dict[int, tuple[int | None, SlotLock]]] = defaultdict(dict)
+    for name, slot, job_id, lock in db.connection.execute(select(c.pipeline_id, c.slot, c.job_id, c.lock)):
+        found[name][int(slot)] = int(job_id), SlotLock(lock)
+    return found

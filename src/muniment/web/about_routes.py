@@ -1,0 +1,78 @@
+"""The routes about the server itself."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment import __version__
+from muniment.clock import now_ms
+from muniment.model.session_calls import PROTOCOL
+from muniment.tracker.fleet.tokens import caller_of
+from muniment.web.refusals import database_away, stopping
+from muniment.web.requests import Asked, Need, Route
+from muniment.web.state import ServerState
+
+__all__ = ["ABOUT_ROUTES", "Health", "ServerView"]
+
+_READY_S = 3.0
+
+
+class Health(Struct, frozen=True):
+    """The server answers."""
+
+    ok: bool
+
+
+class ServerView(Struct, frozen=True, kw_only=True):
+    """What a server is."""
+
+    version: str
+    protocols: list[int]
+    tracker: str
+    """sqlite or postgresql."""
+    tracker_id: str
+    """Hexadecimal, made at random with the tracker."""
+    lease_s: float
+    time: int
+    """Unix ms."""
+
+
+async def healthz(_server: ServerState, _asked: Asked[None]) -> Health:
+    return Health(ok=True)
+
+
+async def readyz(server: ServerState, _asked: Asked[None]) -> Health:
+    if server.stopping:
+        raise stopping()
+    if any(thread.stalled for thread in server.threads()):
+        raise database_away()
+    await server.lookups.run(lambda desk: caller_of(desk.db, "", 0), patience_s=_READY_S)
+    return Health(ok=True)
+
+
+async def about(server: ServerState, _asked: Asked[None]) -> ServerView:
+    tracker_id, lease_s = await server.sessions.run(lambda desk: (desk.fleet.tracker_id, desk.fleet.lease_s))
+    return ServerView(
+        version=__version__,
+        protocols=[PROTOCOL],
+        tracker="postgresql" if server.tracker.on_server else "sqlite",
+        tracker_id=tracker_id,
+        lease_s=lease_s,
+        time=now_ms(),
+    )
+
+
+ABOUT_ROUTES = (
+    Route(
+        method="GET", path="/healthz", needs=Need.NOTHING, handler=healthz, does="Whether the server answers.",
+        answer=Health,
+    ),
+    Route(
+        method="GET", path="/readyz", needs=Need.NOTHING, handler=readyz, does="Whether the server can work.",
+        answer=Health,
+    ),
+    Route(
+        method="GET", path="/v1/server", needs=Need.ANY, handler=about, does="What the server is.", answer=ServerView,
+    ),
+)  # fmt: skip
+"""What is asked about the server."""

@@ -1,0 +1,47 @@
+"""The application: all routes, and the answer where there is none."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import Route as StarletteRoute
+
+from muniment.web.about_routes import ABOUT_ROUTES
+from muniment.web.endpoint import Endpoint, no_such_route
+from muniment.web.job_routes import JOB_ROUTES
+from muniment.web.openapi import description
+from muniment.web.page_routes import PAGE_ROUTES
+from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
+from muniment.web.requests import Asked, Need, Route
+from muniment.web.session_routes import SESSION_ROUTES
+from muniment.web.state import ServerState
+
+__all__ = ["ROUTES", "application"]
+
+
+async def describe(_server: ServerState, _asked: Asked[None]) -> msgspec.Raw:
+    return msgspec.Raw(description(ROUTES))
+
+
+ROUTES: tuple[Route, ...] = (
+    *ABOUT_ROUTES,
+    Route(method="GET", path="/openapi.json", needs=Need.ANY, handler=describe, does="What there is.", answer=dict),
+    *JOB_ROUTES,
+    *PAGE_ROUTES,
+    *PIPELINE_ROUTES,
+    *TOKEN_ROUTES,
+    *SESSION_ROUTES,
+)
+"""Every route of a server."""
+
+
+def application(server: ServerState) -> Starlette:
+    """The application of a server."""
+    routes = [
+        StarletteRoute(route.path, Endpoint(server, route).answer, methods=[route.method], include_in_schema=False)
+        for route in ROUTES
+    ]
+    made = Starlette(routes=routes, exception_handlers={404: no_such_route, 405: no_such_route})
+    # a path with a slash too many is another one, and nobody is sent elsewhere with a token
+    made.router.redirect_slashes = False
+    return made

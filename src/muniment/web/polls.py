@@ -1,0 +1,91 @@
+"""Long polls: requests that wait until there is something to answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from muniment.clock import monotonic
+
+__all__ = ["Poll", "Polls"]
+
+_LOOK_S = 1.0
+"""After this a request that waits looks again, whatever else should have woken it."""
+_SHORTEST_S = 0.1
+"""Between two looks of one request."""
+_EACH_S = 0.01
+"""Between two looks of any: whoever waits must not keep the database from working."""
+
+
+class Polls:
+    """The requests that wait for one thing."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._count = 0
+
+    def wake(self) -> None:
+        """Have all look again."""
+        rung, self._rung = self._rung, asyncio.Event()
+        rung.set()
+
+    def end(self) -> None:
+        """Let none wait any longer."""
+        self._ended.set()
+        self.wake()
+
+    @asynccontextmanager
+    async def waiting(self, seconds: float) -> AsyncIterator[Poll]:
+        """Count one request among those that wait."""
+        self._count += 1
+        try:
+            yield Poll(self, monotonic() + seconds)
+        finally:
+            self._count -= 1
+
+    @property
+    def count(self) -> int:
+        """How many requests wait."""
+        return self._count
+
+    @property
+    def ring(self) -> asyncio.Event:
+        """The next time that it wakes all."""
+        return self._rung
+
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set when none is to wait any longer."""
+        return self._ended
+
+    @property
+    def share_s(self) -> float:
+        """Seconds between two looks of one request, so that all together do not look too often."""
+        return max(_SHORTEST_S, _EACH_S * self._count)
+
+
+class Poll:
+    """One request that waits."""
+
+    def __init__(self, polls: Polls, until: float) -> None:
+        self._polls, self._until = polls, until
+        self.look()
+
+    def look(self) -> None:
+        """Note that it looks now: what happens from here on wakes it."""
+        self._ring, self._looked = self._polls.ring, monotonic()
+
+    async def again(self) -> bool:
+        """Wait until it makes sense to look again; False when its time is over."""
+        if self._until <= monotonic():
+            return False
+        await _heard(self._ring, min(_LOOK_S, self._until - monotonic()))
+        await _heard(self._polls.ended, self._looked + self._polls.share_s - monotonic())
+        return not self._polls.ended.is_set()
+
+
+async def _heard(ring: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ring.wait(), seconds)

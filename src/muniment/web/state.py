@@ -1,0 +1,132 @@
+"""What all requests of a server share: its databases, what wakes those who wait, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from muniment.app.serve import ServedTracker
+from muniment.clock import now_ms
+from muniment.errors import MunimentError
+from muniment.model.network.scopes import Caller
+from muniment.tracker.connect import opened
+from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.tokens import caller_of
+from muniment.web.authentication import Authentication
+from muniment.web.bodies import BodyReader
+from muniment.web.database_thread import DatabaseThread
+from muniment.web.polls import Polls
+
+if TYPE_CHECKING:
+    from muniment.tracker.fleet.notices import NoticeBoard
+
+__all__ = ["Desk", "ServerState"]
+
+_MOST_WAITING = 500
+"""Calls of a database that may wait; more are refused."""
+_PAGES_S, _SESSIONS_S, _OPERATORS_S = 15.0, 5.0, 600.0
+"""Seconds after which a call is stalled, and not just large."""
+
+
+class Desk:
+    """A database of a server's thread, and what pipelines may ask of it."""
+
+    def __init__(self, tracker: ServedTracker, *, read_only: bool = False) -> None:
+        self.db: Database = opened(tracker.place, read_only=read_only, written=True)
+        self._lease_s = tracker.order.lease_s
+
+    @cached_property
+    def fleet(self) -> Dispatch:
+        """The calls of pipelines; for a database that is written."""
+        return Dispatch(self.db, lease_s=self._lease_s)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self.db.close()
+
+
+DeskThread = DatabaseThread[Desk]
+
+
+class ServerState:
+    """The state of one server; used in the thread of its loop alone."""
+
+    def __init__(self, tracker: ServedTracker) -> None:
+        self.tracker = tracker
+        writing = partial(Desk, tracker)
+        self.pages = DeskThread("pages", writing, _MOST_WAITING, _PAGES_S)
+        """Claims and finishes."""
+        # whatever takes long in one of them holds up nobody in the others
+        if tracker.on_server:
+            self.sessions = DeskThread("sessions", writing, _MOST_WAITING, _SESSIONS_S)
+            """Greetings, heartbeats and news."""
+            self.operators = DeskThread("operators", writing, _MOST_WAITING, _OPERATORS_S)
+            """Changes by operators."""
+            self.reads = DeskThread("reads", writing, _MOST_WAITING, _OPERATORS_S)
+            """What operators only look at."""
+            self.lookups = self.sessions
+            """Tokens."""
+        else:
+            # SQLite has one writer, beside which others may read
+            self.sessions = self.operators = self.pages
+            reading = partial(Desk, tracker, read_only=True)
+            self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
+            self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
+        self.notices: DatabaseThread[NoticeBoard] | None = None
+        """What other servers of the database changed."""
+        if tracker.on_server:
+            from muniment.tracker.fleet.notices import NoticeBoard  # noqa: PLC0415  (SQLite needs no driver of it)
+
+            board = partial(NoticeBoard, tracker.place.database)
+            self.notices = DatabaseThread("notices", board, 2, _PAGES_S)
+        self.bodies = BodyReader()
+        self.authentication = Authentication(self._look_up)
+        self.page_polls, self.news_polls = Polls(), Polls()
+        self.stopping = False
+        self.used: set[str] = set()
+        """Tokens that were used since that was last noted."""
+
+    def threads(self) -> list[DeskThread]:
+        """All that requests go to."""
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups]))
+
+    async def _look_up(self, token: str) -> Caller | None:
+        found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))
+        if found is not None and not found.pipeline:
+            self.used.add(found.name)
+        return found
+
+    async def changed(self, job_id: int) -> None:
+        """An operator's change of a job is committed: it counts from here on, and all who wait look again."""
+        await self.pages.run(lambda desk: desk.fleet.changed(job_id))
+        self.wake()
+        await self.give_notice()
+
+    async def give_notice(self) -> None:
+        """Have the other servers of the database look again, too; should that fail, they do it a moment later."""
+        if self.tracker.on_server:
+            from muniment.tracker.fleet.notices import give_notice  # noqa: PLC0415  (as above)
+
+            with suppress(MunimentError):
+                await self.operators.run(lambda desk: give_notice(desk.db))
+
+    def wake(self) -> None:
+        """Something was changed: all who wait look again."""
+        self.page_polls.wake()
+        self.news_polls.wake()
+
+    def stop(self) -> None:
+        """Let waiting requests end, and answer no new ones."""
+        self.stopping = True
+        self.page_polls.end()
+        self.news_polls.end()
+
+    async def close(self, patience_s: float) -> None:
+        """Close all databases."""
+        closing = [thread.close(patience_s) for thread in self.threads()]
+        if self.notices is not None:
+            closing.append(self.notices.close(0))  # it waits for notices, and nobody for it
+        await asyncio.gather(*closing)

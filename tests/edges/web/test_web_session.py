@@ -1,0 +1,187 @@
+"""A pipeline's session over HTTP, from its greeting to its goodbye, by raw requests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.support.api_server import Answer, ApiServer
+
+NAME = iter(range(1000))
+
+
+class Session:
+    """A pipeline of its own, with a session."""
+
+    def __init__(self, server: ApiServer, slots: int = 1) -> None:
+        self.server, self.name = server, f"pipe-{next(NAME)}"
+        made = server.call("POST", "/v1/pipelines", {"name": self.name})
+        server.tokens[self.name] = made.value["token"]
+        self.greeted = self.greet("ab", slots)
+        self.epoch = self.greeted.value["epoch"]
+
+    def greet(self, instance: str, slots: int = 1, **more: Any) -> Answer:
+        return self.server.call("POST", "/v1/session", {"instance": instance, "slots": slots, **more}, self.name)
+
+    def post(self, path: str, body: Any) -> Answer:
+        return self.server.call("POST", f"/v1/session/{self.epoch}{path}", body, self.name)
+
+    def get(self, path: str) -> Answer:
+        return self.server.call("GET", f"/v1/session/{self.epoch}{path}", None, self.name)
+
+    def end(self) -> Answer:
+        return self.server.call("DELETE", f"/v1/session/{self.epoch}", None, self.name)
+
+    def claim(self, ask: int, wait_s: float = 0, pages: int = 10) -> Answer:
+        return self.post("/claim", {"ask": ask, "want": [{"slot": 0, "pages": pages}], "wait_s": wait_s})
+
+
+@pytest.fixture(params=["server", "on_postgresql"])
+def api(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    """A server without jobs that anybody works at."""
+    server: ApiServer = request.getfixturevalue(request.param)
+    yield server
+    for job in server.call("GET", "/v1/jobs").value["jobs"]:
+        if job["state"] in {"ACTIVE", "DRAINING"}:
+            assert server.call("POST", f"/v1/jobs/{job['id']}/abort").status == 200
+    for one in server.call("GET", "/v1/pipelines").value["pipelines"]:
+        if one["session"] is not None and one["name"] in server.tokens:
+            server.call("DELETE", f"/v1/session/{one['session']['epoch']}", None, one["name"])
+
+
+def order(server: ApiServer, *urls: str, **more: Any) -> int:
+    made = server.call("POST", "/v1/jobs", {"urls": urls, **more})
+    assert made.status == 201, made
+    return int(made.value["id"])
+
+
+def finished(claim: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A page that was captured."""
+    return {
+        "page_id": claim["page_id"], "claim_id": claim["claim_id"], "attempt": claim["attempt"], "status": 200,
+        "error": "", "done": True, "followed": True, **more,
+    }  # fmt: skip
+
+
+def test_a_session_from_beginning_to_end(api: ApiServer) -> None:
+    one = Session(api)
+    assert one.greeted.value == {
+        "epoch": one.epoch, "name": one.name, "lease_s": 60, "heartbeat_s": 10, "resumed": False,
+    }  # fmt: skip
+    assert one.greet("ab").value == {**one.greeted.value, "resumed": True}
+    beat = one.post("/heartbeat", {"report": {"hostname": "here"}, "paused": ""}).value
+    assert beat["lease_s"] == 60
+    assert one.claim(1).value == {"ask": 1, "jobs": []}
+    job = order(api, "https://site.example/", "https://site.example/b")
+    [part] = one.claim(1, 10).value["jobs"]
+    assert (part["slot"], part["job"], len(part["claims"])) == (0, job, 2)
+    assert one.claim(1).value["jobs"][0]["claims"] == part["claims"]
+    assert one.get(f"/jobs/{job}").value["own_hosts"] == ["site.example"]
+    told = one.get("/news?after=0&wait_s=20").value
+    assert (told["stop"], told["slots"][0]["job"], told["jobs"][0]["job"]) == (False, job, job)
+
+    first, second = part["claims"]
+    answer = one.post("/finish", {"job": job, "pages": [finished(first)]}).value
+    assert answer == {"accepted": [first["page_id"]], "stale": [], "untold": []}
+    assert one.post("/finish", {"job": job, "pages": [finished(first)]}).value == answer
+    given_back = {"job": job, "claims": [[second["page_id"], second["claim_id"]]]}
+    assert one.post("/release", given_back).value == {"released": 1}
+    assert one.post("/release", given_back).value == {"released": 0}
+    [[again]] = [part["claims"] for part in one.claim(2, 10).value["jobs"]]
+    assert again["page_id"] == second["page_id"]
+    assert one.post("/finish", {"job": job, "pages": [finished(second)]}).value["stale"] == [second["page_id"]]
+    assert one.post("/finish", {"job": job, "pages": [finished(again)]}).value["accepted"] == [second["page_id"]]
+    assert api.call("GET", f"/v1/jobs/{job}").value["outcome"] == "completed"
+    assert [one.end().status, one.end().status] == [204, 204]
+
+
+def test_what_does_not_fit(api: ApiServer) -> None:
+    one, other = Session(api), Session(api)
+    call = {"job": 1, "ask": 7, "want": [], "claims": [], "captures": []}
+    for path in ("/heartbeat", "/claim", "/finish", "/release", "/lost"):
+        assert api.call("POST", f"/v1/session/{other.epoch}{path}", call, one.name).code == "not-found", path
+    assert one.post("/claim", call).code == "ask"
+    assert api.call("DELETE", f"/v1/session/{other.epoch}", None, one.name).code == "not-found"
+    refused = one.greet("ab", protocol=99)
+    assert (refused.status, refused.code, refused.value["protocols"]) == (409, "protocol", [1])
+    for bad in (
+        {"instance": "XY"},
+        {"instance": ""},
+        {"instance": "ab", "slots": 0},
+        {"instance": "ab", "slots": 10**9},
+    ):
+        assert api.call("POST", "/v1/session", {"slots": 1, **bad}, one.name).status in {400, 422}, bad
+    before, one.epoch = one.epoch, one.greet("cd").value["epoch"]
+    assert one.epoch > before
+    for path in (f"/v1/session/{before}/heartbeat", f"/v1/session/{before}/claim"):
+        ended = api.call("POST", path, {"ask": 1, "want": []}, one.name)
+        assert (ended.status, ended.code, ended.value["ending"]) == (409, "session-ended", "REPLACED")
+
+
+def test_a_claim_that_waits_gets_what_comes(api: ApiServer) -> None:
+    one = Session(api)
+    got: list[Answer] = []
+    waiting = threading.Thread(target=lambda: got.append(one.claim(1, 20)))
+    waiting.start()
+    _wait_for_polls(api, 1)
+    began = time.monotonic()
+    job = order(api, "https://later.example/")
+    waiting.join()
+    assert time.monotonic() - began < 10
+    assert got[0].value["jobs"][0]["job"] == job
+    assert one.claim(2, 0.2).value == {"ask": 2, "jobs": []}
+
+
+def test_news_come_at_once(api: ApiServer) -> None:
+    one = Session(api)
+    job = order(api, "https://site.example/")
+    assert one.claim(1).value["jobs"]
+    for verb in ("pause", "resume", "abort"):
+        known = one.get("/news").value["news"]
+        got: list[Answer] = []
+        waiting = threading.Thread(
+            target=lambda known=known, got=got: got.append(one.get(f"/news?after={known}&wait_s=20"))
+        )
+        waiting.start()
+        _wait_for_polls(api, 1)
+        assert api.call("POST", f"/v1/jobs/{job}/{verb}").status == 200
+        waiting.join()
+        assert got[0].value["news"] > known, verb
+    quiet = one.get("/news").value["news"]
+    assert one.get(f"/news?after={quiet}&wait_s=0.3").value["news"] == quiet
+
+
+def _wait_for_polls(server: ApiServer, count: int) -> None:
+    end = time.monotonic() + 20
+    while server.state.page_polls.count + server.state.news_polls.count < count:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_token_that_is_replaced_ends_what_waits_by_it(api: ApiServer) -> None:
+    """It gets no page from then on, though it began to wait before."""
+    one = Session(api)
+    got: list[Answer] = []
+    waiting = threading.Thread(target=lambda: got.append(one.claim(1, 20)))
+    waiting.start()
+    _wait_for_polls(api, 1)
+    assert api.call("POST", f"/v1/pipelines/{one.name}/token").status == 200
+    waiting.join()
+    assert got[0].code == "token"
+
+
+def test_a_waiting_client_that_leaves_is_forgotten(api: ApiServer) -> None:
+    one = Session(api)
+    sent = b'{"ask":1,"want":[{"slot":0,"pages":1}],"wait_s":30}'
+    head = f"POST /v1/session/{one.epoch}/claim HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    head += f"Authorization: Bearer {api.tokens[one.name]}\r\nContent-Length: {len(sent)}\r\n\r\n"
+    with api.connected() as connection:
+        connection.sendall(head.encode() + sent)
+        _wait_for_polls(api, 1)
+    end = time.monotonic() + 20
+    while api.state.page_polls.count:
+        assert time.monotonic() < end
+        time.sleep(0.01)
