@@ -79,11 +79,15 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # Of several processes none may be left alone with a long test at the end, so the long ones are begun first.
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (item.get_closest_marker("long") is None, _LONGEST.index(item.path.parts[_PART])))
+        items.sort(key=lambda item: (item.get_closest_marker("long") is None, _LONGEST.index(_folder(item))))
 
 
 _LONGEST = ("faults", "acceptance", "edges", "unit", "contract")
-_PART = len(ROOT.parts) + 1
+"""The folders whose tests take longest, these first."""
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").parts[0]
 
 
 class Spread(LoadScopeScheduling):  # type: ignore[misc]

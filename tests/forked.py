@@ -35,6 +35,7 @@ from typing import Any, NoReturn
 LOADED = (
     *("cli.crawl", "cli.display.summary", "cli.set", "cli.ignores", "cli.check", "cli.process", "cli.process_view"),
     *("app.run", "app.inputs.seed_list", "app.worker", "tracker.db.sqlite", "tracker.db.postgresql"),
+    *("cli.fleet.changes", "cli.serve", "web.serving", "cli.pipeline", "app.pipeline.process", "remote.operator"),
     "archive.recovery.inventory",
 )
 """What most commands load. Not pyarrow: it has a thread, and `check` starts processes in another way where it is."""
