@@ -19,7 +19,7 @@ from muniment.settings.written import written_settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.pipelines import assignments, sessions
 from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_changes, job_sums, jobs, pages
-from muniment.tracker.views.claims import EPOCH
+from muniment.tracker.schema.claims import EPOCH
 
 __all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
 

@@ -17,7 +17,7 @@ from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import PENDING, attempts, hosts, pages
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.results import ResultStore, StoredResult
-from muniment.tracker.views.claims import EPOCH
+from muniment.tracker.schema.claims import EPOCH
 
 __all__ = ["AttemptPlace", "attempt_views", "page_views", "result_views", "waiting_pages"]
 

@@ -14,7 +14,7 @@ from muniment.model.pipeline import HostReport, SlotLock, tags_of
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import CLAIMED
-from muniment.tracker.views.claims import EPOCH
+from muniment.tracker.schema.claims import EPOCH
 
 __all__ = ["pipeline_view", "pipeline_views"]
 
