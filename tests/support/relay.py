@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Self, TypeVar
 
 from tests.support.own_answers import OwnAnswers
@@ -55,7 +55,9 @@ class Relay:
     from any thread.
     """
 
-    def __init__(self, target: tuple[str, int], address: str = "127.0.0.1") -> None:
+    def __init__(self, target: tuple[str, int], address: str = "127.0.0.1", *, delay_s: float = 0.0) -> None:
+        """With a delay, every byte takes so long more on its way, in both directions."""
+        self._delay_s = delay_s
         self.requests = 0
         """Requests that have passed to the server."""
         self._target, self._address = target, address
@@ -222,7 +224,7 @@ class Relay:
 
     async def _requests(self, reader: asyncio.StreamReader, line: _Line) -> None:
         """The client's bytes: it sends a request only when it has the answer to the one before."""
-        while data := await reader.read(_AT_ONCE):
+        async for data in self._coming(reader):
             await self._flowing()
             if data.startswith(_REQUEST):
                 while self.requests >= self._most:
@@ -239,7 +241,7 @@ class Relay:
         line.close()
 
     async def _answers(self, reader: asyncio.StreamReader, line: _Line) -> None:
-        while data := await reader.read(_AT_ONCE):
+        async for data in self._coming(reader):
             await self._flowing()
             if self._cuts > 0:
                 self._cuts -= 1
@@ -248,6 +250,30 @@ class Relay:
             line.client.write(data)
             await line.client.drain()
         line.close()
+
+    async def _coming(self, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+        """What comes, after the delay; more is read meanwhile, as on a long line."""
+        line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def read() -> None:
+            data = b"-"
+            while data:
+                try:
+                    data = await reader.read(_AT_ONCE)
+                except OSError:
+                    data = b""
+                line.put_nowait((time.monotonic() + self._delay_s, data))
+
+        reading = asyncio.ensure_future(read())
+        try:
+            while True:
+                due, data = await line.get()
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                if not data:
+                    return
+                yield data
+        finally:
+            reading.cancel()
 
     async def _flowing(self) -> None:
         await asyncio.sleep(max(0.0, self._stalled_until - time.monotonic()))

@@ -311,7 +311,7 @@ class _Pipeline:
         if not self._killed:
             await join_rest(self._home.unjoined(), self._registry)
         self._keeping.cancel()
-        said = ending.exit_code == 2 or await self._goodbye()
+        said = ending.exit_code == 2 or await self._goodbye(1.0 if ending.exit_code else _FLUSH_S)
         self._tending.cancel()
         left = self._killed or not landed or not said
         return 3 if left and code == 0 else code
@@ -328,9 +328,9 @@ class _Pipeline:
                     return False
         return True
 
-    async def _goodbye(self) -> bool:
+    async def _goodbye(self, patience_s: float) -> bool:
         with suppress(TimeoutError, ServerError):
-            async with asyncio.timeout(_FLUSH_S):
+            async with asyncio.timeout(patience_s):
                 await Retries().until_answered(self._keeper.goodbye)
                 return True
         return False
