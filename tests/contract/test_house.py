@@ -81,7 +81,8 @@ def test_a_crawl_loads_nothing_of_the_network():
     asked = [sys.executable, "-c", f"{loaded}; print(*sys.modules)"]
     names = set(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split())
     assert "muniment.crawl.worker.loop" in names
-    assert names & {"starlette", "uvicorn", "h11", "anyio", "httpx", "muniment.web", "muniment.remote", "psycopg"} == set()
+    network = {"starlette", "uvicorn", "h11", "anyio", "httpx", "muniment.web", "muniment.remote", "psycopg"}
+    assert names & network == set()
 
 
 def test_module_names_say_something():
