@@ -99,6 +99,11 @@ class JobRun:
             self._orchestrator.settings.hold(held=held)
             self._orchestrator.wake()
 
+    def lease(self, left_ms: int) -> None:
+        """The session is confirmed for so long."""
+        if self._orchestrator is not None:
+            self._orchestrator.settings.lease(left_ms)
+
     def stop(self, reason: str, *, join: bool) -> None:
         """End the run: what is in flight lands, the rest goes back, files are sealed; with `join`, so is the index."""
         self._stopped = self._stopped or reason

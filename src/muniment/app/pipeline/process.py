@@ -191,6 +191,9 @@ class _Pipeline:
 
     def _look(self) -> None:
         order, now = self._order, monotonic()
+        for slots in self._all_slots():
+            for job_run in slots.runs:
+                job_run.lease(self._keeper.lease_left_ms if slots is self._slots else 0)
         if self._slots is not None and self._slots.pages:
             self._busy_at = now
         self._look_at_disk()
