@@ -243,7 +243,7 @@ class TrackerMachine(RuleBasedStateMachine):
             how = "done"
         said = {"done": {}, "again": {"status": 500, "done": False}, "refused": {"refused": "robots: no"}}[how]
         web = {claim.url: [(site(str(n)), A) for n in links]} if how == "done" else {}
-        for again in range(1 + twice):
+        for _ in range(1 + twice):
             [report] = self.fleet.finish([(job_id, claim)], web, **said)  # type: ignore[arg-type]
             # one that comes again is accepted again, and changes nothing
             assert bool(report.accepted) == holds or (claim.page_id, claim.claim_id) in self.done
