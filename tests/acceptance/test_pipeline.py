@@ -145,7 +145,7 @@ def test_without_a_server_it_goes_on_for_a_lease_and_then_waits(pipe: PipelineRu
         until(lambda: any(event["event"] == "pause" for event in pipe.events()), "it does not notice")
         time.sleep(1)
         held = len(site.requests)
-        until(lambda: relay.open_again(), "the relay does not open")
+        until(relay.open_again, "the relay does not open")
         assert len(site.requests) == held
         pipe.finished(job)
         process.send_signal(signal.SIGTERM)

@@ -81,8 +81,7 @@ class Orchestrator:
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
-        self.wake = self._wake.set  # has the queue looked after at once
-        self._stopping = self._killed = False
+        self.wake, self._stopping, self._killed = self._wake.set, False, False
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> RunOutcome:
