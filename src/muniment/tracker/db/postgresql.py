@@ -33,7 +33,14 @@ from muniment.tracker.db.database import (
     wait_for_lock,
 )
 from muniment.tracker.db.postgresql_engine import engine_of
-from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_held_up, is_undone, opening_fault, server_fault
+from muniment.tracker.db.postgresql_errors import (
+    ServerError,
+    is_gone,
+    is_held_up,
+    is_undone,
+    opening_fault,
+    server_fault,
+)
 from muniment.tracker.db.postgresql_statements import Statements
 from muniment.tracker.schema.pipelines import metadata
 
