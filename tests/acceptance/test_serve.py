@@ -6,17 +6,21 @@ import json
 import signal
 import socket
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from tests.support.api_server import call
+from tests.support.api_server import Answer, call
 from tests.support.postgres import Postgres
 
 from muniment.clock import now_ms
 from muniment.model.network.scopes import TokenScope
+from muniment.model.pipeline import Pipeline
 from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import tracker_at
+from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.fleet.tokens import add_token
 
 ANYWHERE = ("--listen", "127.0.0.1:0")
@@ -74,6 +78,40 @@ def test_a_server_may_have_a_port_again_at_once(muniment: Any, tmp_path: Path) -
     assert again.stdout is not None
     assert again.stdout.readline() == f"serving {url}\n"
     assert ended(again) == (0, "")
+
+
+def test_a_signal_ends_what_waits(muniment: Any, tmp_path: Path) -> None:
+    """Requests that wait get their answers; a body that does not come is waited for no longer than a moment."""
+    with tracker_at(TrackerPlace(tmp_path)) as db:
+        token = add_pipeline(db, Pipeline("p1"), now_ms())
+    process, url = begun(muniment, "--state", tmp_path)
+    epoch = call(url, "POST", "/v1/session", {"instance": "ab", "slots": 1}, token).value["epoch"]
+    want = {"ask": 1, "want": [{"slot": 0, "pages": 5}], "wait_s": 30}
+    known = call(url, "GET", f"/v1/session/{epoch}/news", token=token).value["news"]
+    polls = (
+        ("POST", f"/v1/session/{epoch}/claim", want),
+        ("GET", f"/v1/session/{epoch}/news?after={known}&wait_s=30", None),
+    )
+    got: list[Answer] = []
+    waiting = [threading.Thread(target=lambda poll=poll: got.append(call(url, *poll, token))) for poll in polls]
+    for thread in waiting:
+        thread.start()
+    # the requests are with the server once one that came after them has its answer
+    assert call(url, "GET", f"/v1/session/{epoch}/news", token=token).status == 200
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as slow:
+        head = f"POST /v1/session HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nContent-Length: 9\r\n\r\n{{"
+        slow.sendall(head.encode())
+        began = time.monotonic()
+        assert ended(process) == (0, "")
+        assert time.monotonic() - began < 20
+    for thread in waiting:
+        thread.join(30)
+    assert all(answer.status == 200 or answer.code == "stopping" for answer in got)
+    assert len(got) == 2
+    again, _ = begun(muniment, "--state", tmp_path)
+    again.send_signal(signal.SIGTERM)
+    again.send_signal(signal.SIGTERM)
+    assert again.wait(30) == 0
 
 
 def test_wrong_use(muniment: Any, tmp_path: Path) -> None:

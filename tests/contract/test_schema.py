@@ -38,7 +38,7 @@ from muniment.tracker.schema.tables import metadata
 
 OBVIOUS = {"id", "job_id", "host_id", "page_id", "parent_id", "attempt", "value", "text"}
 
-OF_NO_JOB = {"pipelines", "sessions", "assignments", "writers"}
+OF_NO_JOB = {"pipelines", "sessions", "assignments", "writers", "tokens", "trackers", "servers", "host_permits"}
 """Their rows do not grow with a job."""
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "SessionEnding",
     "SlotLock",
     "check_name",
+    "is_name",
     "tags_of",
     "tags_text",
 ]
@@ -124,7 +125,12 @@ def tags_of(text: str) -> frozenset[str]:
     return frozenset(text.split("\n")) if text else frozenset()
 
 
+def is_name(text: str) -> bool:
+    """Whether a pipeline, a tag or a token can have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(name: str, what: str) -> None:
     """Raise UsageError for a name that a pipeline or a tag cannot have."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise UsageError(f"{name!r} cannot be {what}: up to 64 of a-z, 0-9, dot, hyphen and underscore")

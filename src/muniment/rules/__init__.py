@@ -1,5 +1,6 @@
 """Pure decisions: values in, a verdict out; no clock, no file, no network.
 
-Others import: assignment, causes, changes, domains, estimate, host_queue, ignore_sets, inflight, output_names,
-patterns, politeness, proxies, resume, retry, rule_engine, rulesets, scope, session_ids, sitemaps, worker_deaths.
+Others import: assignment, causes, changes, domains, estimate, finish_checks, host_permits, host_queue, ignore_sets,
+inflight, output_names, patterns, politeness, proxies, resume, retry, rule_engine, rulesets, scope, session_ids,
+sitemaps, worker_deaths.
 """

@@ -23,6 +23,8 @@ __all__ = ["TrackerServer", "serve"]
 _GRACE_S = 8
 """For what is under way when the server stops."""
 _CLOSING_S = 2.0
+_SIGNALS = 100
+"""After the first, each of so many has it end at once; it ends well all the same."""
 _IDLE_S = 75
 """A connection without a request: longer than balancers keep one."""
 _MOST_HEAD = 64 << 10
@@ -37,7 +39,8 @@ def serve(tracker: ServedTracker, listening: Callable[[], None], leave: Callable
 
 async def _serve(state: ServerState, listening: Callable[[], None], leave: Callable[[int], None]) -> None:
     server = TrackerServer(state, listening)
-    with stopped_by_signals(asyncio.get_running_loop(), lambda _: None, server.stop, server.stop_now, leave=leave):
+    steps = (server.stop, *(server.stop_now for _ in range(_SIGNALS)))
+    with stopped_by_signals(asyncio.get_running_loop(), lambda _: None, *steps, leave=leave):
         await server.run_to_the_end()
 
 

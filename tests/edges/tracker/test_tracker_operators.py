@@ -87,8 +87,8 @@ def test_a_job_that_makes_no_sense_leaves_nothing_behind(fleet):
 def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
     job, other = add(fleet), add(fleet, "https://b.example/", paused=True)
     fleet.pipeline("p", "x", slots=2)
-    fleet.finish("p", fleet.claim("p"), WEB)
-    held = fleet.held(fleet.ask("p", 1))
+    fleet.finish(fleet.claim("p"), WEB)
+    held = fleet.claim("p", 1)
     seen = jobs.view(fleet.db, job)
     assert seen.pages == PageSums(captured=1, pending=1, claimed=1)
     assert seen.pipelines == [JobPipeline("p", 2, 1)]
@@ -111,7 +111,7 @@ def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
     assert pages.pages(fleet.db, job, url="https://c.example/").pages == []
 
     fleet.now += 10
-    fleet.finish("p", held)
+    fleet.finish(held)
     tried = pages.attempts(fleet.db, job)
     assert [(one.url, one.number, one.pipeline, one.status) for one in tried.attempts] == [
         (START, 1, "p", 200), (ONE, 1, "p", 200)
@@ -134,6 +134,36 @@ def test_jobs_that_are_not_there(fleet):
                 ask(fleet.db, number)
         with pytest.raises(NotFoundError):
             jobs.pause(fleet.db, number, "ann")
+
+
+def test_garbage_is_refused_and_reaches_no_database(fleet):
+    job = add(fleet)
+    fleet.pipeline("p")
+    for ask in (
+        lambda: pages.stash(fleet.db, job, StashCall(host="a\0"), "bob"),
+        lambda: pages.stash(fleet.db, job, StashCall(prefix="\0"), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1, host="a\0"), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1), "bob"),
+        lambda: pages.nice(fleet.db, job, NiceCall(nice=1 << 40, host="a"), "bob"),
+        lambda: pages.unstash(fleet.db, job, UnstashCall(most=-1), "bob"),
+        lambda: pages.unstash(fleet.db, job, UnstashCall(most=1 << 70), "bob"),
+        lambda: pages.attempts(fleet.db, job, after="1-1-99999"),
+        lambda: pages.results(fleet.db, job, url="\0"),
+        lambda: pages.set_rules(fleet.db, job, RulesCall([Rule(regex="(", skip=True)]), "bob"),
+        lambda: jobs.fail(fleet.db, job, "a\0", "bob"),
+        lambda: jobs.change(fleet.db, job, JobPatch(explanation="a\0"), "bob"),
+        lambda: jobs.change(fleet.db, job, JobPatch(drip=1 << 40), "bob"),
+        lambda: jobs.ignores(fleet.db, job, IgnoresCall(add=["a", "("]), "bob"),
+        lambda: pipelines.lock(fleet.db, "p", LockCall(slot=1 << 40, lock=SlotLock.NONE), "bob"),
+        lambda: pipelines.lock(fleet.db, "p", LockCall(slot=0, lock=SlotLock.NONE, job=1 << 40), "bob"),
+        lambda: pipelines.view(fleet.db, "a\0"),
+        lambda: pipelines.add(fleet.db, PipelineOrder(name="a\0")),
+        lambda: tokens.revoke(fleet.db, "a\0"),
+    ):
+        with pytest.raises(UsageError):
+            ask()
+    assert jobs.view(fleet.db, job).settings_age == 0
+    assert pages.pages(fleet.db, job, after=1 << 80).pages == []
 
 
 def test_changes_are_made_once_all_or_none_and_are_in_the_audit(fleet):
@@ -190,7 +220,7 @@ def test_pauses_ends_and_returns_given_twice(fleet):
 def test_rules_nice_and_the_stash(fleet):
     job = add(fleet)
     fleet.pipeline("p")
-    fleet.finish("p", fleet.claim("p"), WEB)
+    fleet.finish(fleet.claim("p"), WEB)
     call = RulesCall([Rule(regex="/one", skip=True)])
     effect = pages.rules_effect(fleet.db, job, call)
     assert (effect.skipped, effect.queued, [url for url, _ in effect.examples]) == (1, 0, [ONE])
@@ -267,10 +297,10 @@ def test_pipelines_are_registered_and_steered(fleet):
 def test_what_was_on_a_lost_disk_is_fetched_again(fleet):
     job = add(fleet)
     fleet.pipeline("p")
-    fleet.finish("p", fleet.claim("p"), WEB)
+    fleet.finish(fleet.claim("p"), WEB)
     fleet.end("p", SessionEnding.GOODBYE)
     fleet.pipeline("q")
-    fleet.finish("q", fleet.claim("q"))
+    fleet.finish(fleet.claim("q"))
     assert fleet.state(job) == "FINISHED"
     answer, changed = pipelines.lost(fleet.db, "p", LostDiskCall())
     assert (answer.pending, changed) == (1, [job])

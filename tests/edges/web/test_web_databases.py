@@ -72,7 +72,7 @@ def test_a_database_that_is_away_or_frozen_is_told_of_and_waited_for(
                 all_say(server, 503)
             until(server, "/readyz", lambda answer: answer.status == 200)
             until(server, "/v1/jobs", lambda answer: answer.status == 200)
-            assert server.call("POST", "/v1/jobs", ORDER).status == 201
+            until(server, "/v1/server", lambda answer: answer.status == 200)
 
 
 def test_what_one_server_is_told_the_other_ones_pipelines_hear(on_postgresql: ApiServer) -> None:

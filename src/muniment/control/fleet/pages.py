@@ -6,6 +6,7 @@ import re
 
 from muniment.clock import now_ms
 from muniment.control.fleet.jobs import MOST_NUMBER, all_made, job_of
+from muniment.control.fleet.orders import check_line
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.change import SetNice, SetRules, StashPages, UnstashPages
 from muniment.model.network.jobs import (
@@ -32,7 +33,8 @@ from muniment.tracker.views.pages import attempt_views, page_views, result_views
 __all__ = ["attempts", "nice", "pages", "results", "rules", "rules_effect", "set_rules", "stash", "unstash"]
 
 _MOST_PAGE = (1 << 63) - 1
-_PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([0-9]{1,9})")
+_PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([0-9]{1,4})")
+_MOST_TEXT = 8_000
 
 
 def pages(
@@ -100,12 +102,14 @@ def nice(db: Database, job_id: int, call: NiceCall, who: str) -> PagesMoved:
     """Set the nice value of pages of a host, or whose URLs begin so; how many of these wait."""
     if call.nice is not None and abs(call.nice) > MOST_NICE:
         raise UsageError(f"nice must be between {-MOST_NICE:,} and {MOST_NICE:,}")
+    _check_about(call.host, call.prefix)
     all_made(db, job_of(db, job_id), [SetNice(who, call.host, call.prefix, call.nice)])
     return PagesMoved(waiting_pages(db, job_id, call.host.lower(), call.prefix))
 
 
 def stash(db: Database, job_id: int, call: StashCall, who: str) -> PagesMoved:
     """Put the pages aside that wait: of a host, or whose URLs begin so, or all."""
+    _check_about(call.host, call.prefix)
     return _moved(db, job_id, StashPages(who, call.host.lower(), call.prefix))
 
 
@@ -119,6 +123,11 @@ def unstash(db: Database, job_id: int, call: UnstashCall, who: str) -> PagesMove
 def _moved(db: Database, job_id: int, change: StashPages | UnstashPages) -> PagesMoved:
     [result] = amend_all(db, job_of(db, job_id), [change], now_ms())
     return PagesMoved(sum(map(abs, result.pending.values())))
+
+
+def _check_about(host: str, prefix: str) -> None:
+    check_line(host, "the host", _MOST_TEXT)
+    check_line(prefix, "the prefix", _MOST_TEXT)
 
 
 def _normal(text: str) -> str:

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from muniment.clock import now_ms
 from muniment.control.fleet.jobs import job_of
-from muniment.errors import NotFoundError
+from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
@@ -16,7 +16,7 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
-from muniment.model.pipeline import Pipeline
+from muniment.model.pipeline import Pipeline, is_name
 from muniment.model.session_calls import LostAnswer
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import pipelines
@@ -28,6 +28,8 @@ from muniment.tracker.views.pipelines import pipeline_view, pipeline_views
 
 __all__ = ["add", "change", "list_pipelines", "lock", "lost", "new_token", "remove", "stop", "view"]
 
+_MOST_SLOT = 10_000
+
 
 def list_pipelines(db: Database) -> PipelineList:
     """All pipelines, by name."""
@@ -36,7 +38,7 @@ def list_pipelines(db: Database) -> PipelineList:
 
 def view(db: Database, name: str) -> PipelineView:
     """How a pipeline stands; raises NotFoundError."""
-    return pipeline_view(db, name, clock_of(db).now())
+    return pipeline_view(db, _known(db, name).name, clock_of(db).now())
 
 
 def add(db: Database, order: PipelineOrder) -> NewToken:
@@ -69,6 +71,10 @@ def new_token(db: Database, name: str) -> NewToken:
 def lock(db: Database, name: str, call: LockCall, who: str) -> PipelineView:
     """Lock a slot to its job, or to another one, or unlock it; raises NotFoundError, UsageError."""
     _known(db, name)
+    if not 0 <= call.slot <= _MOST_SLOT:
+        raise UsageError(f"slot must be between 0 and {_MOST_SLOT:,}")
+    if call.job is not None:
+        job_of(db, call.job)
     lock_slot(db, name, call.slot, call.lock, now_ms(), call.job, who=who)
     return view(db, name)
 
@@ -97,7 +103,7 @@ def lost(db: Database, name: str, call: LostDiskCall) -> tuple[LostAnswer, list[
 
 
 def _known(db: Database, name: str) -> Pipeline:
-    found = pipelines.find_pipeline(db, name)
+    found = pipelines.find_pipeline(db, name) if is_name(name) else None
     if found is None:
         raise NotFoundError(f"there is no pipeline {name[:80]!r}")
     return found

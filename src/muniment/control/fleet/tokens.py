@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from muniment.clock import now_ms
-from muniment.errors import UsageError
+from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.pipelines import NewToken
 from muniment.model.network.scopes import TokenScope
 from muniment.model.network.tokens import TokenList, TokenOrder
+from muniment.model.pipeline import is_name
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import tokens
 
@@ -34,4 +35,6 @@ def list_tokens(db: Database) -> TokenList:
 
 def revoke(db: Database, name: str) -> None:
     """Remove a token: its bearer is refused from now on. Raises NotFoundError."""
+    if not is_name(name):
+        raise NotFoundError(f"there is no token {name[:80]!r}")
     tokens.revoke_token(db, name)

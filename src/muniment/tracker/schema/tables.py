@@ -218,6 +218,13 @@ pages = Table(
         info={"serves": "taking pages out of the stash, nice then first in first out"},
     ),
     Index(
+        "ix_pages_skipped",
+        "job_id",
+        "id",
+        sqlite_where=text("state = 'SKIPPED'"),
+        info={"serves": "how many pages were left out, and which"},
+    ),
+    Index(
         "ix_pages_parked",
         "job_id",
         "ready_at",

@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import Row, TextClause, bindparam, func, select, text
 
 from muniment.errors import NotFoundError
 from muniment.model.network.jobs import JobPipeline, JobView, PageSums, ResponseSums
 from muniment.model.network.lists import ChangeView
-from muniment.model.page import PageState
 from muniment.model.pipeline import tags_of
 from muniment.settings.table import Settings
 from muniment.settings.written import written_settings
-from muniment.tracker.db.database import Database
+from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.pipelines import assignments, sessions
 from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_changes, job_sums, jobs, pages
-from muniment.tracker.views.claims import EPOCH
+from muniment.tracker.views.claims import EPOCH, pipelines_of
 
 __all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
 
@@ -28,6 +27,28 @@ _COLUMNS = (
     jobs.c.concurrency.label("max_slots"), jobs.c.tags, jobs.c.drip, jobs.c.explanation, jobs.c.started_by,
     jobs.c.created_at, jobs.c.finished_at, jobs.c.settings, jobs.c.settings_age,
 )  # fmt: skip
+
+
+def _count(state: TextClause, index: str) -> Prepared:
+    # SQLite has no statistics: without the hint it would read every page of the job
+    counted = select(func.count()).select_from(pages).with_hint(pages, f"INDEXED BY {index}", "sqlite")
+    return Prepared(counted.where(pages.c.job_id == bindparam("job"), state), "job")
+
+
+_COUNTS = {
+    "pending": _count(PENDING, "ix_pages_pending"),
+    "claimed": _count(CLAIMED, "ix_pages_claimed"),
+    "skipped": _count(text("pages.state = 'SKIPPED'"), "ix_pages_skipped"),
+    "stashed": _count(text("pages.state = 'STASHED'"), "ix_pages_stashed"),
+}
+_BY_CLAIM = pages, "INDEXED BY ix_pages_claimed", "sqlite"
+_HELD = Prepared(
+    select(EPOCH, func.count())
+    .with_hint(*_BY_CLAIM)
+    .where(pages.c.job_id == bindparam("job"), CLAIMED)
+    .group_by(EPOCH),
+    "job",
+)
 _FLEET = jobs.c.place_id == ""
 """Jobs of output directories are not the fleet's."""
 
@@ -96,40 +117,28 @@ def _sums(db: Database, ids: Sequence[int]) -> dict[int, Mapping[str, int]]:
 
 def _counted(db: Database, ids: Sequence[int]) -> dict[int, dict[str, int]]:
     """The pages of jobs that are not done, by what they wait for."""
-    found: dict[int, dict[str, int]] = defaultdict(dict)
-    conditions: dict[str, ColumnElement[bool]] = {
-        "pending": PENDING,  # type: ignore[dict-item]
-        "claimed": CLAIMED,  # type: ignore[dict-item]
-        "skipped": pages.c.state == PageState.SKIPPED.value,
-        "stashed": pages.c.state == PageState.STASHED.value,
+    return {
+        job_id: {name: int(db.rows(counted, (job_id,))[0][0]) for name, counted in _COUNTS.items()} for job_id in ids
     }
-    # one after the other: each has an index of its own
-    for name, condition in conditions.items():
-        counted = select(pages.c.job_id, func.count()).where(pages.c.job_id.in_(ids), condition)
-        for job_id, count in db.connection.execute(counted.group_by(pages.c.job_id)):
-            found[job_id][name] = int(count)
-    return found
 
 
 def _workers(db: Database, ids: Sequence[int]) -> dict[int, list[JobPipeline]]:
     """The live pipelines that have slots at jobs, or hold pages of them."""
-    live = sessions.c.ended_at.is_(None)
     slots = (
         select(assignments.c.job_id, assignments.c.pipeline_id, func.count())
         .join(sessions, sessions.c.pipeline_id == assignments.c.pipeline_id)
-        .where(assignments.c.job_id.in_(ids), live)
+        .where(assignments.c.job_id.in_(ids), sessions.c.ended_at.is_(None))
         .group_by(assignments.c.job_id, assignments.c.pipeline_id)
     )
-    held = select(pages.c.job_id, EPOCH.label("epoch")).where(pages.c.job_id.in_(ids), CLAIMED).subquery()
-    claimed = (
-        select(held.c.job_id, sessions.c.pipeline_id, func.count())
-        .join(sessions, sessions.c.epoch == held.c.epoch)
-        .group_by(held.c.job_id, sessions.c.pipeline_id)
-    )
     counts: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0])
-    for place, found in enumerate((slots, claimed)):
-        for job_id, name, count in db.connection.execute(found):
-            counts[job_id, name][place] = int(count)
+    for job_id, name, count in db.connection.execute(slots):
+        counts[job_id, name][0] = int(count)
+    held = {job_id: db.rows(_HELD, (job_id,)) for job_id in ids}
+    names = pipelines_of(db, {epoch for rows in held.values() for epoch, _ in rows})
+    for job_id, rows in held.items():
+        for epoch, count in rows:
+            if epoch in names:
+                counts[job_id, names[epoch]][1] += int(count)
     workers: dict[int, list[JobPipeline]] = defaultdict(list)
     for (job_id, name), (slot_count, page_count) in sorted(counts.items()):
         workers[job_id].append(JobPipeline(name, slot_count, page_count))

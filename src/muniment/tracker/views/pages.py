@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -13,11 +12,10 @@ from muniment.model.page import PageState
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_lookup import find_page
-from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import PENDING, attempts, hosts, pages
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.results import ResultStore, StoredResult
-from muniment.tracker.views.claims import EPOCH
+from muniment.tracker.views.claims import EPOCH, pipelines_of
 
 __all__ = ["AttemptPlace", "attempt_views", "page_views", "result_views", "waiting_pages"]
 
@@ -48,7 +46,7 @@ def page_views(db: Database, job_id: int, *, url: str, state: str, after: int, l
         which.append(pages.c.state == state)
     found = select(*_PAGE_COLUMNS).select_from(pages.outerjoin(attempts, IS_LATEST)).where(*which)
     rows = db.connection.execute(found.order_by(pages.c.id).limit(limit)).all()
-    names = _pipelines(db, {row.epoch for row in rows if row.epoch})
+    names = pipelines_of(db, {row.epoch for row in rows if row.epoch})
     return [
         PageView(
             id=row.id,
@@ -94,7 +92,7 @@ def attempt_views(
         .limit(limit)
     )
     rows = db.connection.execute(found).all()
-    names = _pipelines(db, {row.session for row in rows})
+    names = pipelines_of(db, {row.session for row in rows})
     told = [
         AttemptView(
             page=row.page_id,
@@ -134,9 +132,3 @@ def _value(one: StoredResult) -> msgspec.Raw:
             return msgspec.Raw(msgspec.json.encode(one.value.decode("utf-8", "replace")) if one.value else b"null")
         return msgspec.Raw(one.value)
     return msgspec.Raw(msgspec.json.encode(one.value))
-
-
-def _pipelines(db: Database, epochs: Iterable[Any]) -> dict[Any, str]:
-    """The pipelines of sessions."""
-    found = select(sessions.c.epoch, sessions.c.pipeline_id).where(sessions.c.epoch.in_(list(epochs)))
-    return {int(epoch): str(name) for epoch, name in db.connection.execute(found)}

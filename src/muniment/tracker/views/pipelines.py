@@ -11,13 +11,17 @@ from sqlalchemy import Row, func, select
 from muniment.errors import NotFoundError
 from muniment.model.network.pipelines import LiveSession, PipelineView, SlotView
 from muniment.model.pipeline import HostReport, SlotLock, tags_of
-from muniment.tracker.db.database import Database
+from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
-from muniment.tracker.schema.tables import CLAIMED
+from muniment.tracker.schema.tables import CLAIMED, pages
 from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["pipeline_view", "pipeline_views"]
 
+# without statistics SQLite would read all pages
+_HELD = Prepared(
+    select(EPOCH, func.count()).with_hint(pages, "INDEXED BY ix_pages_claimed", "sqlite").where(CLAIMED).group_by(EPOCH)
+)
 _FREE = None, SlotLock.NONE
 
 
@@ -65,9 +69,7 @@ def _session(
 
 def _held(db: Database) -> dict[int, int]:
     """The pages that each session holds, by its epoch."""
-    mine = select(EPOCH.label("epoch")).where(CLAIMED).subquery()
-    counted = select(mine.c.epoch, func.count()).group_by(mine.c.epoch)
-    return {int(epoch): int(count) for epoch, count in db.connection.execute(counted)}
+    return {int(epoch): int(count) for epoch, count in db.rows(_HELD)}
 
 
 def _slots(db: Database) -> dict[str, dict[int, tuple[int | None, SlotLock]]]:

@@ -33,8 +33,8 @@ def upgrade() -> None:
         ),
         sa.Column("request", sa.Text(), comment=_REQUEST),
         sa.Column("submitted_at", sa.BigInteger(), nullable=False, comment="Unix ms"),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_submissions_job_id")),
         sa.PrimaryKeyConstraint("job_id", name=op.f("pk_submissions")),
-        sa.UniqueConstraint("token", "request", name=op.f("uq_submissions_token")),
+        sa.UniqueConstraint("token", "request", name=op.f("uq_submissions_token_request")),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_submissions_job_id")),
         sqlite_with_rowid=False,
     )
