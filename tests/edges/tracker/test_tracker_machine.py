@@ -28,8 +28,8 @@ from muniment.model.job import JobTerms
 from muniment.model.page import Claim
 from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
-from muniment.model.session_calls import claim_of
 from muniment.model.rule import Rule
+from muniment.model.session_calls import claim_of
 from muniment.tracker.fleet import assignments
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.queue import page_keys, payloads
@@ -243,7 +243,7 @@ class TrackerMachine(RuleBasedStateMachine):
             how = "done"
         said = {"done": {}, "again": {"status": 500, "done": False}, "refused": {"refused": "robots: no"}}[how]
         web = {claim.url: [(site(str(n)), A) for n in links]} if how == "done" else {}
-        for again in range(1 + twice):
+        for _ in range(1 + twice):
             [report] = self.fleet.finish([(job_id, claim)], web, **said)  # type: ignore[arg-type]
             # one that comes again is accepted again, and changes nothing
             assert bool(report.accepted) == holds or (claim.page_id, claim.claim_id) in self.done

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, event
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.db.database import (
+    PATIENCE_S,
     SCHEMA_REVISION,
     Asked,
     Database,
@@ -32,7 +33,7 @@ from muniment.tracker.db.database import (
     wait_for_lock,
 )
 from muniment.tracker.db.postgresql_engine import engine_of
-from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_undone, opening_fault, server_fault
+from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_held_up, is_undone, opening_fault, server_fault
 from muniment.tracker.db.postgresql_statements import Statements
 from muniment.tracker.schema.pipelines import metadata
 
@@ -55,6 +56,10 @@ _HOST_LOCKS = 0x4D76 << 48
 _RUNS, _TURNS = 0, 1
 """Two locks of each job: of who runs it alone, and of those who write it beside each other."""
 _MOST_WRITERS = 1000
+_SERVERS_PATIENCE_S = 5.0
+"""A process that serves others waits so long for its server: it can say meanwhile that they are to ask again."""
+_LONGEST_LOCK_S, _LONGEST_IDLE_S = 10, 15
+"""Seconds that a statement waits for what another connection holds; and that one may hold it without a word."""
 _NEXT_WRITER = """
     SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
 """
@@ -95,6 +100,7 @@ class PostgresDatabase(Database):
             database._connect()
             database._bring_up_to_date()
             database._join()
+            database._limit_waits()
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
@@ -173,15 +179,23 @@ class PostgresDatabase(Database):
             if self._job is not None:
                 self._take_lock(_job_lock(self._job, _RUNS))
             self._note_backend()
+            self._limit_waits()
 
+        patience_s = _SERVERS_PATIENCE_S if self.shared else PATIENCE_S
         try:
-            wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone")
+            wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone", patience_s)
         except ServerError as error:
             self._broken = server_fault(error, self.name)
             raise self._broken from error
         except BusyError as error:
             self._broken = error
             raise
+
+    def _limit_waits(self) -> None:
+        """Beside others: wait for none that is frozen within a transaction, and hold nobody up when this one is."""
+        if self.shared:
+            self._execute(f"SET lock_timeout = '{_LONGEST_LOCK_S}s'")
+            self._execute(f"SET idle_in_transaction_session_timeout = '{_LONGEST_IDLE_S}s'")
 
     def _end_former(self) -> None:
         """End our former connection, which the server may still believe in, with the locks that it holds."""
@@ -280,6 +294,10 @@ class PostgresDatabase(Database):
             raise RollbackError(
                 f"the tracker {self.name} rolled back a transaction; give the same command again"
             ) from error
+        if is_held_up(error):
+            self._roll_back()
+            self.forget()
+            raise BusyError(f"another process holds what is asked of {self.name}; ask again") from error
         if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)

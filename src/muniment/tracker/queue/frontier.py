@@ -250,6 +250,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # First, so that a page which another one of this batch brings nearer is known to have told its children.
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
+            self._sums.add_rows(accepted)
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
