@@ -72,13 +72,12 @@ class Orchestrator:
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
         self.settings = LiveSettings(
-            *(setup, self._client, self._hosts, limits, self._patience, self._inflight),
-            *(events, self._workers, self.stop),
+            *(setup, self._client, self._hosts, limits, self._patience),
+            *(self._inflight, events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
         self._disk = DiskSpace(limits, events)
-        self._deaths = WorkerDeaths()
-        self.progress = Progress()
+        self._deaths, self.progress = WorkerDeaths(), Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
