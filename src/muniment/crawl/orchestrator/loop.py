@@ -282,7 +282,7 @@ class Orchestrator:
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:
-            self._deaths.died(held if worker.lost else [], worker.ending)
+            self._deaths.died(list(held) if worker.lost else [], worker.ending)
             if worker.finished or worker.leaving:
                 self._deaths.worked()
             elif complaint := self._deaths.too_many():
