@@ -32,6 +32,7 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.processes import ProcessList
 from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.remote.operator import ServerClient
@@ -152,6 +153,10 @@ class ServerDoor:
     def lost_disk(self, name: str, call: LostDiskCall) -> LostAnswer:
         """What a pipeline captured is gone."""
         return self._client.send("POST", f"{_pipeline(name)}/lost", LostAnswer, call)
+
+    def list_processes(self) -> ProcessList:
+        """The processes of all machines."""
+        return self._client.get("/v1/processes", ProcessList)
 
     # -- tokens
 

@@ -120,7 +120,7 @@ class _Pipeline:
 
     def _report(self) -> HostReport:
         processes = sum(run.processes for slots in self._all_slots() for run in slots.runs)
-        return host_report(self._order.out, 1 + processes)
+        return host_report(self._order.out, 1 + processes, self._registry.own_tree())
 
     def _all_slots(self) -> list[Slots]:
         return [*self._old, *([self._slots] if self._slots is not None else [])]

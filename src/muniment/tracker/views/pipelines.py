@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import Row, func, select
 
 from muniment.errors import NotFoundError
@@ -62,7 +63,8 @@ def _session(
         claimed=held.get(row.epoch, 0),
         paused=row.paused,
         address=row.address,
-        report=msgspec.json.decode(row.report, type=HostReport) if row.report else None,
+        # its processes have a list of their own
+        report=structs.replace(msgspec.json.decode(row.report, type=HostReport), rows=()) if row.report else None,
         began_at=row.began_at,
     )
 
