@@ -177,7 +177,7 @@ def test_a_report_of_the_machine_is_kept(fleet):
     kept, at, why = fleet.db.connection.execute(select(c.report, c.reported_at, c.paused)).one()
     assert '"fqdn":"p.example"' in kept
     assert (at, why) == (fleet.now, "disk")
-    with pytest.raises(UsageError, match="'lunch' is no reason"):
+    with pytest.raises(UsageError, match="'lunch' cannot be why"):
         fleet.beat("p", paused="lunch")
 
 

@@ -29,7 +29,7 @@ from muniment.model.session_calls import (
     ReleaseCall,
     SessionJob,
 )
-from muniment.rules.finish_checks import check_finish
+from muniment.rules.fleet.finish_checks import check_finish
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import assignments, sessions
