@@ -43,6 +43,8 @@ def test_three_machines_in_ten_minutes(muniment: Any, tmp_path: Path) -> None:
             assert done.code == 0, f"{line}\n{done.stdout}{done.stderr}"
             if file:
                 (tmp_path / file).write_text(done.stdout)
+            if arguments[0] == "process":
+                assert [done.stdout.count(f"cli {name} running") for name in BESIDE] == [1, 2], done.stdout
             if arguments[:2] == ["job", "show"]:
                 assert "FINISHED completed" in done.stdout
                 assert "31 captured" in done.stdout

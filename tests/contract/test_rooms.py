@@ -10,7 +10,8 @@ from pathlib import Path
 from source_tree import NAME, ROOT, imports, path_of, trees
 
 FLOORS = {
-    "tracker": ({"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"open", "connect", "processes"}, {"fleet"}, {"views"},
+    "tracker": (
+        {"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"open", "connect", "processes"}, {"fleet"}, {"views"},
     ),
     "archive": ({"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export"}, {"check"}),
     "procs": (

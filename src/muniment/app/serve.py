@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from muniment.app.processes import CommandRow
 from muniment.control.fleet.trackers import refuse_fleet
@@ -16,6 +16,7 @@ from muniment.control.place import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.model.place import TrackerPlace
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
+from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import tracker_at
 
@@ -42,6 +43,8 @@ class ServedTracker(Struct, frozen=True):
     order: ServeOrder
     place: TrackerPlace
     socket: socket.socket
+    registry: ProcessRegistry = field(default_factory=ProcessRegistry)
+    """The rows of its processes."""
 
     @property
     def on_server(self) -> bool:
@@ -65,7 +68,7 @@ def served_tracker(order: ServeOrder, row: CommandRow) -> Iterator[ServedTracker
         _make_fit(place)
         row.keep_in(order.state, place.database, "serve")
         row.registry.current()
-        yield ServedTracker(order, place, bound)
+        yield ServedTracker(order, place, bound, row.registry)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ __all__ = ["process"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 _WATCH_S = 2.0
 
+_FILE = click.Path(path_type=Path)
 _state = click.option(
     "--state",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -72,13 +73,37 @@ def process() -> None:
 @process.command()
 @click.argument("process_id", metavar="[ID]", default="")
 @click.option("--all", "everything", is_flag=True, help="Include trees that have ended.")
+@click.option("--server", metavar="URL", help="Show the processes of all machines of a server's fleet.")
+@click.option("--token-file", type=_FILE, metavar="FILE", help="With --server: read the token from this file.")
+@click.option("--plain-http", is_flag=True, help="With --server: send the token over http:// to other machines, too.")
+@click.option("--ca-file", type=_FILE, metavar="FILE", help="With --server: trust the certificates in this file.")
 @_most
 @_watch
 @_common
-def tree(process_id: str, most: int, everything: bool, watch: bool, store: ProcessStore, **how: bool) -> int:
+def tree(
+    process_id: str,
+    server: str | None,
+    token_file: Path | None,
+    plain_http: bool,
+    ca_file: Path | None,
+    most: int,
+    everything: bool,
+    watch: bool,
+    store: ProcessStore,
+    **how: bool,
+) -> int:
     """Show the trees of running processes, or the tree below one process."""
+    fleet = None
+    if server is not None:
+        from muniment.remote.credentials import server_address  # noqa: PLC0415  (for a server alone)
+
+        fleet = server_address(server, token_file, plain_http=plain_http, ca_file=ca_file)
 
     def look() -> list[ProcessView]:
+        if fleet is not None:
+            from muniment.cli.fleet.processes import fleet_trees  # noqa: PLC0415  (as above)
+
+            return fleet_trees(fleet, process_id, everything=everything)[:most]
         return processes.trees(store, process_id, most, everything=everything)
 
     return _show(store, look, watch=watch, tree=True, **how)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -36,6 +36,7 @@ __all__ = [
     "pruned",
     "tail",
     "trees",
+    "views_of",
 ]
 
 _log = logging.getLogger(__name__)
@@ -127,6 +128,12 @@ def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> lis
         rows = [row for root in sorted(roots) for row in store.tree(root)]
     now = now_ms()
     return [_shown(row, level, now) for level, row in in_tree_order(rows)]
+
+
+def views_of(rows: Iterable[Process]) -> list[ProcessView]:
+    """How processes are now, in the order of their trees."""
+    now = now_ms()
+    return [_shown(row, level, now) for level, row in in_tree_order(list(rows))]
 
 
 def newest(store: ProcessStore, most: int, status: str, *, everything: bool) -> list[ProcessView]:

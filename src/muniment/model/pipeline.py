@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from muniment.errors import UsageError
 from muniment.model.page import Claim
+from muniment.model.process import Process
 
 __all__ = [
     "ClaimBatch",
@@ -67,6 +68,8 @@ class HostReport(Struct, frozen=True, kw_only=True):
     browser: str = ""
     """The version of the browser that it has; empty for none."""
     processes: int = 0
+    rows: tuple[Process, ...] = ()
+    """These processes, as far as they are reported."""
     disk_free: int = 0
     """Bytes, like the next three."""
     disk_total: int = 0

@@ -79,7 +79,7 @@ class QueueState(Struct, frozen=True, array_like=True):
     empty: bool = False
     """The job knows no URL at all."""
     more_may_come: bool = False
-    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep tells what has come."""
+    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep reports them."""
 
     @property
     def at_work(self) -> bool:

@@ -141,6 +141,12 @@ class ProcessRegistry:
             self._current = self._guarded(self._find_current)
         return self._current
 
+    def own_tree(self) -> list[Process]:
+        """The rows of this process and of all below it: those that run first, then those that were queued last."""
+        mine = self.current()
+        found = self._guarded(lambda store: store.below(mine.id)) if mine is not None else None
+        return sorted(found or [], key=lambda row: (row.status == "exited", -row.queued_at))
+
     def _find_current(self, store: Store) -> Process:
         launcher = store.get(os.environ.get(MARK, ""))
         if launcher is not None and launcher.place == here():

@@ -26,12 +26,13 @@ from muniment.model.network.lists import ChangeList, JobList, PageList
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.processes import ProcessList
 from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.model.session_calls import LostAnswer
 from muniment.remote.operator import ServerClient
@@ -125,7 +126,7 @@ class ServerDoor:
         """All pipelines."""
         return self._client.get("/v1/pipelines", PipelineList)
 
-    def add_pipeline(self, order: PipelineOrder) -> NewToken:
+    def add_pipeline(self, order: NewPipeline) -> NewToken:
         """Register a pipeline."""
         return self._client.send("POST", "/v1/pipelines", NewToken, order, again=False)
 
@@ -152,6 +153,10 @@ class ServerDoor:
     def lost_disk(self, name: str, call: LostDiskCall) -> LostAnswer:
         """What a pipeline captured is gone."""
         return self._client.send("POST", f"{_pipeline(name)}/lost", LostAnswer, call)
+
+    def list_processes(self) -> ProcessList:
+        """The processes of all machines."""
+        return self._client.get("/v1/processes", ProcessList)
 
     # -- tokens
 

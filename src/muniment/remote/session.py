@@ -61,7 +61,7 @@ class SessionKeeper:
         listener: SessionListener,
         report: Callable[[], HostReport],
     ) -> None:
-        """`report` tells the facts about this machine."""
+        """`report` returns the facts about this machine."""
         self._connection, self._instance, self._slots = connection, instance, slots
         self._listener, self._report = listener, report
         self.session: GreetAnswer | None = None
@@ -105,7 +105,7 @@ class SessionKeeper:
                 task.cancel()
 
     def over(self, epoch: int, error: SessionEndedError) -> None:
-        """Note that a call was told that the session has ended."""
+        """Note that a call was answered that the session has ended."""
         if self.session is not None and self.session.epoch == epoch and not self._over.done():
             self._over.set_result(error.ending)
 
@@ -116,7 +116,7 @@ class SessionKeeper:
         self.over(epoch, SessionEndedError(SessionEnding.GOODBYE, epoch))
 
     async def goodbye(self) -> None:
-        """End the session. Raises a ServerError when that is not heard."""
+        """End the session. Raises a ServerError when no server takes that in."""
         if self.session is not None:
             with suppress(SessionEndedError):
                 await self._connection.ask("DELETE", f"/v1/session/{self.session.epoch}", object)

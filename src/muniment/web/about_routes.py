@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec import Struct
 
 from muniment import __version__
 from muniment.clock import now_ms
+from muniment.control.fleet import processes
+from muniment.model.network.processes import ProcessList
+from muniment.model.network.scopes import TokenScope
 from muniment.model.session_calls import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
+from muniment.web.bodies import query_of
+from muniment.web.queries import ProcessesQuery
 from muniment.web.refusals import database_away, stopping
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.state import ServerState
@@ -62,6 +69,14 @@ async def about(server: ServerState, _asked: Asked[None]) -> ServerView:
     )
 
 
+async def list_processes(server: ServerState, asked: Asked[None]) -> ProcessList:
+    query = query_of(asked.query, ProcessesQuery)
+    own = await asyncio.to_thread(server.tracker.registry.own_tree)
+    return await server.reads.run(
+        lambda desk: processes.list_processes(desk.db, own, machine=query.machine, kind=query.type, status=query.status)
+    )
+
+
 ABOUT_ROUTES = (
     Route(
         method="GET", path="/healthz", needs=Need.NOTHING, handler=healthz, does="Whether the server answers.",
@@ -73,6 +88,10 @@ ABOUT_ROUTES = (
     ),
     Route(
         method="GET", path="/v1/server", needs=Need.ANY, handler=about, does="What the server is.", answer=ServerView,
+    ),
+    Route(
+        method="GET", path="/v1/processes", needs=TokenScope.READ, handler=list_processes,
+        does="Processes of all machines.", answer=ProcessList, query=ProcessesQuery,
     ),
 )  # fmt: skip
 """What is asked about the server."""

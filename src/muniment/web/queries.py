@@ -11,7 +11,16 @@ from muniment.model.network.lists import MOST_LISTED
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
 
-__all__ = ["AttemptsQuery", "JobsQuery", "ListQuery", "PagesQuery", "ResultsQuery", "RulesQuery", "listed"]
+__all__ = [
+    "AttemptsQuery",
+    "JobsQuery",
+    "ListQuery",
+    "PagesQuery",
+    "ProcessesQuery",
+    "ResultsQuery",
+    "RulesQuery",
+    "listed",
+]
 
 _MOST_NUMBER = (1 << 63) - 1
 
@@ -51,6 +60,14 @@ class ResultsQuery(Struct, frozen=True, kw_only=True):
     url: str
     attempt: int | None = None
     """None: of all its attempts."""
+
+
+class ProcessesQuery(Struct, frozen=True, kw_only=True):
+    """Which processes."""
+
+    machine: str = ""
+    type: str = ""
+    status: str = ""
 
 
 class RulesQuery(Struct, frozen=True, kw_only=True):

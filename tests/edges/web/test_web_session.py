@@ -199,7 +199,9 @@ ODD = {
     "exchanges": tuple([["\0", status, "\0", length, length]] for status in NUMBERS for length in (0, *NUMBERS[-4:])),
     "urls": ([["AAAA", "x"]], [["", "\0"]], [["A" * 22 + "==", "https://x.example/"]]),
     "cookies": tuple(
-        [{"domain": text, "name": text, "value": text, "path": text, "expires_at": n}] for text in TEXTS for n in NUMBERS
+        [{"domain": text, "name": text, "value": text, "path": text, "expires_at": n}]
+        for text in TEXTS
+        for n in NUMBERS
     ),
     "robots": tuple({text: {"status": n, "text": text, "age_ms": n}} for text in TEXTS for n in NUMBERS),
     "hosts": tuple(

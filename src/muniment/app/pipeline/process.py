@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
 from muniment.app.pipeline.joining import join_rest
-from muniment.app.pipeline.order import PipelineOrder
+from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.report import host_report
 from muniment.app.pipeline.slots import Slots
 from muniment.app.signals import stopped_by_signals
@@ -23,8 +23,7 @@ from muniment.clock import monotonic, now_ms
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.errors import MunimentError, RefusedError, ServerError, ServerLostError, SessionEndedError, UsageError
 from muniment.model.event import Event, EventBatch
-from muniment.model.pipeline import HostReport
-from muniment.model.pipeline_event import (
+from muniment.model.network.pipeline_events import (
     PipelineFinish,
     PipelinePause,
     PipelineResume,
@@ -35,6 +34,7 @@ from muniment.model.pipeline_event import (
     ServerRefused,
     SessionBegun,
 )
+from muniment.model.pipeline import HostReport
 from muniment.model.session_calls import GreetAnswer, NewsAnswer
 from muniment.procs.children.launch import most_descriptors
 from muniment.procs.registry import ProcessRegistry
@@ -63,7 +63,7 @@ class _TrackerFacts(Struct):
     protocols: list[int] = []
 
 
-def run_pipeline(order: PipelineOrder, home: PipelineHome, registry: ProcessRegistry) -> int:
+def run_pipeline(order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> int:
     """Work for a server until there is a reason to end; the exit code. Raises MunimentError."""
     most_descriptors(least=_LEAST_DESCRIPTORS)
     return uvloop.run(_Pipeline(order, home, registry).run())
@@ -80,7 +80,7 @@ class _Ending(Struct):
 class _Pipeline:
     """One process of a pipeline: it hears what becomes of its session (`SessionListener`)."""
 
-    def __init__(self, order: PipelineOrder, home: PipelineHome, registry: ProcessRegistry) -> None:
+    def __init__(self, order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> None:
         self._order, self._home, self._registry = order, home, registry
         self._limits = Limits(order.machine, order.out)
         self._ending: asyncio.Future[_Ending]
@@ -119,7 +119,7 @@ class _Pipeline:
 
     def _report(self) -> HostReport:
         processes = sum(run.processes for slots in self._all_slots() for run in slots.runs)
-        return host_report(self._order.out, 1 + processes)
+        return host_report(self._order.out, 1 + processes, self._registry.own_tree())
 
     def _all_slots(self) -> list[Slots]:
         return [*self._old, *([self._slots] if self._slots is not None else [])]
@@ -191,6 +191,9 @@ class _Pipeline:
 
     def _look(self) -> None:
         order, now = self._order, monotonic()
+        for slots in self._all_slots():
+            for job_run in slots.runs:
+                job_run.lease(self._keeper.lease_left_ms if slots is self._slots else 0)
         if self._slots is not None and self._slots.pages:
             self._busy_at = now
         self._look_at_disk()

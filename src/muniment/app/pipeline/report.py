@@ -6,16 +6,20 @@ import os
 import platform
 import shutil
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
+from muniment.model.network.processes import MOST_ROWS_REPORTED, reported_row
 from muniment.model.pipeline import HostReport
+from muniment.model.process import Process
 
 __all__ = ["host_report"]
 
 
-def host_report(directory: Path, processes: int) -> HostReport:
+def host_report(directory: Path, processes: int, rows: Iterable[Process] = ()) -> HostReport:
     """The facts about this machine now; `processes` are those of the pipeline."""
     disk_free = disk_total = 0
     with suppress(OSError):
@@ -31,6 +35,7 @@ def host_report(directory: Path, processes: int) -> HostReport:
         pid=os.getpid(),
         python=platform.python_version(),
         processes=processes,
+        rows=tuple(map(reported_row, islice(rows, MOST_ROWS_REPORTED))),
         disk_free=disk_free,
         disk_total=disk_total,
         memory_free=memory.get("MemAvailable", 0),

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, case, literal_column, null, select
 from muniment.model.job import JobState
 from muniment.rules.fleet.host_permits import HostShare, divided
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row
+from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.pipelines import host_permits
 from muniment.tracker.schema.tables import CLAIMED, hosts, jobs, pages
 

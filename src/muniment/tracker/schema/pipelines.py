@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import DDL
 
+from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -43,7 +44,9 @@ __all__ = [
     "LIVE",
     "assignments",
     "host_permits",
+    "job_changes",
     "job_numbers",
+    "job_rulesets",
     "metadata",
     "pipelines",
     "servers",

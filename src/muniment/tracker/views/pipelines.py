@@ -6,15 +6,16 @@ from collections import defaultdict
 from typing import Any
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import Row, func, select
 
 from muniment.errors import NotFoundError
 from muniment.model.network.pipelines import LiveSession, PipelineView, SlotView
 from muniment.model.pipeline import HostReport, SlotLock, tags_of
 from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import CLAIMED, pages
-from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["pipeline_view", "pipeline_views"]
 
@@ -62,7 +63,8 @@ def _session(
         claimed=held.get(row.epoch, 0),
         paused=row.paused,
         address=row.address,
-        report=msgspec.json.decode(row.report, type=HostReport) if row.report else None,
+        # its processes have a list of their own
+        report=structs.replace(msgspec.json.decode(row.report, type=HostReport), rows=()) if row.report else None,
         began_at=row.began_at,
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from muniment.model.event import LogEvent
+from muniment.model.event import Event
 
 __all__ = [
+    "PipelineEvent",
     "PipelineFinish",
     "PipelinePause",
     "PipelineResume",
@@ -18,7 +19,11 @@ __all__ = [
 ]
 
 
-class PipelineStart(LogEvent, frozen=True, kw_only=True, tag="start"):
+class PipelineEvent(Event, frozen=True, tag_field="event", omit_defaults=True):
+    """An event with a line in `pipeline.jsonl`; a field at its default is left out."""
+
+
+class PipelineStart(PipelineEvent, frozen=True, kw_only=True, tag="start"):
     """A pipeline's process begins."""
 
     pid: int
@@ -27,7 +32,7 @@ class PipelineStart(LogEvent, frozen=True, kw_only=True, tag="start"):
     slots: int
 
 
-class SessionBegun(LogEvent, frozen=True, kw_only=True, tag="session"):
+class SessionBegun(PipelineEvent, frozen=True, kw_only=True, tag="session"):
     """A session has begun, goes on, or has ended."""
 
     epoch: int = 0
@@ -37,24 +42,24 @@ class SessionBegun(LogEvent, frozen=True, kw_only=True, tag="session"):
     """How it has ended; empty when it has not."""
 
 
-class ServerLost(LogEvent, frozen=True, kw_only=True, tag="lost"):
+class ServerLost(PipelineEvent, frozen=True, kw_only=True, tag="lost"):
     """No server answers."""
 
     reason: str
 
 
-class ServerFound(LogEvent, frozen=True, tag="found"):
+class ServerFound(PipelineEvent, frozen=True, tag="found"):
     """A server answers again."""
 
 
-class ServerRefused(LogEvent, frozen=True, kw_only=True, tag="refused"):
+class ServerRefused(PipelineEvent, frozen=True, kw_only=True, tag="refused"):
     """A server refuses the pipeline, or a job cannot be worked at."""
 
     reason: str
     job: int = 0
 
 
-class SlotChange(LogEvent, frozen=True, kw_only=True, tag="slot"):
+class SlotChange(PipelineEvent, frozen=True, kw_only=True, tag="slot"):
     """A run of a job begins or ends."""
 
     job: int
@@ -63,25 +68,25 @@ class SlotChange(LogEvent, frozen=True, kw_only=True, tag="slot"):
     reason: str = ""
 
 
-class PipelinePause(LogEvent, frozen=True, kw_only=True, tag="pause"):
+class PipelinePause(PipelineEvent, frozen=True, kw_only=True, tag="pause"):
     """No pages are begun: the disk is full (`disk`), or the session is not confirmed (`lease`)."""
 
     reason: str
 
 
-class PipelineResume(LogEvent, frozen=True, kw_only=True, tag="resume"):
+class PipelineResume(PipelineEvent, frozen=True, kw_only=True, tag="resume"):
     """A pause is over."""
 
     reason: str
 
 
-class PipelineStop(LogEvent, frozen=True, kw_only=True, tag="stop"):
+class PipelineStop(PipelineEvent, frozen=True, kw_only=True, tag="stop"):
     """A pipeline is asked to end."""
 
     reason: str
 
 
-class PipelineFinish(LogEvent, frozen=True, kw_only=True, tag="finish"):
+class PipelineFinish(PipelineEvent, frozen=True, kw_only=True, tag="finish"):
     """A pipeline's process ends."""
 
     reason: str
