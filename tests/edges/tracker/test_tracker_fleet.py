@@ -11,7 +11,7 @@ from fleet_harness import Fleet
 from sqlalchemy import func, select, text
 from tracker_harness import A, site
 
-from muniment.errors import NotFoundError, ProtocolError, SessionEndedError, UsageError
+from muniment.errors import NotFoundError, SessionEndedError, UsageError
 from muniment.model.change import AddIgnore, ChangeMade, SetRules, SetValues
 from muniment.model.job import JobOrigin, JobTerms
 from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
@@ -177,7 +177,7 @@ def test_a_report_of_the_machine_is_kept(fleet):
     kept, at, why = fleet.db.connection.execute(select(c.report, c.reported_at, c.paused)).one()
     assert '"fqdn":"p.example"' in kept
     assert (at, why) == (fleet.now, "disk")
-    with pytest.raises(UsageError, match="'lunch' is no reason"):
+    with pytest.raises(UsageError, match="'lunch' cannot be why"):
         fleet.beat("p", paused="lunch")
 
 
@@ -351,7 +351,7 @@ def test_a_result_that_is_none_of_its_kind_is_refused_whole(fleet, result, says)
     fleet.pipeline("p")
     held = fleet.claim("p")
     before = everything(fleet)
-    with pytest.raises(ProtocolError, match=says):
+    with pytest.raises(UsageError, match=says):
         fleet.finish(held, results=(result,))
     assert everything(fleet) == before
     fleet.finish(held)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.pipeline import Pipeline, SlotLock
-from muniment.rules.assignment import JobOffer, Slot, assign, may_run
+from muniment.rules.fleet.assignment import JobOffer, Slot, assign, may_run
 
 P = Pipeline("p")
 

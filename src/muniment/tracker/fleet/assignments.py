@@ -12,7 +12,7 @@ from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
 from muniment.model.job import JobState
 from muniment.model.pipeline import Pipeline, Session, SlotLock, tags_of
-from muniment.rules.assignment import JobOffer, Slot, assign
+from muniment.rules.fleet.assignment import JobOffer, Slot, assign
 from muniment.tracker.db.database import Asked, Database, Prepared, Row, retrying_transaction
 from muniment.tracker.fleet.sessions import numbers
 from muniment.tracker.jobs.audit import made_since, note

@@ -9,6 +9,7 @@ from collections import Counter
 
 from msgspec import Struct
 
+from muniment.errors import ProtocolError, UsageError
 from muniment.model.page import Claim, session_of
 from muniment.model.pipeline import SessionEnding
 from muniment.model.session_calls import (
@@ -29,7 +30,7 @@ from muniment.model.session_calls import (
     ReleaseCall,
     SessionJob,
 )
-from muniment.rules.finish_checks import check_finish
+from muniment.rules.fleet.finish_checks import check_finish
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import assignments, sessions
@@ -183,7 +184,11 @@ class Dispatch:
         sessions.check_live(self._db, pipeline, epoch)
         work = self._works.of(call.job)
         mine = [page for page in call.pages if session_of(page.claim_id) == epoch]
-        report = self._hand_out.finish(epoch, work, call, mine)
+        try:
+            report = self._hand_out.finish(epoch, work, call, mine)
+        except ProtocolError as error:
+            # a worker that says so is broken; here it is what somebody sent
+            raise UsageError(str(error)) from error
         done = {page.page_id for page in report.accepted} | set(report.repeated)
         work.add(report.pending)
         self._works.settle(call.job)

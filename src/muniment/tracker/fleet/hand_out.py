@@ -25,7 +25,7 @@ from muniment.tracker.fleet.job_work import DrawnPages, JobWork, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
-from muniment.tracker.fleet.permits import Granted, HostNeed, Permits
+from muniment.tracker.fleet.permits import Granted, HostNeed, HostPermits
 from muniment.tracker.queue.frontier import FinishReport
 
 __all__ = ["HandOut"]
@@ -41,7 +41,7 @@ class HandOut:
 
     def __init__(self, db: Database, clock: LeaseClock, leases: Leases) -> None:
         self._db, self._clock, self._leases = db, clock, leases
-        self._permits = Permits(db)
+        self._permits = HostPermits(db)
 
     def draw(self, epoch: int, work: JobWork, others: Collection[int], most: int, after: int) -> DrawnPages:
         """Claim pages of a job for a session, within the caller's transaction; `others` are its other slots' jobs."""

@@ -58,7 +58,7 @@ _LOWERED = Prepared(
 
 
 class News:
-    """Tells pipelines their news."""
+    """The news of all pipelines."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

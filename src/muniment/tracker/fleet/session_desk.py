@@ -84,7 +84,7 @@ class SessionDesk:
     def heartbeat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> HeartbeatAnswer:
         """Renew a lease, and keep what a pipeline reports."""
         if call.paused not in _PAUSES:
-            raise UsageError(f"{call.paused!r} is no reason for a pause: disk or operator")
+            raise UsageError(f"{call.paused!r} cannot be why a pipeline takes no pages: disk or operator")
         news = self.news(pipeline, epoch, 0).news
         self._beat(epoch, call)
         # another server may have ended it in between

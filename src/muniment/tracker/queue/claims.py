@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 from sqlalchemy import Select, bindparam, case, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.http.referrer import comes_from_nowhere
 from muniment.model.link import FoundAs
-from muniment.model.page import Claim
+from muniment.model.page import Claim, PageResult, PageState, session_of
 from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
 from muniment.model.url import MOST_URL, full_length, is_web
 from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.scope import FAR, Scope
+from muniment.rules.scope import FAR, Scope, Standing
 from muniment.rules.worker_deaths import given_up
-from muniment.tracker.db.database import Asked, Database, Prepared, Row
+from muniment.tracker.db.database import Asked, Database, Lookup, Prepared, Row
+from muniment.tracker.queue.admission import Parent
 from muniment.tracker.queue.lineage import Heritage, before, first_referrers, heirs, heritages
-from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
+from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages, seeds
 from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["Claims", "told_of_answers"]
+__all__ = ["Claims", "HeldPage", "finished_before", "held_pages", "told_of_answers"]
 
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
@@ -65,7 +66,7 @@ _FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
 _LISTED = _due(_OF_LIST, _WITH_LINE)
 
 
-def _held(due: Select[Any], source: FromClause) -> Prepared:
+def _still_held(due: Select[Any], source: FromClause) -> Prepared:
     """What was handed out by claims with some numbers, and is still held by them."""
     held = due.add_columns(pages.c.host_id, pages.c.claim_id).select_from(source)
     held = held.where(
@@ -74,8 +75,8 @@ def _held(due: Select[Any], source: FromClause) -> Prepared:
     return Prepared(held.order_by(pages.c.claim_id, pages.c.nice, pages.c.id), "job", "first", "last")
 
 
-_FOUND_AGAIN = _held(select(*_COLUMNS), _WITH_PARENT)
-_LISTED_AGAIN = _held(_OF_LIST, _WITH_LINE)
+_FOUND_AGAIN = _still_held(select(*_COLUMNS), _WITH_PARENT)
+_LISTED_AGAIN = _still_held(_OF_LIST, _WITH_LINE)
 
 
 class Claims:
@@ -184,3 +185,66 @@ def told_of_answers(claim: Claim, hosts: Hosts) -> Claim:
     if claim.last_try and hosts.has_answered(claim.host_id, claim.url):
         return structs.replace(claim, answered=True)
     return claim
+
+
+# -- what is about to be finished
+
+_HELD = Lookup(
+    select(
+        pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
+        pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
+        TRIED, pages.c.rounds, pages.c.throttled,
+    ),
+    pages.c.job_id,
+    pages.c.id,
+    locks=True,
+)  # fmt: skip
+_ATTEMPTS = Lookup(
+    select(attempts.c.page_id, attempts.c.number, attempts.c.session), attempts.c.job_id, attempts.c.page_id
+)
+_SKIPPED = Lookup(
+    select(pages.c.id, pages.c.reason).where(pages.c.state == PageState.SKIPPED.value), pages.c.job_id, pages.c.id
+)
+
+
+class HeldPage(Struct, frozen=True):
+    """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
+
+    claim_id: int | None
+    host_id: int
+    standing: Standing
+    left: int
+    seed_id: int | None
+    ruleset: int
+    """The version that it was claimed under, which holds for the whole attempt."""
+    tried: int
+    """Attempts in its life."""
+    rounds: int
+    throttled: int
+
+    def parent(self, page: PageResult) -> Parent:
+        """The page with its outlinks."""
+        return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
+
+
+def held_pages(db: Database, job_id: int, page_ids: list[int]) -> dict[int, HeldPage]:
+    """The pages with these numbers, in their order, within the caller's transaction."""
+    return {
+        row[0]: HeldPage(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
+        for row in db.lookup(_HELD, job_id, page_ids)
+    }
+
+
+def finished_before(db: Database, job_id: int, told: Sequence[PageResult]) -> list[int]:
+    """Those of the pages that their sessions have finished already: as attempts, or as not to be fetched."""
+    if not told:
+        return []
+    ids = sorted(page.page_id for page in told)
+    known = {(row[0], row[1], row[2]) for row in db.lookup(_ATTEMPTS, job_id, ids)}
+    skipped = {(row[0], row[1]) for row in db.lookup(_SKIPPED, job_id, ids)} if any(p.refused for p in told) else set()
+    return [
+        page.page_id
+        for page in told
+        if (page.page_id, page.attempt, session_of(page.claim_id)) in known
+        or (page.refused and (page.page_id, page.refused) in skipped)
+    ]

@@ -25,10 +25,9 @@ from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission
-from muniment.tracker.queue.claims import Claims, told_of_answers
+from muniment.tracker.queue.claims import Claims, HeldPage, finished_before, held_pages, told_of_answers
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_repair import DepthRepair
-from muniment.tracker.queue.held_pages import HeldPage, finished_before, held_pages
 from muniment.tracker.queue.lineage import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
