@@ -164,3 +164,13 @@ def test_databases_that_cannot_be_served(muniment: Any, postgres: Postgres) -> N
         finished = muniment("serve", *ANYWHERE, "--database", url)
         assert (finished.code, finished.stdout) == (code, ""), finished
         assert said in finished.stderr, finished
+
+
+def test_a_signal_ends_a_server_whose_database_is_away(muniment: Any) -> None:
+    """It is not waited for, neither by what is under way nor by the row of the process."""
+    with Postgres() as database:
+        process, url = begun(muniment, "--database", database.create("gone"))
+        database.stop(kill=True)
+        assert call(url, "GET", "/readyz").code == "database"
+        code, _ = ended(process)
+    assert code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 
 from muniment.errors import TrackerError, TrackerLostError, UsageError
@@ -14,6 +15,8 @@ from muniment.tracker.processes.sqlite import processes_of
 __all__ = ["CommandRow", "open_registry", "processes_home"]
 
 _log = logging.getLogger(__name__)
+_MOMENT_S = 2.0
+"""For a store to note the end of a command."""
 
 
 def processes_home(state: Path | None) -> Path:
@@ -78,3 +81,9 @@ class CommandRow:
         if not self._over:
             self._over = True
             self.registry.leave(exit_code)
+
+    def leave_soon(self, exit_code: int) -> None:
+        """The same, by a command that does not wait for a store whose server is away."""
+        leaving = threading.Thread(target=self.leave, args=(exit_code,), daemon=True)
+        leaving.start()
+        leaving.join(_MOMENT_S)

@@ -68,6 +68,7 @@ def serve(
             from muniment.web.serving import serve as run  # noqa: PLC0415  (wrong use is told sooner)
 
             run(tracker, lambda: _tell(tracker, as_json=as_json), invocation.row.leave)
+            invocation.row.leave_soon(0)
     except KeyboardInterrupt:
         pass  # before it listened
     return 0
