@@ -78,7 +78,7 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
         click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
         _tell(_given_up_lines(summary.given_up))
     else:
-        click.echo(_how_to_go_on(summary.outcome.reason), err=True)
+        click.echo(_how_to_go_on(summary.outcome.reason, place), err=True)
 
 
 def tell_finished(before: AlreadyFinished, out: Path) -> None:
@@ -124,7 +124,9 @@ def _tell(lines: Sequence[str]) -> None:
         click.echo(fit.fill(line) if width else line, err=True)
 
 
-def _how_to_go_on(reason: str) -> str:
+def _how_to_go_on(reason: str, place: str) -> str:
+    if reason == "aborted":
+        return f"To go on, give `muniment job resume -o {place}`, then the same command."
     option = reason.removeprefix("limit: ")
     if option in {"--max-pages", "--max-bytes"}:
         return f"To go on, give the same command with a larger {option}."
