@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import Counter
@@ -10,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.support.api_server import ApiServer
 from tests.support.gated_site import Answer, GatedSite, Page
@@ -47,7 +49,7 @@ def paths_of(site: GatedSite) -> set[str]:
     return {path for path in site.pages if path != "/robots.txt"} | {"/sitemap.xml"}
 
 
-def test_two_jobs_from_their_start_urls_to_their_indexes(pipe: PipelineRun) -> None:
+def test_two_jobs_from_their_start_urls_to_their_indexes(pipe: PipelineRun, muniment: Any) -> None:
     with GatedSite(site_of(40)) as first, GatedSite(site_of(30)) as second:
         jobs = [pipe.add_job(first.url, max_slots=1), pipe.add_job(second.url, settings={"delay": 5})]
         process = pipe.start("--slots", 2, "--exit-when-idle", 4)
@@ -63,6 +65,9 @@ def test_two_jobs_from_their_start_urls_to_their_indexes(pipe: PipelineRun) -> N
         assert (out / "tracker.place").read_text() == f"{pipe.server.url}\n{job}\n"
         assert [path.name for path in out.glob("*.warc.gz")] == [f"{pipe.name}-{job}-00000.warc.gz"]
         pipe.check(job)
+    for asked in (("why", site.url), ("set", "delay=1"), ("ignores", "list"), ("crawl", site.url)):
+        given = muniment(*asked, "-o", out)
+        assert (given.code, f"--server {pipe.server.url}" in given.stderr) == (2, True), given
     kinds = Counter(event["event"] for event in pipe.events())
     assert kinds == {"start": 1, "session": 1, "slot": 4, "stop": 1, "finish": 1}
     assert pipe.session() is None
@@ -206,3 +211,54 @@ def test_it_ends_when_no_server_answers(pipe: PipelineRun) -> None:
         code, said = ended(process)
         assert code == 3
     assert "cannot be reached" in said
+
+
+def test_without_room_it_gives_back_what_it_has_not_begun(pipe: PipelineRun) -> None:
+    with GatedSite(site_of(20)) as site:
+        job = pipe.add_job(site.url)
+        full = pipe.start("--min-free", 1 << 60)
+        until(lambda: (pipe.session() or {}).get("paused") == "disk", "it does not say that it is paused")
+        assert pipe.job(job)["pages"]["claimed"] == 0
+        full.send_signal(signal.SIGTERM)
+        assert ended(full) == (0, "")
+        assert site.requests == []
+
+
+def test_a_page_that_kills_its_worker_is_given_up_alone(pipe: PipelineRun) -> None:
+    with GatedSite(site_of(30)) as site:
+        pages = site.pages
+        killed: list[int] = []
+
+        def deadly(_headers: Any) -> Answer:
+            worker = next(
+                process.pid
+                for process in psutil.Process(running.pid).children(recursive=True)
+                if "worker" in process.cmdline()
+            )
+            killed.append(worker)
+            os.kill(worker, signal.SIGKILL)
+            return Answer("never read")
+
+        pages["/p7"] = deadly
+        job = pipe.add_job(site.url)
+        running = pipe.start()
+        assert pipe.finished(job)["pages"]["captured"] == 30
+        running.send_signal(signal.SIGTERM)
+        assert ended(running)[0] == 0
+    assert len(killed) == 3
+    listed = pipe.server.call("GET", f"/v1/jobs/{job}/pages?limit=100").value["pages"]
+    assert [page["url"] for page in listed if page["error"]] == [f"{site.url}p7"]
+    pipe.check(job)
+
+
+def test_a_second_signal_ends_it_at_once(pipe: PipelineRun) -> None:
+    pages = {"/": Answer("slow", after=30), "/robots.txt": Answer(status=404)}
+    with GatedSite(pages) as site:
+        job = pipe.add_job(site.url)
+        process = pipe.start()
+        until(lambda: "/" in site.requests, "it does not begin")
+        process.send_signal(signal.SIGINT)
+        until(lambda: pipe.events()[-1]["event"] == "stop", "it does not stop")
+        process.send_signal(signal.SIGINT)
+        assert ended(process, 10)[0] == 3
+    assert pipe.job(job)["state"] == "ACTIVE"

@@ -6,26 +6,36 @@ import ast
 
 from source_tree import trees
 
-from muniment.model.event import Event, LogEvent, PipelineEvent
+from muniment.model.event import Event, LogEvent
+from muniment.model.network.pipeline_events import PipelineEvent
 
-PIPELINE_KINDS = {"start", "session", "lost", "found", "refused", "slot", "pause", "resume", "stop", "finish"}
 KINDS = {"start", "capture", "fail", "skip", "drop", "pause", "resume", "worker", "stop", "finish", "change", "damaged"}
+
+KINDS_OF_PIPELINES = {
+    *("start", "session", "lost", "found", "refused", "slot", "pause", "resume", "stop", "finish"),
+}
 
 
 def test_kinds_of_events_are_in_one_module() -> None:
-    bases = {Event.__name__, LogEvent.__name__, PipelineEvent.__name__}
+    bases = {Event.__name__, LogEvent.__name__}
     found = {
         module
         for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and bases & {getattr(base, "id", "") for base in node.bases}
     }
-    assert found == {"muniment.model.event"}
+    assert found == {"muniment.model.event", "muniment.model.network.pipeline_events"}
 
 
 def test_each_kind_of_line_has_a_name_of_its_own() -> None:
-    kinds = [kind for kind in LogEvent.__subclasses__() if kind is not PipelineEvent]
-    for found, names in ((kinds, KINDS), (PipelineEvent.__subclasses__(), PIPELINE_KINDS)):
-        assert {kind.__struct_config__.tag for kind in found} == names
-        assert len(found) == len(names)
+    kinds = LogEvent.__subclasses__()
+    assert {kind.__struct_config__.tag for kind in kinds} == KINDS
+    assert len(kinds) == len(KINDS)
     assert all(kind.__struct_config__.frozen for kind in (*kinds, *Event.__subclasses__()))
+
+
+def test_each_kind_of_line_of_a_pipeline_has_a_name_of_its_own() -> None:
+    kinds = PipelineEvent.__subclasses__()
+    assert {kind.__struct_config__.tag for kind in kinds} == KINDS_OF_PIPELINES
+    assert len(kinds) == len(KINDS_OF_PIPELINES)
+    assert all(kind.__struct_config__.frozen for kind in kinds)

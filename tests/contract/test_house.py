@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
 from inspect import iscoroutinefunction
 
 from source_tree import folder, imports, path_of, trees
@@ -19,7 +21,7 @@ FLOORS = (
     {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
-    {"web", "irc"},
+    {"web", "replay", "irc"},
     {"cli"},
 )
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
@@ -71,6 +73,16 @@ def _further(reached: dict[str, set[str]], module: str) -> bool:
     before = len(reached[module])
     reached[module] = reached[module].union(*(reached[target] for target in reached[module]))
     return len(reached[module]) > before
+
+
+def test_a_crawl_loads_nothing_of_the_network():
+    """A command on one machine does not pay for servers and their clients."""
+    loaded = "import sys, muniment.cli.crawl, muniment.app.run, muniment.app.worker, muniment.tracker.db.sqlite"
+    asked = [sys.executable, "-c", f"{loaded}; print(*sys.modules)"]
+    names = set(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split())
+    assert "muniment.crawl.worker.loop" in names
+    network = {"starlette", "uvicorn", "h11", "anyio", "httpx", "muniment.web", "muniment.remote", "psycopg"}
+    assert names & network == set()
 
 
 def test_module_names_say_something():

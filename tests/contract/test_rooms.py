@@ -13,7 +13,10 @@ FLOORS = {
     "tracker": (
         {"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"open", "connect", "processes"}, {"views"}, {"fleet"},
     ),
-    "archive": ({"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export"}, {"check"}),
+    "archive": (
+        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "reading"},
+        {"check"},
+    ),
     "procs": (
         {"platform"}, {"command_text", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"}, {"registry"},
         {"stop"}, {"children", "sweep"},

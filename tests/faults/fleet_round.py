@@ -35,6 +35,8 @@ LEASE_S = 5
 MOST_S = 300.0
 """A round that takes longer has failed."""
 HOSTS = 6
+DATABASE_AWAY = 3
+"""How a server ends that begins while its database is not there."""
 SECOND_CLOCK_S = 3600
 """One of the servers and one of the pipelines have a clock that goes ahead by so much."""
 KINDS = {
@@ -183,6 +185,10 @@ class FleetRound:
             return f"pages {dict(states)}, jobs {jobs}"
         return "the database does not answer"
 
+    @property
+    def _was_away(self) -> bool:
+        return any("database" in kind for kind in self.verdict.struck)
+
     def _strike(self, blow: Blow) -> None:
         self.verdict.struck[blow.kind] += 1
         pipeline = self._fleet.pipelines[blow.whom % len(self._fleet.pipelines)]
@@ -234,7 +240,9 @@ class FleetRound:
             for number, member in enumerate(members):
                 if member.code is None:
                     continue
-                if member.code != -signal.SIGKILL:
+                # a server that begins while its database is away says so, and is started again
+                away = name == "server" and member.code == DATABASE_AWAY and self._was_away
+                if member.code != -signal.SIGKILL and not away:
                     self._complain(f"{name} {number} ended with {member.code}: {member.said()}")
                 member.start()
 
@@ -265,8 +273,8 @@ class FleetRound:
 
     def _rows(self, number: int) -> list[dict[str, Any]]:
         directory = self._fleet.directory(number) / self._job
-        if not directory.exists():
-            return []
+        if not any(directory.glob("*.warc.gz")):
+            return []  # it was never given a page
         checked = subprocess.run(
             [sys.executable, "-m", "muniment", "check", str(directory)],
             capture_output=True,

@@ -60,24 +60,24 @@ def site_of(pages: int) -> dict[str, Page]:
     return {
         "/": links,
         "/robots.txt": Answer(status=404),
-        **{f"/p{number}": Answer(f'<a href="/q{number}">q</a>', after=0.03) for number in range(pages)},
-        **{f"/q{number}": Answer("the end", after=0.03) for number in range(pages)},
+        **{f"/p{number}": Answer(f'<a href="/q{number}">q</a>', after=0.1) for number in range(pages)},
+        **{f"/q{number}": Answer("the end", after=0.1) for number in range(pages)},
     }
 
 
-def _kill_server(served: ServedDirectory, _pipeline: subprocess.Popen[str], _relay: Relay) -> None:
+def _kill_server(served: ServedDirectory, _pipeline: subprocess.Popen[str], _relay: Relay, _site: GatedSite) -> None:
     served.kill()
     time.sleep(LEASE_S + 2)
     served.begin()
 
 
-def _freeze_server(served: ServedDirectory, _pipeline: subprocess.Popen[str], _relay: Relay) -> None:
+def _freeze_server(served: ServedDirectory, _pipeline: subprocess.Popen[str], _relay: Relay, _site: GatedSite) -> None:
     os.kill(served.process.pid, signal.SIGSTOP)
     time.sleep(LEASE_S + 2)
     os.kill(served.process.pid, signal.SIGCONT)
 
 
-def _lose_answers(_served: ServedDirectory, _pipeline: subprocess.Popen[str], relay: Relay) -> None:
+def _lose_answers(_served: ServedDirectory, _pipeline: subprocess.Popen[str], relay: Relay, _site: GatedSite) -> None:
     for _ in range(8):
         relay.cut(2)
         time.sleep(0.15)
@@ -86,9 +86,13 @@ def _lose_answers(_served: ServedDirectory, _pipeline: subprocess.Popen[str], re
         time.sleep(0.35)
 
 
-def _freeze_pipeline(_served: ServedDirectory, pipeline: subprocess.Popen[str], _relay: Relay) -> None:
+def _freeze_pipeline(_served: ServedDirectory, pipeline: subprocess.Popen[str], _relay: Relay, site: GatedSite) -> None:
     os.kill(pipeline.pid, signal.SIGSTOP)
-    time.sleep(LEASE_S + 3)
+    time.sleep(LEASE_S + 0.5)
+    before = len(site.requests)
+    time.sleep(2.5)
+    # its workers go on, but not for longer than others must wait for their pages
+    assert len(site.requests) == before
     os.kill(pipeline.pid, signal.SIGCONT)
 
 
@@ -110,7 +114,7 @@ def test_nothing_is_lost(fault: str, muniment: Any, tmp_path: Path) -> None:
         job = pipe.add_job(site.url, settings={"per-host": 2})
         process = pipe.start(url=relay.url.rstrip("/"))
         until(lambda: len(site.requests) > 20, "it does not begin")
-        befall(served, process, relay)
+        befall(served, process, relay, site)
         until(lambda: pipe.job(job)["state"] == "FINISHED", f"it does not end: {pipe.job(job)}")
         process.send_signal(signal.SIGTERM)
         assert ended(process)[0] == 0

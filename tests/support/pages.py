@@ -85,6 +85,7 @@ def finished(
         refused=refused,
         results=results,
         free=page.free,
+        exchanges=((page.url, status, error, body_length, started_at // 1000 + 34),) if not refused else (),
     )
 
 

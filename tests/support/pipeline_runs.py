@@ -71,7 +71,7 @@ class PipelineRun:
     def captured(self, job: int) -> list[str]:
         """The URL of each row of a job's index, in order."""
         table = parquet.read_table(self.out / str(job) / "captures.parquet", columns=["url"])
-        return sorted(map(str, table.column("url").to_pylist()))
+        return sorted(str(url) for url in table.column("url").to_pylist())
 
     def check(self, job: int) -> None:
         """The directory of a job has no fault."""

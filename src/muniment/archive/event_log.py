@@ -1,4 +1,4 @@
-"""`crawl.jsonl`: one JSON object a line, appended after what it says is committed."""
+"""`crawl.jsonl` and `pipeline.jsonl`: one JSON object a line, appended after what it says is committed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 from muniment.archive.durable import archive_error
 from muniment.clock import iso_ms
 from muniment.model.event import EventBatch, LogEvent, PageEvent
+from muniment.model.network.pipeline_events import PipelineEvent
 
 __all__ = ["EventLog", "put_back"]
 
@@ -35,11 +36,11 @@ class EventLog:
 
     def take(self, batch: EventBatch) -> None:
         """Append a line for each event that has one, in one write."""
-        lines: list[LogEvent] = []
+        lines: list[LogEvent | PipelineEvent] = []
         for event in batch.events:
             if isinstance(event, PageEvent):
                 lines.append(event.line)
-            elif isinstance(event, LogEvent):
+            elif isinstance(event, LogEvent | PipelineEvent):
                 lines.append(event)
         if lines and not self._broken:
             if put_back(self._path, self._descriptor):

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from muniment.app.inputs.secrets import read_secrets
 from muniment.app.pipeline.home import opened_home
-from muniment.app.pipeline.order import PipelineRequest
+from muniment.app.pipeline.order import PipelineSettings
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option, machine_options
 from muniment.errors import UsageError
@@ -67,7 +67,7 @@ def pipeline(
         raise UsageError("no server given: give its URL, or set MUNIMENT_SERVER")
     values = {name: value for name, value in given.items() if value not in (None, ())}
     machine = structs.replace(defaults("crawl"), out=str(out), **values)
-    order = PipelineRequest(
+    order = PipelineSettings(
         address=server_address(server, token_file, plain_http=plain_http, ca_file=ca_file),
         out=out.absolute(),
         slots=slots,

@@ -113,6 +113,9 @@ def _kept(out: Path) -> TrackerPlace | None:
         raise UsageError(f"{out / POINTER} cannot be read: {error.strerror}") from None
     if not text:
         raise UsageError(f"{out / POINTER} is empty, because a run was killed: remove it and give the command again")
+    if text.startswith(("http:", "https:")):
+        server, _, job = text.partition("\n")
+        return TrackerPlace(out, server=server, place_id=job)
     if not text.startswith("postgresql:"):
         return TrackerPlace(Path(text))
     url, _, place_id = text.partition("\n")

@@ -48,6 +48,7 @@ __all__ = [
     "HostUpdate",
     "InflightShare",
     "KnownDigests",
+    "LeaseUpdate",
     "NameAddresses",
     "PermitsReport",
     "Question",
@@ -271,6 +272,12 @@ class FinishAck(Struct, frozen=True, array_like=True, tag=True):
     """The oldest finish not yet acknowledged is committed."""
 
 
+class LeaseUpdate(Struct, frozen=True, array_like=True, tag=True):
+    """No request is begun after this time, unless another update comes: others may have the pages then."""
+
+    left_ms: int
+
+
 class SettingsUpdate(Struct, frozen=True, array_like=True, tag=True):
     """The crawl was changed: give back pages without a sent request, and go on with these settings."""
 
@@ -308,6 +315,7 @@ FromOrchestrator = (
     | CookiesUpdate
     | HostUpdate
     | InflightShare
+    | LeaseUpdate
     | NameAddresses
     | KnownDigests
     | CookieField

@@ -21,19 +21,8 @@ __all__ = [
     "LogEvent",
     "PageEvent",
     "PauseEvent",
-    "PipelineEvent",
-    "PipelineFinish",
-    "PipelinePause",
-    "PipelineResume",
-    "PipelineStart",
-    "PipelineStop",
     "ResumeEvent",
-    "ServerFound",
-    "ServerLost",
-    "ServerRefused",
-    "SessionBegun",
     "SkipEvent",
-    "SlotChange",
     "Snapshot",
     "StartEvent",
     "StopEvent",
@@ -268,80 +257,3 @@ def skip_events(pages: Iterable[tuple[str, str]]) -> list[Event]:
 def change_events(who: str, changes: Iterable[ChangeMade]) -> list[Event]:
     """An event for each thing that somebody changed."""
     return [ChangeEvent(who, one.what, one.before, one.after) for one in changes]
-
-
-# -- of a pipeline: lines of `pipeline.jsonl`
-
-
-class PipelineEvent(LogEvent, frozen=True):
-    """An event with a line in `pipeline.jsonl`."""
-
-
-class PipelineStart(PipelineEvent, frozen=True, kw_only=True, tag="start"):
-    """A pipeline's process begins."""
-
-    pid: int
-    version: str
-    server: str
-    slots: int
-
-
-class SessionBegun(PipelineEvent, frozen=True, kw_only=True, tag="session"):
-    """A session has begun, goes on, or has ended."""
-
-    epoch: int = 0
-    name: str = ""
-    resumed: bool = False
-    ending: str = ""
-    """How it has ended; empty when it has not."""
-
-
-class ServerLost(PipelineEvent, frozen=True, kw_only=True, tag="lost"):
-    """No server answers."""
-
-    reason: str
-
-
-class ServerFound(PipelineEvent, frozen=True, tag="found"):
-    """A server answers again."""
-
-
-class ServerRefused(PipelineEvent, frozen=True, kw_only=True, tag="refused"):
-    """A server refuses the pipeline, or a job cannot be worked at."""
-
-    reason: str
-    job: int = 0
-
-
-class SlotChange(PipelineEvent, frozen=True, kw_only=True, tag="slot"):
-    """A run of a job begins or ends."""
-
-    job: int
-    state: str
-    """`started` or `ended`."""
-    reason: str = ""
-
-
-class PipelinePause(PipelineEvent, frozen=True, kw_only=True, tag="pause"):
-    """No pages are begun: the disk is full (`disk`), or the session is not confirmed (`lease`)."""
-
-    reason: str
-
-
-class PipelineResume(PipelineEvent, frozen=True, kw_only=True, tag="resume"):
-    """A pause is over."""
-
-    reason: str
-
-
-class PipelineStop(PipelineEvent, frozen=True, kw_only=True, tag="stop"):
-    """A pipeline is asked to end."""
-
-    reason: str
-
-
-class PipelineFinish(PipelineEvent, frozen=True, kw_only=True, tag="finish"):
-    """A pipeline's process ends."""
-
-    reason: str
-    exit: int

@@ -15,8 +15,8 @@ from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
 
 __all__ = [
-    "LINK_ENTRY", "Claim", "FinishBatch", "PageOutcome", "PageResult", "PageState", "first_claim", "link_keys",
-    "session_of",
+    "LINK_ENTRY", "Claim", "ExchangeRow", "FinishBatch", "PageOutcome", "PageResult", "PageState",
+    "first_claim", "link_keys", "session_of",
 ]  # fmt: skip
 
 LINK_ENTRY = 17
@@ -122,6 +122,10 @@ class Claim(Struct, frozen=True, array_like=True):
     """The number of the host."""
 
 
+ExchangeRow = tuple[str, int, str, int, int]
+"""Of a row of the index: URL, status, error, body length and end (Unix ms)."""
+
+
 class PageResult(Struct, frozen=True, array_like=True):
     """The result of one claimed page; its records are already synced."""
 
@@ -157,6 +161,8 @@ class PageResult(Struct, frozen=True, array_like=True):
     """About how many links of its document are not in `outlinks`, because it has too many."""
     free: bool = False
     """A 429 or 503 uses up no try, as its claim said."""
+    exchanges: tuple[ExchangeRow, ...] = ()
+    """One for each row of the index that came with the page."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

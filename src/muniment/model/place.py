@@ -21,11 +21,19 @@ class TrackerPlace(Struct, frozen=True):
     place_id: str = ""
     """Which job of the database it is: a random word, made before the job."""
 
+    server: str = ""
+    """URL of the server of a pipeline's directory, whose tracker only the server opens; `place_id` is the job then."""
+
     @property
     def file(self) -> Path:
         """The SQLite file."""
         return self.directory / TRACKER
 
+    @property
+    def refusal(self) -> str:
+        """Why the tracker cannot be opened here; empty when it can."""
+        return f"job {self.place_id} is a server's: ask for it with --server {self.server}" if self.server else ""
+
     def __str__(self) -> str:
         """For messages."""
-        return self.database or str(self.directory)
+        return self.server or self.database or str(self.directory)

@@ -57,6 +57,15 @@ class Totals(Struct, frozen=True, array_like=True):
     starts_captured: int = 0
     requisites: int = 0
     payload_bytes: int = 0
+    """Of all rows of the index, like the next ones."""
+    responses_1xx: int = 0
+    responses_2xx: int = 0
+    responses_3xx: int = 0
+    responses_4xx: int = 0
+    responses_5xx: int = 0
+    responses_unknown: int = 0
+    """Another status, or none."""
+    errors: int = 0
 
 
 class QueueState(Struct, frozen=True, array_like=True):
@@ -70,7 +79,7 @@ class QueueState(Struct, frozen=True, array_like=True):
     empty: bool = False
     """The job knows no URL at all."""
     more_may_come: bool = False
-    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep returns what has come."""
+    """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep reports them."""
 
     @property
     def at_work(self) -> bool:

@@ -31,7 +31,7 @@ class ClaimDesk:
         wants: Callable[[], Sequence[SlotWant]],
         take: Callable[[JobPages], None],
     ) -> None:
-        """`wants` returns what the slots want now; `take` gets what comes."""
+        """`wants` returns what the slots want now; `take` receives the pages of an answer."""
         self._connection, self._epoch = connection, epoch
         self._wants, self._take = wants, take
         self._ask = 1

@@ -1,4 +1,4 @@
-"""The connection to a server: each request has a deadline, and what fails for now is not what is refused."""
+"""The connection to a server: each request has a deadline, and failures for now differ from refusals."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from muniment.model.network.lists import ChangeList, JobList, PageList
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -126,7 +126,7 @@ class ServerDoor:
         """All pipelines."""
         return self._client.get("/v1/pipelines", PipelineList)
 
-    def add_pipeline(self, order: PipelineOrder) -> NewToken:
+    def add_pipeline(self, order: NewPipeline) -> NewToken:
         """Register a pipeline."""
         return self._client.send("POST", "/v1/pipelines", NewToken, order, again=False)
 

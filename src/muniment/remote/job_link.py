@@ -34,7 +34,7 @@ class JobLink:
     def __init__(
         self, connection: ServerConnection, epoch: int, job: int, over: Callable[[int, SessionEndedError], None]
     ) -> None:
-        """`over` gets the answer that the session has ended."""
+        """`over` is called when the session has ended."""
         self._connection, self._epoch, self.job, self._over = connection, epoch, job, over
 
     async def finish(self, call: FinishCall) -> FinishAnswer:

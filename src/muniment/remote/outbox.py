@@ -65,8 +65,11 @@ class NewsSource(Protocol):
 class _Parcel:
     """Pages that are sent together, with the texts that came with them."""
 
-    def __init__(self, pages: list[PageResult], texts: dict[bytes, str], tries: int = 0) -> None:
-        self.pages, self.texts, self.tries = pages, texts, tries
+    def __init__(
+        self, pages: list[PageResult], texts: dict[bytes, str], tries: int = 0, *, alone: bool = False
+    ) -> None:
+        """What was part of a message that is too large goes `alone`."""
+        self.pages, self.texts, self.tries, self.alone = pages, texts, tries, alone
         self.size = sum(_weight(page) for page in pages) + sum(len(text) + _OF_A_TEXT for text in texts.values())
 
 
@@ -173,6 +176,8 @@ class Outbox:
             first = self._waiting[0]
             if taken and (pages + len(first.pages) > _MOST_PAGES or size + first.size > _MOST_BYTES):
                 break
+            if taken and (first.alone or taken[-1].alone):
+                break
             taken.append(self._waiting.popleft())
             pages, size = pages + len(first.pages), size + first.size
         self._queued -= pages
@@ -220,7 +225,7 @@ class Outbox:
         if not half:
             self._failed(error)
         for part in (pages[:half], pages[half:]) if half else ():
-            self._add(_Parcel(part, _texts_of(part, self._texts)))
+            self._add(_Parcel(part, _texts_of(part, self._texts), alone=True))
 
     def _settle(self, pages: list[PageResult], texts: dict[bytes, str], answer: FinishAnswer, tries: int) -> None:
         """Forget what was taken in; what leads to URLs whose text is missing is sent again with it."""

@@ -41,7 +41,7 @@ from muniment.remote.outbox import Outbox
 from muniment.remote.stock import ClaimStock
 from muniment.rules.robots.rules import RobotsAnswer
 
-__all__ = ["KnownPayloads", "RemoteQueue"]
+__all__ = ["KnownPayloads", "PipelineQueue"]
 
 _IDLE_MS = 20_000
 """Pages of a host of which none was wanted for so long go back when they take up much of the stock."""
@@ -60,7 +60,7 @@ class KnownPayloads(Protocol):
         """Let no later record refer to those that are lost: digest and record id of each."""
 
 
-class RemoteQueue:
+class PipelineQueue:
     """The pages of one job that a pipeline holds. Times are Unix ms of the steady clock."""
 
     def __init__(

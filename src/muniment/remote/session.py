@@ -116,7 +116,7 @@ class SessionKeeper:
         self.over(epoch, SessionEndedError(SessionEnding.GOODBYE, epoch))
 
     async def goodbye(self) -> None:
-        """End the session. Raises a ServerError when no answer comes."""
+        """End the session. Raises a ServerError when no server takes that in."""
         if self.session is not None:
             with suppress(SessionEndedError):
                 await self._connection.ask("DELETE", f"/v1/session/{self.session.epoch}", object)

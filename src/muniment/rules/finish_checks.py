@@ -39,6 +39,8 @@ def check_finish(call: FinishCall) -> None:
             raise UsageError("a host is waited for, and waits between requests, for at most a day")
         if not 0 <= facts.strikes < _MOST_SMALL or len(facts.reason) + len(facts.answered) > _MOST_TEXT:
             raise UsageError("what is said of a host makes no sense")
+    if not all(0 <= kept < _MOST_SMALL for kept in call.permits.values()):
+        raise UsageError(f"a pipeline keeps from 0 to {_MOST_SMALL - 1:,} connections to a host")
     if not 0 <= call.wire_bytes < _MOST_NUMBER:
         raise UsageError(f"no pipeline receives {call.wire_bytes} bytes")
 

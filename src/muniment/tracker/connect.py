@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
 from muniment.tracker.db.database import Database
 
@@ -27,6 +28,8 @@ def tracker_to_read(place: TrackerPlace) -> Iterator[Database]:
 
 def opened(place: TrackerPlace, *, read_only: bool = False, written: bool = False) -> Database:
     """The tracker of a place; whoever asks for it closes it. `written`: who only reads it has a writer beside it."""
+    if place.server:
+        raise UsageError(f"{place.directory} is of a pipeline, and {place.refusal}")
     # a crawl without a server does not pay for its driver
     if place.database:
         from muniment.tracker.db.postgresql import PostgresDatabase  # noqa: PLC0415

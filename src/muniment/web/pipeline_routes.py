@@ -9,9 +9,9 @@ from muniment.control.fleet import pipelines, tokens
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -31,7 +31,7 @@ async def list_pipelines(server: ServerState, _asked: Asked[None]) -> PipelineLi
     return await server.reads.run(lambda desk: pipelines.list_pipelines(desk.db))
 
 
-async def add(server: ServerState, asked: Asked[PipelineOrder]) -> NewToken:
+async def add(server: ServerState, asked: Asked[NewPipeline]) -> NewToken:
     return await _changed(server, lambda db: pipelines.add(db, asked.body))
 
 
@@ -105,7 +105,7 @@ _READ, _OPERATE, _ADMIN = TokenScope.READ, TokenScope.OPERATE, TokenScope.ADMIN
 
 PIPELINE_ROUTES = (
     _route("GET", _ALL, _READ, list_pipelines, "List pipelines.", PipelineList),
-    _route("POST", _ALL, _ADMIN, add, "Register a pipeline.", NewToken, PipelineOrder, 201),
+    _route("POST", _ALL, _ADMIN, add, "Register a pipeline.", NewToken, NewPipeline, 201),
     _route("PATCH", _ONE, _ADMIN, change, "Change a pipeline.", PipelineView, PipelinePatch),
     _route("DELETE", _ONE, _ADMIN, remove, "Let a pipeline in no more.", None, status=204),
     _route("POST", f"{_ONE}/token", _ADMIN, new_token, "Give a pipeline another token.", NewToken),

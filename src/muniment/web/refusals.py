@@ -16,6 +16,7 @@ from muniment.errors import (
     NotFoundError,
     PlaceError,
     PrivateTargetError,
+    ProtocolError,
     SessionEndedError,
     TrackerError,
     UsageError,
@@ -112,6 +113,7 @@ _KINDS: tuple[tuple[type[MunimentError], int, str], ...] = (
     (PrivateTargetError, 422, "private-address"),
     (BusyError, 503, "busy"),
     (UsageError, 422, "usage"),
+    (ProtocolError, 422, "usage"),
     (WrongAskError, 409, "ask"),
     (TrackerError, 503, "database"),
 )

@@ -142,7 +142,8 @@ def test_nginx_needs_one_validator_only(archive, first, nginx, tmp_path, known):
     [same] = archive.take((row.url, Prior(**{known: getattr(row, known)})))
     assert (same.status, same.unchanged) == (304, True)
     [(fields, _)] = archive.records("revisit")
-    assert not [name for name in fields if name.startswith("WARC-Refers-To")]
+    named = {name: value for name, value in fields.items() if name.startswith("WARC-Refers-To")}
+    assert named == {"WARC-Refers-To-Target-URI": row.url}, "the date is not known"
 
 
 def sent(server, path="/"):

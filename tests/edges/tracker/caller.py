@@ -13,9 +13,17 @@ from pathlib import Path
 from sqlalchemy import select
 from tests.support.pages import Links, finish_batch, finished
 
-from muniment.clock import now_ms
+from muniment.errors import SessionEndedError
 from muniment.model.link import FoundAs
-from muniment.model.pipeline import Greeting
+from muniment.model.network.sessions import (
+    ClaimCall,
+    FinishCall,
+    GreetCall,
+    PermitsCall,
+    SlotWant,
+    claim_of,
+    finished_page,
+)
 from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
@@ -42,23 +50,34 @@ def over(db: Database) -> bool:
 
 def work(db: Database, name: str, log: Path, size: int) -> None:
     dispatch = Dispatch(db)
-    greeting = Greeting(f"{time.time_ns():x}", 1, "1")
-    epoch = dispatch.greet(name, greeting, now_ms()).epoch
+    greeting = GreetCall(instance=f"{time.time_ns():x}", slots=1)
+    epoch, ask = dispatch.greet(name, greeting).epoch, 0
     with log.open("a", buffering=1) as claims:
         while not over(db):
-            handed = dispatch.claim(epoch, BATCH, now_ms())
-            if handed is None:
-                epoch = dispatch.greet(name, greeting, now_ms()).epoch
+            ask += 1
+            try:
+                handed = dispatch.claim(name, epoch, ClaimCall(ask=ask, want=[SlotWant(0, BATCH)])).jobs
+                for part in handed:
+                    claims.write("".join(f"{epoch} {claim.page_id}\n" for claim in part.claims))
+                    web = [links_of(claim.url, size) for claim in part.claims]
+                    done = [finished(claim_of(one), links) for one, links in zip(part.claims, web, strict=True)]
+                    batch = finish_batch(done, [link for links in web for link in links])
+                    told = [finished_page(page) for page in batch.pages]
+                    dispatch.finish(name, epoch, FinishCall(job=part.job, pages=told, urls=batch.urls))
+                give_way(dispatch, name, epoch)
+            except SessionEndedError:
+                epoch, ask = dispatch.greet(name, greeting).epoch, 0
                 continue
-            for one in handed:
-                claims.write("".join(f"{epoch} {claim.page_id}\n" for claim in one.claims))
-                web = [links_of(claim.url, size) for claim in one.claims]
-                done = [finished(claim, links) for claim, links in zip(one.claims, web, strict=True)]
-                batch = finish_batch(done, [link for links in web for link in links])
-                dispatch.finish(one.job_id, batch, 0, now_ms())
             if not handed:
-                dispatch.sweep(now_ms())
+                dispatch.sweep()
                 time.sleep(0.05)
+
+
+def give_way(dispatch: Dispatch, name: str, epoch: int) -> None:
+    """Keep no more connections than asked to: none are open between two claims."""
+    if lowered := dispatch.news(name, epoch, 0).permits:
+        back = dispatch.permits(name, epoch, PermitsCall(back=dict.fromkeys(lowered, 1_000))).permits
+        assert not back
 
 
 if __name__ == "__main__":

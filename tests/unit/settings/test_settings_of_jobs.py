@@ -16,8 +16,7 @@ from muniment.settings.written import option_name, written_settings
 
 MACHINE = {
     "out", "run-id", "prefix", "warc-size", "min-free", "state", "database", "workers", "inflight", "proxy",
-    "auth-file",
-    "insecure", "allow-private",
+    "auth-file", "insecure", "allow-private",
 }  # fmt: skip
 FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies"}
 OTHERS: dict[str, Any] = {

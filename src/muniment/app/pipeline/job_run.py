@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from muniment import __version__
-from muniment.app.pipeline.order import PipelineRequest
+from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.payloads import filled_payloads
 from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
@@ -29,7 +29,7 @@ from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessRegistry
 from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
-from muniment.remote.queue import RemoteQueue
+from muniment.remote.queue import PipelineQueue
 from muniment.settings.environment import operator_name
 from muniment.settings.table import Settings
 from muniment.tracker.stores.payload_file import PAYLOADS_FILE, PayloadFile
@@ -45,7 +45,7 @@ class JobRun:
 
     def __init__(
         self,
-        order: PipelineRequest,
+        order: PipelineSettings,
         out: Path,
         name: str,
         link: JobLink,
@@ -58,7 +58,7 @@ class JobRun:
         self._registry = registry
         # open before its workers are: pages may come at once
         self._payloads = PayloadFile(out / PAYLOADS_FILE)
-        self.queue = RemoteQueue(link, job, self._payloads, failed)
+        self.queue = PipelineQueue(link, job, self._payloads, failed)
         self._orchestrator: Orchestrator | None = None
         self._files: WarcFiles | None = None
         self._held = False
@@ -98,6 +98,11 @@ class JobRun:
         if self._orchestrator is not None:
             self._orchestrator.settings.hold(held=held)
             self._orchestrator.wake()
+
+    def lease(self, left_ms: int) -> None:
+        """The session is confirmed for so long."""
+        if self._orchestrator is not None:
+            self._orchestrator.settings.lease(left_ms)
 
     def stop(self, reason: str, *, join: bool) -> None:
         """End the run: what is in flight lands, the rest goes back, files are sealed; with `join`, so is the index."""

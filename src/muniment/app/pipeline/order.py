@@ -1,4 +1,4 @@
-"""What the command line gives a pipeline, and what a job's settings become on its machine."""
+"""The settings of a pipeline, and what those of a job become on its machine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from muniment.remote.credentials import ServerAddress
 from muniment.remote.job import JobTermsInForce
 from muniment.settings.table import Settings
 
-__all__ = ["PipelineRequest"]
+__all__ = ["PipelineSettings"]
 
 
-class PipelineRequest(Struct, frozen=True, kw_only=True):
+class PipelineSettings(Struct, frozen=True, kw_only=True):
     """How a pipeline works."""
 
     address: ServerAddress

@@ -15,16 +15,15 @@ from muniment import __version__
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
 from muniment.app.pipeline.joining import join_rest
-from muniment.app.pipeline.order import PipelineRequest
+from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.report import host_report
 from muniment.app.pipeline.slots import Slots
 from muniment.app.signals import stopped_by_signals
 from muniment.clock import monotonic, now_ms
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.errors import MunimentError, RefusedError, ServerError, ServerLostError, SessionEndedError, UsageError
-from muniment.model.event import (
-    Event,
-    EventBatch,
+from muniment.model.event import Event, EventBatch
+from muniment.model.network.pipeline_events import (
     PipelineFinish,
     PipelinePause,
     PipelineResume,
@@ -64,7 +63,7 @@ class _TrackerFacts(Struct):
     protocols: list[int] = []
 
 
-def run_pipeline(order: PipelineRequest, home: PipelineHome, registry: ProcessRegistry) -> int:
+def run_pipeline(order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> int:
     """Work for a server until there is a reason to end; the exit code. Raises MunimentError."""
     most_descriptors(least=_LEAST_DESCRIPTORS)
     return uvloop.run(_Pipeline(order, home, registry).run())
@@ -81,7 +80,7 @@ class _Ending(Struct):
 class _Pipeline:
     """One process of a pipeline: it hears what becomes of its session (`SessionListener`)."""
 
-    def __init__(self, order: PipelineRequest, home: PipelineHome, registry: ProcessRegistry) -> None:
+    def __init__(self, order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> None:
         self._order, self._home, self._registry = order, home, registry
         self._limits = Limits(order.machine, order.out)
         self._ending: asyncio.Future[_Ending]
@@ -192,6 +191,9 @@ class _Pipeline:
 
     def _look(self) -> None:
         order, now = self._order, monotonic()
+        for slots in self._all_slots():
+            for job_run in slots.runs:
+                job_run.lease(self._keeper.lease_left_ms if slots is self._slots else 0)
         if self._slots is not None and self._slots.pages:
             self._busy_at = now
         self._look_at_disk()

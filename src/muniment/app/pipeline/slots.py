@@ -11,8 +11,8 @@ from typing import Any
 from muniment.app.pipeline.job_run import JobRun
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, RefusedError, ServerError, SessionEndedError
-from muniment.model.event import ServerRefused, SlotChange
 from muniment.model.job import JobState
+from muniment.model.network.pipeline_events import ServerRefused, SlotChange
 from muniment.model.network.sessions import JobNews, JobPages, NewsAnswer, SlotWant
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.job_link import JobLink

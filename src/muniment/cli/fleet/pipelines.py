@@ -14,8 +14,8 @@ from muniment.errors import UsageError
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -47,7 +47,7 @@ def pipelines() -> None:
 @log_option
 def add(name: str, tags: str, matchonly: bool, where: Where, as_json: bool, quiet: bool) -> int:
     """Register a pipeline, and print its token, which is shown once."""
-    order = PipelineOrder(name=name, tags=read_tags(tags), matchonly=matchonly)
+    order = NewPipeline(name=name, tags=read_tags(tags), matchonly=matchonly)
     with fleet_door(where, make=True) as door:
         made = door.add_pipeline(order)
     return _tell_token(made, as_json=as_json)

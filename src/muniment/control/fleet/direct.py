@@ -31,9 +31,9 @@ from muniment.model.network.lists import ChangeList, JobList, PageList
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -133,7 +133,7 @@ class DirectDoor:
         """All pipelines."""
         return pipelines.list_pipelines(self._db)
 
-    def add_pipeline(self, order: PipelineOrder) -> NewToken:
+    def add_pipeline(self, order: NewPipeline) -> NewToken:
         """Register a pipeline."""
         return pipelines.add(self._db, order)
 

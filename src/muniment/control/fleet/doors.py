@@ -24,9 +24,9 @@ from muniment.model.network.lists import ChangeList, JobList, PageList
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -100,7 +100,7 @@ class FleetDoor(JobDoor, Protocol):
     def list_pipelines(self) -> PipelineList:
         """All pipelines."""
 
-    def add_pipeline(self, order: PipelineOrder) -> NewToken:
+    def add_pipeline(self, order: NewPipeline) -> NewToken:
         """Register a pipeline."""
 
     def change_pipeline(self, name: str, patch: PipelinePatch) -> PipelineView:

@@ -10,9 +10,9 @@ from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.pipelines import (
     LockCall,
     LostDiskCall,
+    NewPipeline,
     NewToken,
     PipelineList,
-    PipelineOrder,
     PipelinePatch,
     PipelineView,
 )
@@ -41,7 +41,7 @@ def view(db: Database, name: str) -> PipelineView:
     return pipeline_view(db, _known(db, name).name, clock_of(db).now())
 
 
-def add(db: Database, order: PipelineOrder) -> NewToken:
+def add(db: Database, order: NewPipeline) -> NewToken:
     """Register a pipeline; its token is stored nowhere. Raises UsageError for an invalid or used name."""
     pipeline = Pipeline(order.name, frozenset(order.tags), order.matchonly)
     return NewToken(order.name, pipelines.add_pipeline(db, pipeline, now_ms()))

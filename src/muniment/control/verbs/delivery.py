@@ -52,6 +52,8 @@ def deliver(job: JobDirectory, change: Change) -> tuple[ChangeMade, ...]:
 
     A change without an age is given that of now, so that it is made once even when a run is cut off before its answer.
     """
+    if job.tracker.server:
+        raise UsageError(f"{job.out} is of a pipeline, and {job.tracker.refusal}")
     if not job.tracker.database and not job.tracker.file.is_file():
         raise UsageError(f"there is no tracker at {job.tracker.file}")
     if change.age is None:

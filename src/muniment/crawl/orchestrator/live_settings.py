@@ -82,6 +82,11 @@ class LiveSettings:
         if held:
             self._recall()
 
+    def lease(self, left_ms: int) -> None:
+        """Let workers begin no request after this time: if this process stands still, they hear nothing else."""
+        for member in self._workers.members.values():
+            member.send(protocol.LeaseUpdate(left_ms))
+
     def _recall(self) -> None:
         for member in self._workers.members.values():
             member.send(protocol.SettingsUpdate(self.setup.settings))

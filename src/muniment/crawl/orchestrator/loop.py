@@ -71,18 +71,16 @@ class Orchestrator:
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
         self.settings = LiveSettings(
-            *(setup, self._client, self._hosts, limits, self._patience, self._inflight),
-            *(events, self._workers, self.stop),
+            *(setup, self._client, self._hosts, limits, self._patience),
+            *(self._inflight, events, self._workers, self.stop),
         )
         self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
         self._disk = DiskSpace(limits, events)
-        self._deaths = WorkerDeaths()
-        self.progress = Progress()
+        self._deaths, self.progress = WorkerDeaths(), Progress()
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
-        self.wake = self._wake.set  # has the queue looked after at once
-        self._stopping = self._killed = False
+        self.wake, self._stopping, self._killed = self._wake.set, False, False
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> RunOutcome:
@@ -284,7 +282,7 @@ class Orchestrator:
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:
-            self._deaths.died(held if worker.lost else [], worker.ending)
+            self._deaths.died(list(held) if worker.lost else [], worker.ending)
             if worker.finished or worker.leaving:
                 self._deaths.worked()
             elif complaint := self._deaths.too_many():

@@ -24,7 +24,7 @@ from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs
-from muniment.model.page import Claim, PageResult
+from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
@@ -252,7 +252,9 @@ def _may_hold_links(content_type: str) -> bool:
     return not dense or content_type.startswith("image/svg+xml")
 
 
-def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResult:
+def finished(
+    page: Evaluation, *, payload: bytes, record_id: bytes, exchanges: tuple[ExchangeRow, ...] = ()
+) -> PageResult:
     """The report to the tracker about a recorded page."""
     claim, exchange = page.claim, page.exchange
     started = exchange.started_at
@@ -276,6 +278,7 @@ def finished(page: Evaluation, *, payload: bytes, record_id: bytes) -> PageResul
         page.results,
         page.found.dropped,
         claim.free,
+        exchanges,
     )
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable
 from operator import attrgetter
 
-from muniment.clock import monotonic
+from muniment.clock import monotonic, steady_ms
 from muniment.fetch.permits import HostPermits, Permits
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim
@@ -26,6 +26,8 @@ _MOST_LANDED = 500
 """Maximum of pages of all hosts that are fetched and not acknowledged: each window is small, but there are many."""
 _HELD_PER_REQUEST = 5
 """Pages held per request in flight: three in the window, two waiting behind them."""
+_LAPSED_S = 0.25
+"""How often it is looked whether requests may go out again."""
 _nice = attrgetter("nice")
 
 
@@ -100,6 +102,8 @@ class HeldPages:
         self._inflight, self._delay, self._permits = inflight, delay, permits
         self.dead: dict[str, str] = {}
         """The origins and names of the hosts here that get no more requests, and why."""
+        self._lease_until = 0
+        """No request goes out from then on (`clock.steady_ms`); 0 where none has a lease."""
         self.running = 0
         self.queued = 0
         self._unacked = 0
@@ -188,7 +192,7 @@ class HeldPages:
 
     def startable(self) -> list[str]:
         """Hosts that could start a fetch now, one entry for each that they could start."""
-        room = self._room
+        room = 0 if self._lapsed else self._room
         hosts: list[str] = []
         without: list[str] = []
         for name in self._ready:
@@ -236,10 +240,18 @@ class HeldPages:
         if self.is_left_alone(claim.host):
             self._leave(host)
 
+    def set_lease(self, left_ms: int) -> None:
+        """Let no request go out after this time, until the next call."""
+        self._lease_until = steady_ms() + left_ms
+
+    @property
+    def _lapsed(self) -> bool:
+        return bool(self._lease_until) and steady_ms() >= self._lease_until
+
     def start(self, name: str) -> bool:
         """Whether a request may go out at this moment; if so, it counts as sent."""
         host = self._host(name)
-        if (host.due or host.hold) and host.wait() > 0:
+        if ((host.due or host.hold) and host.wait() > 0) or self._lapsed:
             return False
         host.last = monotonic()
         if self._delay.high or host.gap_ms:
@@ -249,7 +261,8 @@ class HeldPages:
     def wait(self, name: str) -> float:
         """Seconds until a request to a host may go out; 0 or less for now."""
         host = self._hosts.get(name)
-        return host.wait() if host and (host.due or host.hold) else 0.0
+        wait = host.wait() if host and (host.due or host.hold) else 0.0
+        return max(wait, _LAPSED_S) if self._lapsed else wait
 
     def leave_alone(self, name: str, seconds: float) -> None:
         """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it."""

@@ -190,6 +190,9 @@ class Worker:
             case protocol.ClaimedPages():
                 self._engine.received(message)
                 self._claimed(message)
+            case protocol.LeaseUpdate(left_ms):
+                self._held.set_lease(left_ms)
+                self._start_pages()
             case protocol.HostUpdate(hosts, answer):
                 self._treat(hosts, answer=answer)
             case protocol.InflightShare(most):

@@ -28,7 +28,7 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
-from muniment.model.page import PageResult
+from muniment.model.page import ExchangeRow, PageResult
 
 __all__ = ["RecordedBatch", "Recorder"]
 
@@ -81,6 +81,8 @@ class Recorder:
         self._closing = False
         self._segment: Segment | None = None
         self._ended: list[str] = []
+        self._rows: list[ExchangeRow] = []
+        """Of the exchanges that were recorded before a page, or without one: they go out with the next page."""
         self.enough = 1
         """Pages that make a batch worth writing before 50 ms are over."""
 
@@ -169,6 +171,9 @@ class Recorder:
         for at in range(0, len(batch), _PAGES_A_TURN):
             results += await self._turn(batch[at : at + _PAGES_A_TURN], earlier)
             await asyncio.sleep(0)
+        if self._rows and results:
+            results[0] = structs.replace(results[0], exchanges=(*self._rows, *results[0].exchanges))
+            self._rows.clear()
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         return RecordedBatch(batch, results, reports)
@@ -198,7 +203,8 @@ class Recorder:
         self._taken.set()
         for at, (exchange, context) in enumerate(asides, 1):
             if exchange.head:
-                await _beside_loop((await self._open_segment()).write, exchange, context, size=exchange.body.length)
+                write = (await self._open_segment()).write
+                self._rows.append(_row(await _beside_loop(write, exchange, context, size=exchange.body.length)))
             exchange.body.close()
             if at % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
@@ -272,22 +278,28 @@ async def _beside_loop(record: Callable[..., T], *what: object, size: int) -> T:
 
 
 def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
-    for early in page.before:
-        segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))
+    before = [
+        _row(segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))) for early in page.before
+    ]
     exchange = page.exchange
     if not exchange.head:
         failure = exchange.failure
         # what this machine could not ask for is asked for again, whatever the tries
         if page.done and failure is not None and not of_this_machine(str(failure)):
-            segment.write_failure(exchange.url, failure, page.context, exchange)
-        return finished(page, payload=b"", record_id=b"")
+            before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
+        return finished(page, payload=b"", record_id=b"", exchanges=tuple(before))
     if made is not None:
         capture = segment.write_prepared(made)
     else:
         exchange, context, known, unchanged = _source(page, earlier)
         capture = segment.write(exchange, context, known, unchanged=unchanged)
     fresh = _digest_of(page) if capture.record_type == "response" else b""
-    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"")
+    rows = (*before, _row(capture))
+    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
+
+
+def _row(capture: Capture) -> ExchangeRow:
+    return capture.url, capture.status, capture.error, capture.body_length, capture.fetched_at
 
 
 def _raw_id(capture: Capture) -> bytes:

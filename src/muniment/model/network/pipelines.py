@@ -10,16 +10,16 @@ __all__ = [
     "LiveSession",
     "LockCall",
     "LostDiskCall",
+    "NewPipeline",
     "NewToken",
     "PipelineList",
-    "PipelineOrder",
     "PipelinePatch",
     "PipelineView",
     "SlotView",
 ]
 
 
-class PipelineOrder(Struct, frozen=True, kw_only=True):
+class NewPipeline(Struct, frozen=True, kw_only=True):
     """A new pipeline."""
 
     name: str

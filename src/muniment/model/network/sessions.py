@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, PageResult
+from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.pipeline import HostReport, SlotLock
 from muniment.model.result import Result
 
@@ -169,8 +169,8 @@ class FinishedPage(Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...] = ()
     dropped: int = 0
     free: bool = False
-    exchanges: tuple[tuple[str, int, str, int, int], ...] = ()
-    """One for each index row that came with the page: URL, status, error, body length and end (Unix ms)."""
+    exchanges: tuple[ExchangeRow, ...] = ()
+    """One for each row of the index that came with the page."""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):

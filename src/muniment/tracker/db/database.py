@@ -180,7 +180,12 @@ def retrying_transaction(
     return run
 
 
-def wait_for_lock(action: Callable[[], _Done], passes: Callable[[BaseException], bool], complaint: str = "") -> _Done:
+def wait_for_lock(
+    action: Callable[[], _Done],
+    passes: Callable[[BaseException], bool],
+    complaint: str = "",
+    patience_s: float = PATIENCE_S,
+) -> _Done:
     """Do something again until no fault is in its way that may pass, or that has lasted too long."""
     give_up: float | None = None
     while True:
@@ -190,9 +195,9 @@ def wait_for_lock(action: Callable[[], _Done], passes: Callable[[BaseException],
             if not passes(error) or (give_up is not None and monotonic() > give_up):
                 raise
         if give_up is None:
-            give_up = monotonic() + PATIENCE_S
+            give_up = monotonic() + patience_s
             if complaint:
-                _log.warning("%s: waiting up to %.0f s for it", complaint, PATIENCE_S)
+                _log.warning("%s: waiting up to %.0f s for it", complaint, patience_s)
         time.sleep(_PAUSE_S)
 
 

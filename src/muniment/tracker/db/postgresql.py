@@ -7,7 +7,6 @@ every transaction of a connection raises.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import random
 import time
@@ -20,6 +19,7 @@ from sqlalchemy import Connection, event
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.db.database import (
+    PATIENCE_S,
     SCHEMA_REVISION,
     Asked,
     Database,
@@ -32,7 +32,15 @@ from muniment.tracker.db.database import (
     wait_for_lock,
 )
 from muniment.tracker.db.postgresql_engine import engine_of
-from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_undone, opening_fault, server_fault
+from muniment.tracker.db.postgresql_errors import (
+    ServerError,
+    is_gone,
+    is_held_up,
+    is_undone,
+    opening_fault,
+    server_fault,
+)
+from muniment.tracker.db.postgresql_locks import RUNS, SCHEMA_LOCK, TURNS, WRITER_LOCKS, host_lock, job_lock
 from muniment.tracker.db.postgresql_statements import Statements
 from muniment.tracker.schema.pipelines import metadata
 
@@ -45,16 +53,11 @@ for _index in (index for table in metadata.tables.values() for index in table.in
 _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
 
-_LOCKS = 0x4D75 << 48
-"""Where the advisory locks of this program begin; after it come the job and which of its locks it is."""
-_SCHEMA_LOCK = _LOCKS
-_WRITER_LOCKS = _LOCKS | 1 << 47
-"""After it comes the number of a connection that writes."""
-_HOST_LOCKS = 0x4D76 << 48
-"""After it comes a hash of a host's name."""
-_RUNS, _TURNS = 0, 1
-"""Two locks of each job: of who runs it alone, and of those who write it beside each other."""
 _MOST_WRITERS = 1000
+_SERVERS_PATIENCE_S = 5.0
+"""A process that serves others waits so long for its server: it can say meanwhile that they are to ask again."""
+_LONGEST_LOCK_S, _LONGEST_IDLE_S = 10, 15
+"""Seconds that a statement waits for what another connection holds; and that one may hold it without a word."""
 _NEXT_WRITER = """
     SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
 """
@@ -95,6 +98,7 @@ class PostgresDatabase(Database):
             database._connect()
             database._bring_up_to_date()
             database._join()
+            database._limit_waits()
         except ServerError as error:
             database.close()
             raise opening_fault(error, url) from None
@@ -169,19 +173,27 @@ class PostgresDatabase(Database):
         def again() -> None:
             self._connect()
             self._end_former()
-            self._take_lock(_WRITER_LOCKS | self.session)
+            self._take_lock(WRITER_LOCKS | self.session)
             if self._job is not None:
-                self._take_lock(_job_lock(self._job, _RUNS))
+                self._take_lock(job_lock(self._job, RUNS))
             self._note_backend()
+            self._limit_waits()
 
+        patience_s = _SERVERS_PATIENCE_S if self.shared else PATIENCE_S
         try:
-            wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone")
+            wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone", patience_s)
         except ServerError as error:
             self._broken = server_fault(error, self.name)
             raise self._broken from error
         except BusyError as error:
             self._broken = error
             raise
+
+    def _limit_waits(self) -> None:
+        """Beside others: wait for none that is frozen within a transaction, and hold nobody up when this one is."""
+        if self.shared:
+            self._execute(f"SET lock_timeout = '{_LONGEST_LOCK_S}s'")
+            self._execute(f"SET idle_in_transaction_session_timeout = '{_LONGEST_IDLE_S}s'")
 
     def _end_former(self) -> None:
         """End our former connection, which the server may still believe in, with the locks that it holds."""
@@ -198,7 +210,7 @@ class PostgresDatabase(Database):
 
     def _join(self) -> None:
         """Take the lowest number that no other connection writes under."""
-        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, _WRITER_LOCKS))
+        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, WRITER_LOCKS))
         if found is None:
             raise BusyError(f"{_MOST_WRITERS} processes write to {self.name} already")
         self.session = int(found[0])
@@ -209,7 +221,7 @@ class PostgresDatabase(Database):
     def hold(self, job_id: int) -> None:
         """Make this process the only one that runs a job; raises BusyError when another does."""
         if not self.shared:
-            self._take_lock(_job_lock(job_id, _RUNS))
+            self._take_lock(job_lock(job_id, RUNS))
             self._job = job_id
 
     def _take_lock(self, lock: int) -> None:
@@ -224,12 +236,12 @@ class PostgresDatabase(Database):
         """Wait for transactions that go alone, or for all; until the end of this transaction."""
         if self.shared:
             how = "" if alone else "_shared"
-            self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
+            self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (job_lock(job_id, TURNS),))
 
     def take_names(self, names: Collection[str]) -> None:
         """Take the locks of hosts in the order of their numbers, as everybody does."""
         if self.shared and names:
-            locks = sorted(_HOST_LOCKS | int.from_bytes(_hash(name), "big") for name in names)
+            locks = sorted(map(host_lock, names))
             self._statements.later("SELECT pg_advisory_xact_lock(lock) FROM unnest(%s::int8[]) AS lock", (locks,))
 
     def _kept_commits(self) -> int:
@@ -280,6 +292,10 @@ class PostgresDatabase(Database):
             raise RollbackError(
                 f"the tracker {self.name} rolled back a transaction; give the same command again"
             ) from error
+        if is_held_up(error):
+            self._roll_back()
+            self.forget()
+            raise BusyError(f"another process holds what is asked of {self.name}; ask again") from error
         if not is_gone(error) or not self.session:
             self._roll_back()
             self._broken = server_fault(error, self.name)
@@ -360,7 +376,7 @@ class PostgresDatabase(Database):
 
     def _bring_up_to_date(self) -> None:
         # two runs may find an empty database at once
-        self._execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
+        self._execute("SELECT pg_advisory_lock(%s)", (SCHEMA_LOCK,))
         found = self._revision()
         if found is None:
             with self.transaction() as connection:
@@ -369,24 +385,16 @@ class PostgresDatabase(Database):
             from muniment.tracker.db.migrate import upgrade  # noqa: PLC0415  (alembic is slow to import)
 
             # an older program that goes on with newer tables would write what they do not expect
-            if others := int(self._one(_OTHERS, (_LOCKS >> 48,))[0]):
+            if others := int(self._one(_OTHERS, (SCHEMA_LOCK >> 48,))[0]):
                 raise BusyError(f"{others} processes of an older Muniment write to {self.name}; stop them first")
             upgrade(self.engine, self.name)
-        self._execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
+        self._execute("SELECT pg_advisory_unlock(%s)", (SCHEMA_LOCK,))
 
     def _revision(self) -> str | None:
         if self._one("SELECT to_regclass('alembic_version')")[0] is None:
             return None
         row = self._one("SELECT version_num FROM alembic_version")
         return None if row is None else str(row[0])
-
-
-def _hash(name: str) -> bytes:
-    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
-
-
-def _job_lock(job_id: int, which: int) -> int:
-    return _LOCKS | job_id << 16 | which
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -8,15 +8,17 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from muniment.errors import MunimentError, TrackerError, TrackerLostError, UsageError
 from muniment.tracker.db.sqlite_errors import first_line
 
-__all__ = ["ServerError", "is_gone", "is_undone", "opening_fault", "server_fault"]
+__all__ = ["ServerError", "is_gone", "is_held_up", "is_undone", "opening_fault", "server_fault"]
 
 ServerError = (SQLAlchemyError, Error)
 """What the driver raises, by itself or through SQLAlchemy."""
 
 _UNDONE = frozenset({"40001", "40P01"})
 """A serialisation failure, a deadlock."""
-_GOING = frozenset({"57P01", "57P02", "57P03", "57P05", "53300"})
-"""The server shuts down, crashed, starts; the session was ended; there are too many connections."""
+_GOING = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "53300"})
+"""The server shuts down, crashed, starts; the session was ended, for it was idle; there are too many connections."""
+_HELD_UP = "55P03"
+"""A lock was waited for too long."""
 _NO_ROOM = frozenset({"53100", "53200"})
 _NO_RIGHTS = frozenset({"28000", "28P01", "3D000", "42501", "3F000"})
 """A wrong name or password, no such database, not allowed to use it."""
@@ -33,6 +35,11 @@ def is_gone(error: BaseException) -> bool:
 def is_undone(error: BaseException) -> bool:
     """Whether the server rolled back a transaction for the sake of another one."""
     return _code(error) in _UNDONE
+
+
+def is_held_up(error: BaseException) -> bool:
+    """Whether another connection held for too long what a statement needs."""
+    return _code(error) == _HELD_UP
 
 
 def server_fault(error: BaseException, name: str) -> MunimentError:

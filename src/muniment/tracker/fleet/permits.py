@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct, structs
-from sqlalchemy import bindparam, case, null, select
+from sqlalchemy import bindparam, case, literal_column, null, select
 
 from muniment.model.job import JobState
 from muniment.rules.host_permits import HostShare, divided
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row
 from muniment.tracker.schema.pipelines import host_permits
 from muniment.tracker.schema.tables import CLAIMED, hosts, jobs, pages
-from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["Granted", "HostNeed", "PermitTable"]
 
@@ -27,6 +26,8 @@ _NOTE_MS = 3_000
 _BACK_OFF_MS = 60_000
 """So long after a back-off a host belongs to one pipeline still."""
 _C = host_permits.c
+_EPOCH = pages.c.claim_id.bitwise_rshift(literal_column("40"))
+"""Of the session that has a page (`model.page.session_of`)."""
 _COLUMNS = ("host", "epoch", "permits", "target", "most", "gap_ms", "wait_until", "wanted_at", "job_id")
 _PUT = BatchInsert(host_permits, *_COLUMNS, conflict="REPLACE")
 _HERE = _C.host == bindparam("name"), _C.epoch == bindparam("session")
@@ -150,7 +151,7 @@ class PermitTable:
         open_jobs = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
         of_host = (hosts.c.job_id == pages.c.job_id) & (hosts.c.id == pages.c.host_id)
         found = (
-            select(hosts.c.name, EPOCH)
+            select(hosts.c.name, _EPOCH)
             .select_from(pages.join(hosts, of_host))
             .where(pages.c.job_id.in_(open_jobs), CLAIMED, hosts.c.name.in_(list(names)))
             .distinct()

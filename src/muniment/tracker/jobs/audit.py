@@ -9,7 +9,8 @@ from sqlalchemy import bindparam, select
 
 from muniment.model.change import ChangeMade
 from muniment.tracker.db.database import Database, Prepared
-from muniment.tracker.schema.tables import job_changes, jobs
+from muniment.tracker.schema.changes import job_changes
+from muniment.tracker.schema.tables import jobs
 
 __all__ = ["AuditEntry", "changes_of", "made_since", "note", "settings_age"]
 

@@ -17,12 +17,12 @@ from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rule_engine import Ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
+from muniment.tracker.schema.changes import job_rulesets
 from muniment.tracker.schema.pipelines import assignments, job_numbers
 from muniment.tracker.schema.tables import (
     CLAIMED,
     PARKED,
     PENDING,
-    job_rulesets,
     job_sums,
     jobs,
     pages,

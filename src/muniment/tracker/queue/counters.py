@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from operator import sub
 
 from msgspec import Struct, structs
@@ -12,13 +13,13 @@ from muniment.model.page import PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
-from muniment.tracker.schema.tables import job_sums
+from muniment.tracker.schema.tables import RESPONSES, job_sums
 
 __all__ = ["Counters", "take_out"]
 
 _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
-    job_sums.c.payload_bytes,
+    job_sums.c.payload_bytes, *(job_sums.c[f"responses_{name}"] for name in RESPONSES), job_sums.c.errors,
 )  # fmt: skip
 """In the order of `_Counts`."""
 _BEGUN = BatchInsert(job_sums, "job_id", "session", conflict="IGNORE")
@@ -33,6 +34,9 @@ _SAVE = Prepared(
 )
 
 
+_CLASSES = {number: f"responses_{number}xx" for number in range(1, 6)}
+
+
 class _Counts(Struct):
     """`Totals` while they grow."""
 
@@ -41,6 +45,13 @@ class _Counts(Struct):
     starts_captured: int = 0
     requisites: int = 0
     payload_bytes: int = 0
+    responses_1xx: int = 0
+    responses_2xx: int = 0
+    responses_3xx: int = 0
+    responses_4xx: int = 0
+    responses_5xx: int = 0
+    responses_unknown: int = 0
+    errors: int = 0
 
 
 def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> None:
@@ -83,7 +94,6 @@ class Counters:
     def count(self, page: PageResult, *, as_page: bool, start: bool) -> PageOutcome:
         """Add a done page to its counter; returns which one that is (`pages.counted`)."""
         totals = self._counts
-        totals.payload_bytes += page.body_length
         if is_failed(page.status, page.error):
             totals.failed += 1
             return PageOutcome.FAILED
@@ -93,6 +103,20 @@ class Counters:
             return PageOutcome.CAPTURED
         totals.requisites += 1
         return PageOutcome.REQUISITE
+
+    def add_rows(self, pages: Iterable[PageResult]) -> None:
+        """Add the rows of the index that came with pages."""
+        sums = self._counts
+        for page in pages:
+            for _, status, error, length, _ in page.exchanges:
+                sums.payload_bytes += length
+                if error:
+                    sums.errors += 1
+                if 200 <= status < 300:
+                    sums.responses_2xx += 1
+                else:
+                    kind = _CLASSES.get(status // 100, "responses_unknown")
+                    setattr(sums, kind, getattr(sums, kind) + 1)
 
     def save(self, again: Counter[int]) -> None:
         """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""

@@ -250,6 +250,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
+            self._counters.add_rows(accepted)
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import DDL
 
+from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.cookies import cookies
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
@@ -45,7 +46,9 @@ __all__ = [
     "assignments",
     "cookies",
     "host_permits",
+    "job_changes",
     "job_numbers",
+    "job_rulesets",
     "metadata",
     "pipelines",
     "servers",

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, literal_column, select
+from sqlalchemy import select
 
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.pipelines import sessions
-from muniment.tracker.schema.tables import pages
 
-__all__ = ["EPOCH", "pipelines_of"]
-
-# no parameter, which PostgreSQL would take for a bigint: it shifts by integers
-EPOCH: ColumnElement[int] = pages.c.claim_id.bitwise_rshift(literal_column("40"))
-"""The epoch of the session that holds a page (`model.page.session_of`)."""
+__all__ = ["pipelines_of"]
 
 
 def pipelines_of(db: Database, epochs: Iterable[Any]) -> dict[int, str]:

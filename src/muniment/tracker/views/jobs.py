@@ -16,9 +16,11 @@ from muniment.model.pipeline import tags_of
 from muniment.settings.table import Settings
 from muniment.settings.written import written_settings
 from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.changes import job_changes
+from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.pipelines import assignments, sessions
-from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_changes, job_sums, jobs, pages
-from muniment.tracker.views.claims import EPOCH, pipelines_of
+from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_sums, jobs, pages
+from muniment.tracker.views.claims import pipelines_of
 
 __all__ = ["job_changes_after", "job_place", "job_view", "job_views"]
 

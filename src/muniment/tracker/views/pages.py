@@ -12,10 +12,11 @@ from muniment.model.page import PageState
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_lookup import find_page
+from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.tables import PENDING, attempts, hosts, pages
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.results import ResultStore, StoredResult
-from muniment.tracker.views.claims import EPOCH, pipelines_of
+from muniment.tracker.views.claims import pipelines_of
 
 __all__ = ["AttemptPlace", "attempt_views", "page_views", "result_views", "waiting_pages"]
 

@@ -13,9 +13,9 @@ from muniment.errors import NotFoundError
 from muniment.model.network.pipelines import LiveSession, PipelineView, SlotView
 from muniment.model.pipeline import HostReport, SlotLock, tags_of
 from muniment.tracker.db.database import Database, Prepared
+from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.pipelines import assignments, pipelines, sessions
 from muniment.tracker.schema.tables import CLAIMED, pages
-from muniment.tracker.views.claims import EPOCH
 
 __all__ = ["pipeline_view", "pipeline_views"]
 

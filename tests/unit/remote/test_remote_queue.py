@@ -1,0 +1,167 @@
+"""The queue of a pipeline: its stock, what goes back, and what the orchestrator hears."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import structs
+from tests.support.pages import claim, finished
+
+from muniment.model.capture import EarlierCapture
+from muniment.model.host import HostRecord, HostWaits
+from muniment.model.network.sessions import FinishAnswer, FinishCall, JobPages, JobRules, SessionJob, claim_object
+from muniment.model.page import Claim, FinishBatch
+from muniment.model.queue import ClaimRequest, FinishRequest, UpkeepRequest
+from muniment.remote.job import JobTermsInForce, job_in_force
+from muniment.remote.queue import PipelineQueue
+from muniment.settings.table import Settings
+
+
+class _Link:
+    job = 3
+
+    def __init__(self) -> None:
+        self.finished: list[FinishCall] = []
+        self.released: list[tuple[list[tuple[int, int]], bool]] = []
+
+    async def finish(self, call: FinishCall) -> FinishAnswer:
+        self.finished.append(call)
+        return FinishAnswer(accepted=[page.page_id for page in call.pages], stale=[], untold=[])
+
+    async def release(self, claims: Sequence[tuple[int, int]], *, died: bool) -> None:
+        self.released.append((list(claims), died))
+
+
+class _Payloads:
+    def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
+        return {}
+
+    def remember(self, captures: Iterable[tuple[bytes, EarlierCapture]]) -> None:
+        """Nothing is looked up here."""
+
+    def forget(self, lost: Sequence[tuple[bytes, bytes]]) -> None:
+        """Nothing is kept."""
+
+
+def described(*ignores: str, age: int = 0) -> JobTermsInForce:
+    rules = JobRules(version=age + 1, include=[], ignores=list(ignores), rules=msgspec.Raw(b"[]"))
+    settings = msgspec.Raw(msgspec.json.encode(Settings()))
+    return job_in_force(SessionJob(settings=settings, settings_age=age, name="j", own_hosts=[], rules=rules))
+
+
+def pages_of(*numbers: int, age: int = 0, permits: int = 2, wait: int = 0) -> JobPages:
+    claims = [claim_object(one(number)) for number in numbers]
+    waits = {"a.example": wait} if wait else {}
+    return JobPages(slot=0, job=3, settings_age=age, claims=claims, permits={"a.example": permits}, waits=waits)
+
+
+def one(number: int) -> Claim:
+    return structs.replace(claim(f"http://a.example/{number}", number, 9), host_id=5)
+
+
+def with_queue(use: Callable[[PipelineQueue, _Link], Awaitable[None]]) -> None:
+    async def run() -> None:
+        link = _Link()
+        queue = PipelineQueue(link, described(), _Payloads(), lambda error: None)  # type: ignore[arg-type]
+        queue.open()
+        await use(queue, link)
+        queue.close()
+
+    asyncio.run(run())
+
+
+async def heard(queue: PipelineQueue) -> list[tuple[int, int, int, int | None]]:
+    changes = (await queue.upkeep(UpkeepRequest(1))).changes
+    assert changes.state.at_work
+    return [(host.host_id, host.more, host.fewer, host.permits) for host in changes.pending]
+
+
+async def handed_out(queue: PipelineQueue, most: int) -> list[int]:
+    claims = (await queue.claim(ClaimRequest(1, [(5, most)], 0))).claims
+    return [claim.page_id for claim in claims]
+
+
+def test_pages_come_go_out_and_go_back_into_the_stock_in_their_order() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        assert not queue.take(pages_of(1, 2, 3))
+        queue.take(pages_of(1, 2, 3))  # the answer to a question that was asked again
+        assert await heard(queue) == [(5, 3, 0, 2)]
+        assert await handed_out(queue, 2) == [1, 2]
+        await queue.release([(1, 9), (2, 9)])
+        assert await handed_out(queue, 9) == [1, 2, 3]
+        assert await heard(queue) == []
+        await queue.release([(1, 9)], died=True)
+        assert await heard(queue) == [(5, 0, 1, None)]
+        await queue.finish(FinishRequest(1, FinishBatch([finished(one(2)), finished(one(3))], []), 0, 0))
+        await queue.drained()
+        assert link.released == [([(1, 9)], True)]
+        assert [page.page_id for call in link.finished for page in call.pages] == [2, 3]
+        assert queue.held == 0
+
+    with_queue(use)
+
+
+def test_what_newer_rules_forbid_goes_back_and_is_not_handed_out() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, 2, 3))
+        await heard(queue)
+        assert await handed_out(queue, 1) == [1]
+        assert queue.take(pages_of(4, age=1))  # it waits until the rules of its version are known
+        queue.renew(described("/[1-3]$", age=1))
+        assert await heard(queue) == [(5, 0, 1, 2)]
+        await queue.release([(1, 9)])
+        assert await handed_out(queue, 9) == [4]
+        await queue.drained()
+        assert sorted(claim for claims, _ in link.released for claim in claims) == [(1, 9), (2, 9), (3, 9)]
+
+    with_queue(use)
+
+
+def test_pages_of_a_host_that_waits_long_go_back_after_the_server_knows_why() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, 2))
+        await heard(queue)
+        far = 1 << 60
+        await queue.keep_hosts([HostRecord(5, "http", HostWaits(0, far, "Retry-After", 1))])
+        await queue.drained()
+        assert link.released == [([(1, 9), (2, 9)], False)]
+        facts = link.finished[0].hosts["a.example"]
+        assert (facts.reason, facts.strikes, facts.answered) == ("Retry-After", 1, "http")
+        assert await heard(queue) == [(5, 0, 2, None)]
+
+    with_queue(use)
+
+
+def test_fewer_connections_are_confirmed_when_they_are_closed() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, permits=4))
+        await heard(queue)
+        queue.lower({"a.example": 1, "never.example": 0})
+        assert await heard(queue) == [(5, 0, 0, 1)]
+        await queue.keep_permits({5: 1})
+        await queue.drained()
+        told = {host: permits for call in link.finished for host, permits in call.permits.items()}
+        assert told == {"a.example": 1, "never.example": 0}
+        queue.lower({"a.example": 0})
+        await queue.drained()
+        assert link.released == [([(1, 9)], False)]
+
+    with_queue(use)
+
+
+def test_a_full_disk_and_a_stop_leave_nothing_here() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, 2))
+        assert await handed_out(queue, 1) == [1]
+        queue.give_back(all_of_it=True)
+        queue.take(pages_of(3))
+        await queue.release([(1, 9)])
+        await queue.drained()
+        assert sorted(claim for claims, _ in link.released for claim in claims) == [(1, 9), (2, 9), (3, 9)]
+        queue.give_back(all_of_it=False)
+        queue.take(pages_of(4))
+        assert await handed_out(queue, 9) == [4]
+
+    with_queue(use)
