@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from muniment.clock import monotonic
 from muniment.errors import MunimentError, TrackerError
@@ -34,10 +35,11 @@ class Opened(Protocol):
 
 
 _Open = TypeVar("_Open", bound=Opened)
+_Line = deque[tuple[Future[Any], Callable[[_Open], Any]]]
 
 
 class DatabaseThread(Generic[_Open]):
-    """A thread with a database: calls run one after the other, in the order in which they came.
+    """A thread with a database: calls run one after the other, in their order but for those that can wait.
 
     After a failure of the database it is opened anew, as often as that takes, and calls are refused meanwhile.
     """
@@ -46,6 +48,8 @@ class DatabaseThread(Generic[_Open]):
         self.name, self._opening, self._most, self._stalled_s = name, opening, most_waiting, stalled_s
         self._open: _Open | None = None
         self._thread = ThreadPoolExecutor(1, f"muniment-{name}")
+        self._soon: _Line[_Open] = deque()
+        self._later: _Line[_Open] = deque()
         self._waiting = 0
         self._next_try = 0.0
         self._failure = ""
@@ -58,17 +62,21 @@ class DatabaseThread(Generic[_Open]):
         began = self._began
         return began is not None and monotonic() - began > self._stalled_s
 
-    async def run(self, work: Callable[[_Open], _Answer], *, patience_s: float = _PATIENCE_S) -> _Answer:
+    async def run(
+        self, work: Callable[[_Open], _Answer], *, patience_s: float = _PATIENCE_S, later: bool = False
+    ) -> _Answer:
         """The answer of a call. Raises what it raises; RefusedRequestError when the line is too long or time is over.
 
-        A call that has begun goes on after its time, so every call can be made again.
+        `later`: any other call goes first. One that has begun goes on after its time, so every call can be made again.
         """
         if self.stalled:
             raise database_away()
         if self._waiting >= self._most:
             raise busy()
         self._waiting += 1
-        call = self._thread.submit(partial(self._run, work))
+        call: Future[_Answer] = Future()
+        (self._later if later else self._soon).append((call, work))
+        self._thread.submit(self._run_next)
         call.add_done_callback(partial(_call_soon, asyncio.get_running_loop(), self._done))
         return await self._answered(asyncio.wrap_future(call), monotonic() + patience_s)
 
@@ -88,11 +96,25 @@ class DatabaseThread(Generic[_Open]):
 
     async def close(self, patience_s: float) -> None:
         """Close the database, unless a call does not end."""
+        for call, _ in (*self._soon, *self._later):
+            call.cancel()
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.wrap_future(self._thread.submit(self._drop)), patience_s)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     # -- in the thread
+
+    def _run_next(self) -> None:
+        # it is called once for each that waits, so there is one
+        call, work = (self._soon or self._later).popleft()
+        if not call.set_running_or_notify_cancel():
+            return
+        try:
+            answer = self._run(work)
+        except BaseException as error:
+            call.set_exception(error)
+        else:
+            call.set_result(answer)
 
     def _run(self, work: Callable[[_Open], _Answer]) -> _Answer:
         self._began = monotonic()

@@ -71,6 +71,8 @@ class Poll:
 
     def __init__(self, polls: Polls, until: float) -> None:
         self._polls, self._until = polls, until
+        self.repeated = False
+        """Whether it has looked before: other requests go first then."""
         self.look()
 
     def look(self) -> None:
@@ -83,6 +85,7 @@ class Poll:
             return False
         await _heard(self._ring, min(_LOOK_S, self._until - monotonic()))
         await _heard(self._polls.ended, self._looked + self._polls.share_s - monotonic())
+        self.repeated = True
         return not self._polls.ended.is_set()
 
 

@@ -57,7 +57,7 @@ async def claim(server: ServerState, asked: Asked[ClaimCall]) -> ClaimAnswer:
     async with server.page_polls.waiting(min(call.wait_s, _LONGEST_POLL_S)) as poll:
         while True:
             poll.look()
-            answer = await server.pages.run(lambda desk: desk.fleet.claim(name, epoch, call))
+            answer = await server.pages.run(lambda desk: desk.fleet.claim(name, epoch, call), later=poll.repeated)
             if answer.jobs or not await poll.again() or not await asked.goes_on():
                 return answer
 
@@ -91,7 +91,9 @@ async def news(server: ServerState, asked: Asked[None]) -> NewsAnswer:
     async with server.news_polls.waiting(min(query.wait_s, _LONGEST_POLL_S)) as poll:
         while True:
             poll.look()
-            answer = await server.sessions.run(lambda desk: desk.fleet.news(name, epoch, query.after))
+            answer = await server.sessions.run(
+                lambda desk: desk.fleet.news(name, epoch, query.after), later=poll.repeated
+            )
             if answer.news > query.after or not await poll.again() or not await asked.goes_on():
                 return answer
 

@@ -130,6 +130,29 @@ def test_a_bounded_number_of_calls_wait(tmp_path: Path, monkeypatch: pytest.Monk
         assert [answer.status for answer in answers[3:]] == [201, 201]
 
 
+def test_who_only_looks_again_goes_last(tmp_path: Path) -> None:
+    with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
+        going, goes_on, order = threading.Event(), threading.Event(), list[str]()
+
+        def hold(_desk: object) -> None:
+            going.set()
+            assert goes_on.wait(30)
+
+        pages = server.state.pages
+        held = server.submit(pages.run(hold))
+        assert going.wait(30)
+        calls = [
+            server.submit(pages.run(lambda _, name=name: order.append(name), later=name.startswith("look")))
+            for name in ("look", "look on", "pause", "finish")
+        ]
+        # on the loop all four are in the line before this is
+        server.submit(server.state.lookups.run(lambda _: None)).result(30)
+        goes_on.set()
+        for call in (held, *calls):
+            call.result(30)
+        assert order == ["pause", "finish", "look", "look on"]
+
+
 class _Fragile:
     """A database that fails once."""
 

@@ -141,7 +141,7 @@ def _values(made: Any, schema: Any, chosen: random.Random) -> Iterable[Any]:
     properties = _of(made, schema).get("properties", {})
     yield from chosen.sample(ODD, 4)
     for name in properties:
-        for odd in ODD:
+        for odd in chosen.sample(ODD, 7):
             yield {**{other: _right(made, of, chosen) for other, of in properties.items()}, name: odd}
     for _ in range(10):
         yield {name: _right(made, of, chosen) for name, of in properties.items()}
