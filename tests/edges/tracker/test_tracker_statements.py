@@ -137,10 +137,10 @@ def test_a_claim_goes_on_where_others_took_the_pages_of_a_host(fleet_database: s
     place = TrackerPlace(tmp_path, fleet_database)
     with closing(Fleet(place)) as fleet, closing(opened(place)) as beside:
         job = fleet.job(*(site(str(number), f"{host}.example") for host in "abc" for number in range(3)))
-        other = Dispatch(beside)
-        assert sum(other._of(job).pending.values()) == 9, "it knows of all pages"
+        other = Dispatch(beside, clock=fleet.clock)
+        assert sum(other._works.of(job).pending.values()) == 9, "it knows of all pages"
         fleet.pipeline("p")
         fleet.pipeline("q")
         assert len(fleet.claim("p", 6)) == 6
-        handed = other.claim(fleet.epochs["q"], 6, fleet.now) or []
-        assert sum(len(one.claims) for one in handed) == 3
+        fleet.dispatch = other
+        assert len(fleet.claim("q", 6)) == 3
