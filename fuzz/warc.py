@@ -6,7 +6,7 @@ import tempfile
 
 from isal import isal_zlib
 
-from muniment.archive.check.file import Checker, Stretch
+from muniment.archive.check.stretch import Checker, Stretch
 
 _RECORD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n"

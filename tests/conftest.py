@@ -75,12 +75,36 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return "gzip" if isinstance(val, bytes) and val.startswith(b"\x1f\x8b\x08") else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Of several processes none may be left alone with a long test at the end, so the long ones are begun first.
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (item.get_closest_marker("long") is None, _LONGEST.index(_folder(item))))
+
+
+_LONGEST = ("faults", "acceptance", "edges", "unit", "contract")
+"""The folders whose tests take longest, these first."""
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").parts[0]
+
+
 class Spread(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives each test to the next process that is free; tests of a module with a fixture in common stay together."""
+    """Gives each test to the next process that is free; tests of a module with a fixture in common stay together.
+
+    Half of the processes begin at the end of the list: long tests mostly wait, short ones mostly compute, and side by
+    side they use all of the machine.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
         return module if _shares(module) else nodeid
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if self.nodes.index(node) % 2:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
 
 @cache
@@ -89,6 +113,7 @@ def _shares(module: str) -> bool:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
+    config.option.loadscopereorder = False
     return Spread(config, log)
 
 
@@ -114,7 +139,7 @@ def _our_processes() -> list[str]:
 
 def _describe(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
-        return f"{process.pid} {' '.join(process.cmdline())} ({process.status()})"
+        return f"{process.pid} {' '.join(process.cmdline()).strip()} ({process.status()})"
     return ""
 
 

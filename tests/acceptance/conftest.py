@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from forked import Forked
+from forked import ForkedWithChildren
 
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:
     """Nearly all tests here are about what a command does, and not about how Python starts."""
-    return Forked
+    return ForkedWithChildren
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 from html_reading import Reached, walk
 from warc_reading import Record, captures, records
 
-from forked import Forked
+from forked import ForkedWithChildren
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def run_muniment(cwd: Path, *arguments: object, eager: bool = False, code: int =
     """Run the command line to its end, which must be the one that is expected."""
     command = [*(EAGER if eager else (sys.executable, "-m", "muniment")), *map(str, arguments)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with Forked(command, cwd=cwd, text=True, **pipes) as process:
+    with ForkedWithChildren(command, cwd=cwd, text=True, **pipes) as process:
         try:
             _, stderr = process.communicate(timeout=120)
         finally:

@@ -16,8 +16,6 @@ from test_hostile import MOST_RESIDENT, resident
 from tests.support.any_host import AnyHost, ok
 from warc_reading import captures
 
-pytestmark = pytest.mark.alone  # memory
-
 MEGABYTE = 1_000_000
 ONCE = ("--tries", 1, "--rounds", 0)
 STALLED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Long: " + b"a" * MEGABYTE
@@ -56,10 +54,11 @@ def test_header_blocks_that_never_end(muniment: Any, tmp_path: Path) -> None:
     assert fetch.most < MOST_RESIDENT
 
 
+@pytest.mark.long
 def test_header_blocks_that_end_at_once_before_bodies_that_do_not_come(muniment: Any, tmp_path: Path) -> None:
     with AnyHost(lambda *_: STALLED + b"\r\nContent-Length: 9\r\n\r\n") as hosts:
-        fetch = Fetch(muniment, tmp_path, hosts.urls(400), *ONCE, "--timeout", 1, "--start-inflight", 2_000)
-    assert fetch.rows() == {(200, "timeout-body"): 400}
+        fetch = Fetch(muniment, tmp_path, hosts.urls(250), *ONCE, "--timeout", 3, "--start-inflight", 2_000)
+    assert fetch.rows() == {(200, "timeout-body"): 250}
     assert fetch.most < MOST_RESIDENT
 
 
@@ -83,6 +82,7 @@ def cookies(path: str, request: bytes) -> bytes:
     return ok(b"<title>page</title>", *fields)
 
 
+@pytest.mark.alone  # on a busy machine it takes nearly all that is allowed
 def test_many_large_cookies(muniment: Any, tmp_path: Path) -> None:
     """A worker keeps those of a few hosts at a time, and asks the orchestrator for the others."""
     last: list[bool] = []

@@ -15,6 +15,8 @@ import pytest
 from crawled import wait_until
 from tests.support.nginx import Nginx
 
+pytestmark = pytest.mark.long
+
 LINES = 200_000
 ENOUGH = 20_000
 """Requests after which memory has had its time to grow; on a busy machine the time of the test ends before."""

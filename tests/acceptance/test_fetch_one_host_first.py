@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.gated_site import GatedSite
 
-from forked import Forked
+from forked import ForkedWithChildren
 
 AHEAD = 2_000
 NARROW = f"""
@@ -29,7 +29,7 @@ def test_other_hosts_are_asked_while_the_first_has_more_pages_than_are_read_ahea
         lines = [f"{slow.url}{number}" for number in range(2 * AHEAD)] + [f"{good.url}{path[1:]}" for path in others]
         (tmp_path / "list.txt").write_text("\n".join(lines))
         command = [sys.executable, "-c", NARROW, "fetch", "list.txt", "-o", "out", "--workers", "1", "--quiet"]
-        with Forked(
+        with ForkedWithChildren(
             command, cwd=tmp_path, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         ) as run:
             try:

@@ -15,11 +15,14 @@ from crawled import complaint
 from tests.support.gated_site import GatedSite
 from warc_reading import captures
 
+from forked import ForkedWithChildren
+
 FORMS: dict[str, Callable[[str], bytes]] = {
     "gzip": lambda text: gzip.compress(text.encode()),
     "utf-16": lambda text: text.encode("utf-16"),
     "utf-16-le": lambda text: text.encode("utf-16-le"),
 }
+OUTPUT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 QUIET = ("--quiet", "--no-robots", "--tries", 1)
 
 
@@ -50,9 +53,9 @@ def test_a_crawl_reads_its_list(
 def piped(muniment: Callable[..., Any], cwd: Path, *arguments: object) -> None:
     """Run a command with `list` on its standard input."""
     command = [sys.executable, "-m", "muniment", *map(str, arguments)]
-    with (cwd / "list").open("rb") as stdin:
-        done = subprocess.run(command, cwd=cwd, stdin=stdin, capture_output=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    with (cwd / "list").open("rb") as stdin, ForkedWithChildren(command, cwd=cwd, stdin=stdin, **OUTPUT) as process:
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
 
 
 @pytest.mark.parametrize("form", FORMS)

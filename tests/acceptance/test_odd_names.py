@@ -15,10 +15,22 @@ import pytest
 from tests.support.gated_site import GatedSite
 from warc_reading import captures, records
 
+from forked import Forked
+
 ODD = os.fsdecode(b"d\xff")
 URL = "http://127.0.0.1:9/"
+PIPES: dict[str, Any] = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.PIPE,
+    "text": True,
+}
 LOCALES = ("C", "POSIX", "xx_XX.UTF-9", "en_US.ISO-8859-1")
 ASCII = {"PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+def words_of(arguments: tuple[object, ...]) -> list[str]:
+    return [sys.executable, "-m", "muniment", *map(str, arguments)]
 
 
 def ran(
@@ -26,7 +38,7 @@ def ran(
 ) -> subprocess.CompletedProcess[bytes]:
     """A command as users give it, with the bytes that it writes."""
     given = {name: value for name, value in {**os.environ, **environ}.items() if name not in drop}
-    command = [sys.executable, "-m", "muniment", *map(str, arguments)]
+    command = words_of(arguments)
     return subprocess.run(command, cwd=cwd, env=given, capture_output=True, timeout=60, check=False)
 
 
@@ -77,9 +89,9 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
     arguments: tuple[str, ...], json_too: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / ODD).mkdir()
-    done = ran(*arguments, *json_too, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1), done
-    said = done.stderr.decode()
+    with Forked(words_of((*arguments, *json_too)), cwd=tmp_path, **PIPES) as process:
+        stdout, said = process.communicate(timeout=60)
+    assert (process.returncode, stdout, said.count("\n")) == (2, "", 1), said
     said = json.loads(said)["error"] if json_too else said
     assert r"d\xff' has bytes that are not UTF-8" in said
     assert [path.name for path in tmp_path.iterdir()] == [ODD]

@@ -31,6 +31,7 @@ from muniment.cli.fleet.tokens import tokens
 from muniment.cli.ignores import ignores
 from muniment.cli.inspect import inspect as inspect_command
 from muniment.cli.process import process
+from muniment.cli.replay import replay
 from muniment.cli.set import set_
 from muniment.cli.why import why
 from muniment.model.failure import FAILURE_CODES
@@ -130,10 +131,32 @@ def test_commands_of_export(muniment: Any, site: Nginx, tmp_path: Path) -> None:
         _run(muniment, line, site.url)
     assert (tmp_path / "example.cdxj").read_text().count("\n") > 3
     assert (tmp_path / "all.cdxj.gz.idx").exists()
+    assert {path.name for path in tmp_path.glob("*.wacz")} == {"example.wacz", "all.wacz"}
+
+
+def test_commands_of_replay(muniment: Any, site: Nginx) -> None:
+    for out in ("example", "runs/a"):
+        assert muniment("crawl", site.url, "-o", out, "--quiet").code == 0
+    ours = [line for line in _lines(DOCS / "replay.md") if line.startswith(OURS)]
+    assert len(ours) == 2
+    for line in ours:
+        _run(muniment, line, site.url)
+
+
+def _run_until_ready(muniment: Any, line: str, url: str) -> str:
+    """Run an example that goes on until it is stopped."""
+    process = muniment.start(*shlex.split(line.replace(EXAMPLE, url))[1:], "--no-open")
+    said = str(process.stdout.readline())
+    process.terminate()
+    assert process.wait(30) == 0, process.communicate()
+    assert said.startswith("http://127.0.0.1:"), said
+    return said
 
 
 def _run(muniment: Any, line: str, url: str) -> str:
     """Run an example, `example.com` being the local server; what it printed."""
+    if " replay " in line:
+        return _run_until_ready(muniment, line, url)
     done = muniment(*shlex.split(line.replace(EXAMPLE, url))[1:])
     expected = 3 if "--max-pages" in line else 0
     assert done.code == expected, f"{line}\n{done.stdout}{done.stderr}"
@@ -145,8 +168,9 @@ def _promised_files() -> set[str]:
     return set(re.findall(r"^\| `([\w.-]+)`", text[: text.index("## Columns")], re.MULTILINE))
 
 
-def test_readme_begins_with_the_two_commands() -> None:
-    assert _lines(ROOT / "README.md")[:2] == [f"./scripts/run crawl {EXAMPLE} -o example", "./scripts/test"]
+def test_readme_begins_with_the_three_commands() -> None:
+    begin = [f"./scripts/run crawl {EXAMPLE} -o example", "./scripts/test", "./scripts/run replay example"]
+    assert _lines(ROOT / "README.md")[:3] == begin
 
 
 def test_scripts_that_the_docs_name_can_be_run() -> None:
@@ -304,6 +328,7 @@ def test_options_of_fetch_equal_the_settings() -> None:
         ("muniment inspect", inspect_command),
         ("muniment check", check),
         ("muniment export", export),
+        ("muniment replay", replay),
         ("muniment why", why),
         ("muniment set", set_),
         *((f"muniment ignores {name}", command) for name, command in ignores.commands.items()),

@@ -21,7 +21,7 @@ FLOORS = (
     {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
-    {"web", "irc"},
+    {"web", "replay", "irc"},
     {"cli"},
 )
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
@@ -38,7 +38,7 @@ def test_every_folder_has_a_floor():
 
 def test_there_is_something_to_look_at():
     assert len(MODULES) > 50
-    assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display"}
+    assert imports("muniment.cli.crawl") >= {"muniment.app.inputs.start_urls", "muniment.cli.display.summary"}
 
 
 def test_imports_go_downward():

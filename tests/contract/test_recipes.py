@@ -11,8 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.support.gated_site import GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "acceptance", "faults", "edges", "unit", "node_modules")
@@ -88,6 +89,27 @@ class LoudQueue(LocalQueue):
             print(f"claimed {claim.url}", file=sys.stderr)
         return outcome
 '''
+
+
+ALLOWANCE = '''"""Allowances: a host says in its answers that it takes no more requests for some seconds. Pure."""
+
+from __future__ import annotations
+
+__all__ = ["USED_UP", "reset_ms"]
+
+USED_UP = "an allowance that is used up"
+
+
+def reset_ms(headers: tuple[tuple[str, str], ...]) -> int:
+    """Milliseconds until a host takes more requests; 0 when it takes them now, or says nothing."""
+    said = dict(headers)
+    seconds = said.get("x-ratelimit-reset", "")
+    return 1000 * int(seconds) if said.get("x-ratelimit-remaining") == "0" and seconds.isdigit() else 0
+'''
+JUDGED = """    if signal.kind == "spent":
+        return _held(state, now + signal.wait_ms, signal.text, now)"""
+SIGNALLED = """    if wait := reset_ms(exchange.headers):
+        return HostSignal("spent", USED_UP, origin_of(exchange.url), exchange.started_at // 1000, wait)"""
 
 
 class Copy:
@@ -186,6 +208,31 @@ def test_a_queue_transport_is_one_file_and_one_line(copy: Copy) -> None:
     before, new = ("queue.local", "LocalQueue"), ("loud_queue", "LoudQueue")
     said = said_with(copy, "src/muniment/app/run.py", line, before, new, QUEUE)
     assert {"claimed /", "claimed /a"} <= set(said)
+
+
+def test_a_host_rule_is_one_file_and_three_changes(copy: Copy) -> None:
+    room, politeness = "src/muniment/rules/hosts/__init__.py", "src/muniment/rules/hosts/politeness.py"
+    signals = "src/muniment/crawl/worker/host_signals.py"
+    (copy.root / "src/muniment/rules/hosts/allowance.py").write_text(ALLOWANCE)
+    copy.replace(room, "Others import: inflight,", "Others import: allowance, inflight,")
+    copy.replace(politeness, '"unreachable", "offline"]\n', '"unreachable", "offline", "spent"]\n')
+    copy.insert(politeness, "from muniment.model.failure import", "from muniment.rules.hosts.allowance import USED_UP")
+    copy.replace(politeness, '(" with Retry-After",)', '(" with Retry-After", USED_UP)')
+    copy.insert(politeness, "    fresh = signal.asked_at >= state.since", JUDGED)
+    seen = "from muniment.rules.hosts.allowance import USED_UP, reset_ms"
+    copy.insert(signals, "from muniment.rules.hosts.politeness import", seen)
+    copy.insert(signals, "    if exchange.failure is None and exchange.status not in _TELLING:", SIGNALLED)
+    new, changed = copy.changed()
+    assert (new, sorted(changed)) == (["src/muniment/rules/hosts/allowance.py"], sorted([room, politeness, signals]))
+
+    last = Answer("<a href=/a>a</a>", headers=(("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1")))
+    with GatedSite({"/": last, "/a": "a"}) as site:
+        copy.crawl(site.url)
+        assert "/a" in site.requests
+    events = [msgspec.json.decode(line) for line in (copy.root / "out/crawl.jsonl").read_bytes().splitlines()]
+    told = [(event["event"], event["host"], event["reason"]) for event in events if "host" in event]
+    assert told == [(event, "127.0.0.1", "an allowance that is used up") for event in ("pause", "resume")]
+    copy.run("-m", "pytest", "-q", "tests/contract/test_house.py", "tests/contract/test_rooms.py")
 
 
 def test_where_to_change_what_is_there() -> None:

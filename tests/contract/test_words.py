@@ -105,8 +105,8 @@ def test_exit_codes_of_errors_are_the_contracts():
     assert codes == {
         "MunimentError": 1, "UsageError": 2, "BusyError": 2, "ArchiveError": 1, "DiskFullError": 3,
         "TrackerError": 1, "TrackerLostError": 3, "ProcessError": 1, "ProtocolError": 1, "StoppedError": 3,
-        "AbortedError": 3, "NotFoundError": 2, "ForeignJobError": 2, "PlaceError": 2, "PrivateTargetError": 2,
-        "ServerError": 1, "ServerLostError": 3, "RefusedError": 2, "TooLargeError": 1, "SessionEndedError": 2,
+        "AbortedError": 3, "ForeignJobError": 2, "NotFoundError": 2, "PlaceError": 2, "PrivateTargetError": 2,
+        "RefusedError": 2, "ServerError": 1, "ServerLostError": 3, "SessionEndedError": 2, "TooLargeError": 1,
         "WrongAskError": 1,
     }  # fmt: skip
 

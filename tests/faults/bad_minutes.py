@@ -23,7 +23,7 @@ from tests.support.maze import write_maze
 from tests.support.nginx import Nginx, free_port
 from tests.support.relay import Relay
 
-from forked import Forked
+from forked import ForkedWithChildren
 
 Command = Literal["crawl", "fetch"]
 COMMANDS: tuple[Command, ...] = ("crawl", "fetch")
@@ -66,7 +66,7 @@ class Job:
             Path(first).write_text("\n".join(self.relay.url.rstrip("/") + path for path in self.paths))
         words = [self.command, first, "-o", str(self.out), "--workers", "1", *self.options]
         with (self.home / "stderr").open("a") as stderr:
-            return Forked(
+            return ForkedWithChildren(
                 [sys.executable, "-m", "muniment", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -15,6 +15,8 @@ from bad_minutes import COMMANDS, Command, Job, Jobs
 
 from muniment.archive.check.directory import check
 
+pytestmark = pytest.mark.long
+
 DOWN_S, GATEWAY_S, PROXY_S, ROBOTS_S = 70.0, 30.0, 60.0, 30.0
 """How long each is away."""
 

@@ -14,6 +14,8 @@ from strikes import KINDS, draw
 
 from forked import Forked
 
+pytestmark = pytest.mark.long
+
 ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "6"))
 SEED = int(os.environ.get("MUNIMENT_ROUNDS_SEED", "1"))
 

@@ -16,6 +16,8 @@ from bad_minutes import COMMANDS, Command, Job, Jobs
 
 from muniment.archive.check.directory import check
 
+pytestmark = pytest.mark.long
+
 KILLED_S = 8.0
 """How long the trouble has lasted when the run is killed."""
 MORE_S = 12.0

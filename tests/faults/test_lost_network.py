@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.gated_site import Answer, GatedSite
 
+pytestmark = pytest.mark.long
+
 PATHS = [f"/p{number}" for number in range(30)]
 AWAY_S = 9
 """How long the link is down."""

@@ -17,7 +17,7 @@ from tests.support.relay import Relay
 
 from muniment.archive.check.directory import check
 
-pytestmark = pytest.mark.alone  # each job has its own minute
+pytestmark = pytest.mark.long
 
 PAGES = 25
 MOST_S = 60.0

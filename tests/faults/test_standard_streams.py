@@ -61,13 +61,20 @@ def test_an_answer_that_has_no_room_is_one_line(crawled: Path, command: tuple[st
     assert done.stderr.startswith('{"error":' if more else "muniment: ")
 
 
-@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+CLOSED_OR_FULL = ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full")
+
+
+@pytest.mark.parametrize("streams", CLOSED_OR_FULL)
 @pytest.mark.parametrize("command", ANSWERS, ids=lambda command: command[0])
 def test_streams_that_are_closed_or_full_change_no_exit_code(
     crawled: Path, command: tuple[str, ...], streams: str
 ) -> None:
     done = shell(f'"$@" {streams}', *command, cwd=crawled)
     assert (done.returncode, done.stderr) == (0, ""), done
+
+
+@pytest.mark.parametrize("streams", CLOSED_OR_FULL)
+def test_what_is_refused_is_refused_without_streams(crawled: Path, streams: str) -> None:
     refused = shell(f'"$@" {streams}', "check", "no-such", cwd=crawled)
     assert refused.returncode == 2
     assert (refused.stdout, refused.stderr.count("\n")) == ("", 0 if "2>" in streams else 1)

@@ -14,7 +14,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.place import TrackerPlace
 from muniment.procs.children.launch import LaunchedWorker
 from muniment.procs.registry import ProcessRegistry
-from muniment.rules.rulesets import IgnoreSet
+from muniment.rules.job_rules import IgnoreSet
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Request(Struct, frozen=True):
 
     settings: Settings
     urls: tuple[str, ...]
-    """Start URLs, normalised; none in a fetch, which has a list (`settings.seed`)."""
+    """Start URLs, normalised; none in a fetch, which has a list (`Settings.seed`)."""
     command_line: str
     """For the warcinfo record, secrets masked."""
     sets: tuple[IgnoreSet, ...] = ()

@@ -22,6 +22,7 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
+from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
@@ -38,7 +39,6 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
-from muniment.crawl.protocol import warc_info
 from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
@@ -258,7 +258,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
 
 def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
-    from muniment.app.regain import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
     if (job := jobs.find_job(db)) is not None:
         complete_rows(db, job, out / PARTS, rebuilt)
@@ -278,7 +278,7 @@ def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
         return 0
-    from muniment.control.done import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
+    from muniment.control.missing_rows import fetch_again  # noqa: PLC0415  (pyarrow: after damage only)
 
     pages = fetch_again(out)
     if lost or pages:

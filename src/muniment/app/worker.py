@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 
 import uvloop
 
+from muniment.app.warc_info import warc_info
 from muniment.archive.durable import archive_error
 from muniment.control.privacy import keep_private
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import warc_info
 from muniment.crawl.worker.http_engine import HttpEngine as DefaultEngine
 from muniment.crawl.worker.loop import EngineFactory, Worker
 from muniment.errors import DiskFullError, MunimentError, UsageError

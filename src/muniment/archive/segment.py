@@ -17,7 +17,7 @@ from muniment.archive.index.journal import JournalEntry, entry_frame, header_fra
 from muniment.archive.index.rows import failure_row, record_row
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc import records
-from muniment.archive.warc.builder import LARGE, ExchangeRecords, Wanted, compress, draft
+from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource, build_records, compress
 from muniment.archive.warc.members import Part, deflate_member, stream_deflated, stream_stored
 from muniment.archive.warc.records import RECORD_END, WarcInfo
 from muniment.clock import new_record_urn, now_us
@@ -85,23 +85,23 @@ class Segment:
 
         `earlier` is an earlier capture of the same payload: the exchange becomes a revisit of it, unless it is
         truncated or failed, or, not being `unchanged` from what the seed list knows, no larger than
-        `drafts.REVISIT_ABOVE`. An exchange without a header block leaves a row only.
+        `exchange_records.REVISIT_ABOVE`. An exchange without a header block leaves a row only.
         """
         if not exchange.head:
             failure = exchange.failure or Failure("protocol", "no response header")
             return self.write_failure(exchange.url, failure, context, exchange)
         return self._write((exchange, context, earlier, unchanged), None)
 
-    def write_draft(self, made: ExchangeRecords) -> Capture:
-        """The same of what `drafts` made, which is made again when it was for another file."""
-        return self._write(made.wanted, made)
+    def write_prepared(self, made: ExchangeRecords) -> Capture:
+        """The same of what `prepare` made, which is made again when it was for another file."""
+        return self._write(made.source, made)
 
-    def drafts(self, wanted: Sequence[Wanted]) -> list[ExchangeRecords]:
-        """Make and compress the records of exchanges with no large body, for `write_draft`; nothing is written.
+    def prepare(self, sources: Sequence[RecordSource]) -> list[ExchangeRecords]:
+        """Make and compress the records of exchanges with no large body, for `write_prepared`; nothing is written.
 
         One after the other, each record's compression would push out of the processor's cache what makes the next.
         """
-        made = draft(wanted, self._warcinfo)
+        made = build_records(sources, self._warcinfo)
         for one in made:
             compress(one)
         return made
@@ -134,7 +134,7 @@ class Segment:
         return done
 
     def end(self) -> None:
-        """Sync and close: nothing more is written, and what walks the file gives it its final name. Blocks."""
+        """Sync and close: nothing more is written, and what verifies the file gives it its final name. Blocks."""
         self.sync()
         self.close()
 
@@ -161,11 +161,11 @@ class Segment:
         self._append(self._first)
         self._journal.append(self._entry(None))
 
-    def _write(self, wanted: Wanted, made: ExchangeRecords | None) -> Capture:
+    def _write(self, source: RecordSource, made: ExchangeRecords | None) -> Capture:
         mark = self._warc.length
         try:
             if made is None or made.warcinfo != self._warcinfo:
-                (made,) = draft((wanted,), self._warcinfo)
+                (made,) = build_records((source,), self._warcinfo)
             capture = self._write_records(made)
         except OSError as error:
             self._warc.cut(mark)
@@ -178,7 +178,7 @@ class Segment:
         return capture
 
     def _write_records(self, made: ExchangeRecords) -> Capture:
-        exchange, context, _, unchanged = made.wanted
+        exchange, context, _, unchanged = made.source
         offset = self._warc.length
         if made.record_type == "response" and exchange.body.length > LARGE:
             stream = stream_stored if made.stored else stream_deflated

@@ -30,6 +30,7 @@ _COMMANDS = {
     "inspect": ("muniment.cli.inspect", "inspect"),
     "check": ("muniment.cli.check", "check"),
     "export": ("muniment.cli.export", "export"),
+    "replay": ("muniment.cli.replay", "replay"),
     "why": ("muniment.cli.why", "why"),
     "set": ("muniment.cli.set", "set_"),
     "job": ("muniment.cli.fleet.changes", "job"),

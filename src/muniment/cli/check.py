@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.cli.display import counted
+from muniment.cli.display.quantities import counted
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
 from muniment.control.check import CheckResult, check_directory, repair_directory

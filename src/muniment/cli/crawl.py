@@ -23,7 +23,7 @@ from muniment.procs.command_text import told_command
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from muniment.cli.display import SilentDisplay
+    from muniment.cli.display.line import SilentDisplay
     from muniment.crawl.progress import AlreadyFinished, Summary
 
 __all__ = ["crawl", "fetch"]
@@ -87,7 +87,7 @@ def _run(invocation: Invocation, request: Request, *, as_json: bool, quiet: bool
 
 
 def _tell(request: Request, done: Summary | AlreadyFinished, out: Path) -> None:
-    from muniment.cli.display import tell_finished, tell_summary  # noqa: PLC0415  (loaded with what was shown)
+    from muniment.cli.display.summary import tell_finished, tell_summary  # noqa: PLC0415  (loaded with what was shown)
     from muniment.crawl.progress import AlreadyFinished  # noqa: PLC0415
 
     if isinstance(done, AlreadyFinished):
@@ -100,13 +100,13 @@ def _tell(request: Request, done: Summary | AlreadyFinished, out: Path) -> None:
 
 def _chosen_display(*, quiet: bool) -> SilentDisplay:
     """The display that fits where standard error goes."""
-    from muniment.cli import display  # noqa: PLC0415  (while the worker imports what it needs)
+    from muniment.cli.display.line import LineDisplay, SilentDisplay  # noqa: PLC0415  (while the worker imports what it needs)
 
     if quiet:
-        return display.SilentDisplay()
+        return SilentDisplay()
     if not sys.stderr.isatty():
-        return display.LineDisplay()
-    from muniment.cli.panel import LiveDisplay  # noqa: PLC0415  (what draws it takes a while to load)
+        return LineDisplay()
+    from muniment.cli.display.panel import LiveDisplay  # noqa: PLC0415  (what draws it takes a while to load)
 
     return LiveDisplay()
 

@@ -1,4 +1,4 @@
-"""`muniment index`: an internal process of a crawl, which walks full files and writes the index."""
+"""`muniment index`: an internal process of a crawl, which verifies full files and writes the index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import msgspec
 
 from muniment.archive.index.parquet import CAPTURES, index_journal, index_rows, indexed_names, join
 from muniment.archive.recovery.inventory import REBUILT, take_stock
-from muniment.archive.recovery.verify import open_names, walk_and_seal
-from muniment.procs.children.launch import INDEX_NOW, STOCK, WALK_NOW, die_with_parent
+from muniment.archive.recovery.verify import open_names, verify_and_seal
+from muniment.procs.children.launch import INDEX_NOW, STOCK, VERIFY_NOW, die_with_parent
 
 __all__ = ["index"]
 
-_WALKERS = 2
+_VERIFIERS = 2
 """Checksums let go of the interpreter's lock, and at the end of a run the cores have nothing else to do."""
 
 
@@ -46,7 +46,7 @@ def index(out: Path, name: str | None, *, stock: bool) -> int:
 
 def _end(out: Path, parts: Path) -> None:
     for line in sys.stdin.buffer:
-        if line == WALK_NOW:
+        if line == VERIFY_NOW:
             _walk(out, parts, open_names(out))
         elif line == INDEX_NOW:
             join(out, parts)
@@ -56,7 +56,7 @@ def _take_stock(out: Path, parts: Path) -> None:
     captures = out / CAPTURES
     stock = take_stock(out, indexed_names(captures) if captures.exists() else {})
     for line in sys.stdin.buffer:
-        if line == WALK_NOW:
+        if line == VERIFY_NOW:
             click.echo(msgspec.json.encode(stock))
         elif line == INDEX_NOW:
             if stock.unknown:
@@ -76,8 +76,8 @@ def _rebuilt(out: Path, parts: Path, name: str) -> int:
 
 def _walk(out: Path, parts: Path, names: list[str]) -> bool:
     """Walk and seal files and say which are damaged; whether any is."""
-    with ThreadPoolExecutor(_WALKERS) as walkers:
-        found = walkers.map(lambda name: walk_and_seal(out, parts, name), names)
+    with ThreadPoolExecutor(_VERIFIERS) as verifiers:
+        found = verifiers.map(lambda name: verify_and_seal(out, parts, name), names)
         damaged = [damage for damage in found if damage]
     click.echo(msgspec.json.encode(damaged))
     return bool(damaged)

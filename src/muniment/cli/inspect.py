@@ -7,7 +7,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
-from muniment.cli.display import counted, crowded_lines, duration_text, size_text, trouble_lines
+from muniment.cli.display.quantities import counted, duration_text, size_text
+from muniment.cli.display.summary import crowded_lines, trouble_lines
 from muniment.cli.options import PLACE, log_option
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths

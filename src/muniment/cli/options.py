@@ -14,10 +14,9 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
-from muniment.rules.output_names import parse_name, parse_place
 from muniment.settings.environment import contact_given
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
-from muniment.settings.values import is_number, parse_number, parse_proxy
+from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
 
 __all__ = [
     "PLACE",

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
-from muniment.cli.display import duration_text, size_text
+from muniment.cli.display.quantities import duration_text, size_text
 from muniment.clock import iso_ms
 from muniment.control.processes import ProcessView
 from muniment.model.process import Process

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.cli.display import counted
+from muniment.cli.display.quantities import counted
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
 from muniment.control.place import tracker_place

@@ -1,4 +1,4 @@
-"""One function per operator verb; the read side for status.
+"""What operators ask of a directory: check, export, inspect, list, explain; `verbs` has what they change.
 
-Others import: check, done, export, ignores, inspect, place, privacy, processes, why.
+Others import: check, export, ignores, indexes, inspect, missing_rows, place, privacy, processes, why.
 """

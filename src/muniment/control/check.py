@@ -1,4 +1,4 @@
-"""`check`: one directory's files, index and tracker held against each other, and mended where that is safe."""
+"""`check`: one directory's files, index and tracker held against each other, and repaired where that is safe."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ def check_directory(out: Path, registry: ProcessRegistry | None = None) -> Check
 
 
 def repair_directory(out: Path, registry: ProcessRegistry | None = None) -> CheckResult:
-    """Mend what can be mended safely and check the result; raises BusyError while a run holds the directory."""
+    """Repair what can be repaired safely and check the result; raises BusyError while a run holds the directory."""
     # pyarrow has threads: it is not loaded before processes of a plain check are forked
-    from muniment.archive.check import repair as mend  # noqa: PLC0415
+    from muniment.archive.check import repair  # noqa: PLC0415
 
     locks = lock_directory(out, EVENTS_FILE if (out / EVENTS_FILE).exists() else "")
     own, enrol = is_own(out), _enrolling(registry)
     if is_private(out):
         keep_private()
     try:
-        done = mend.set_aside_unreadable(out)
+        done = repair.set_aside_unreadable(out)
         checked = check(out, enrol=enrol)
-        while mended := mend.mend_files(out, checked.torn):
+        while steps := repair.repair_files(out, checked.torn):
             # what is damaged before a torn end is the end now
-            done += mended
+            done += steps
             checked = check(out, enrol=enrol)
-        half = own and mend.must_join(out)
-        if own and (joined := mend.join_index(out)):
+        half = own and repair.must_join(out)
+        if own and (joined := repair.join_index(out)):
             done += joined
             checked = check(out, enrol=enrol)
-        if own and (mended := mend.mend_rows(out, checked)):
-            done += mended
+        if own and (steps := repair.repair_rows(out, checked)):
+            done += steps
             checked = check(out, enrol=enrol)
         if half and _has_tracker(out):
             _list_again(out)
@@ -77,11 +77,11 @@ def repair_directory(out: Path, registry: ProcessRegistry | None = None) -> Chec
 
 def _list_again(out: Path) -> None:
     """Make the rows of lines whose URL an earlier line has, now that the rows of these are there."""
-    from muniment.archive.check import repair as mend  # noqa: PLC0415  (as above)
-    from muniment.control.done import tell_repeats  # noqa: PLC0415  (as below)
+    from muniment.archive.check import repair  # noqa: PLC0415  (as above)
+    from muniment.control.missing_rows import tell_repeats  # noqa: PLC0415  (as below)
 
     tell_repeats(out)
-    mend.join_index(out)
+    repair.join_index(out)
 
 
 def _enrolling(registry: ProcessRegistry | None) -> Enrol:
@@ -93,7 +93,7 @@ def _enrolling(registry: ProcessRegistry | None) -> Enrol:
 def _fetched_again(out: Path) -> tuple[RepairAction, ...]:
     if not _has_tracker(out):
         return ()
-    from muniment.control.done import fetch_again  # noqa: PLC0415  (as below)
+    from muniment.control.missing_rows import fetch_again  # noqa: PLC0415  (as below)
 
     pages = fetch_again(out)
     text = f"{pages} pages that were done without a row wait again: give the command of their run again"
@@ -105,7 +105,7 @@ def _has_tracker(out: Path) -> bool:
 
 
 def _against_tracker(out: Path) -> tuple[list[Fault], str]:
-    from muniment.control.done import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
+    from muniment.control.missing_rows import pages_without_row  # noqa: PLC0415  (SQLAlchemy: only where a tracker is)
 
     return pages_without_row(out)
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.export.cdxj import COLUMNS, cdxj_lines, sorted_lines
-from muniment.archive.export.target import export_to
+from muniment.archive.export.gather import snapshot
+from muniment.archive.export.pages import is_page
+from muniment.archive.export.target import export_to, export_whole
+from muniment.archive.export.wacz import Gathered, WaczOptions, gather, write_wacz
 from muniment.control.indexes import captures_under, paths_of
-from muniment.errors import UsageError
+from muniment.errors import ArchiveError, DiskFullError, UsageError
+from muniment.model.url import normalise
 
-__all__ = ["ExportReport", "export_cdxj"]
+__all__ = ["ExportReport", "export_cdxj", "export_wacz"]
 
 _OWN = re.compile(r".*\.warc\.gz(?:\.open)?|captures\.parquet.*|crawl\.jsonl|tracker\..*|cookies\.txt|seed-list.*")
 """Names that an output directory gives its own files."""
 _BATCH = 10_000
-_HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
+_READS = 5
+"""A running crawl joins its index now and then: what was listed is then gone, and is listed again."""
 
 
 class ExportReport(Struct, frozen=True):
@@ -69,6 +76,54 @@ def export_cdxj(patterns: Sequence[str], file: str, *, force: bool = False) -> E
     return ExportReport(file, sums.bytes, sums.sha256, len(count.files), count.records, count.pages)
 
 
+def export_wacz(patterns: Sequence[str], file: str, options: WaczOptions, *, force: bool = False) -> ExportReport:
+    """Write output directories as one WACZ file.
+
+    Raises UsageError as `export_cdxj`, ArchiveError with file and offset where a WARC file is damaged.
+    """
+    if options.main_url:
+        options = structs.replace(options, main_url=_normalised(options.main_url))
+    if file == "-":
+        raise UsageError("a WACZ cannot be written to standard output; name a file")
+    paths = paths_of(patterns)
+    _check_target(file, paths, force=force)
+    captures_under(paths)  # says what is not an archive
+    with export_whole(file) as target:
+        gathered = _gathered(paths, options)
+        try:
+            sums = write_wacz(target, gathered, options)
+        finally:
+            gathered.close()
+        size, digest = _sums_of(target)
+    return ExportReport(file, size, digest, sums.warc_files, sums.records, sums.pages)
+
+
+def _sums_of(file: IO[bytes]) -> tuple[int, str]:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return file.tell(), digest.hexdigest()
+
+
+def _normalised(url: str) -> str:
+    found = normalise(url)
+    if not found:
+        raise UsageError(f"{url} is not a URL; --main-url takes one like https://example.com/")
+    return found
+
+
+def _gathered(paths: Sequence[Path], options: WaczOptions) -> Gathered:
+    for _ in range(_READS - 1):
+        try:
+            return gather(snapshot(paths), options)
+        except DiskFullError:
+            raise
+        except (ArchiveError, FileNotFoundError):
+            continue
+    return gather(snapshot(paths), options)
+
+
 def _check_target(file: str, paths: Sequence[Path], *, force: bool) -> None:
     if file == "-":
         return
@@ -86,11 +141,5 @@ def _check_target(file: str, paths: Sequence[Path], *, force: bool) -> None:
 
 
 def _pages(batch: pa.RecordBatch) -> int:
-    """Complete captures of HTML pages, not those of requisites and robots.txt."""
-    return sum(
-        status == 200 and not error and depth >= 0 and found_as != "robots" and bool(_HTML.match(kind))
-        for status, error, depth, found_as, kind in zip(
-            *(batch.column(name).to_pylist() for name in ("status", "error", "depth", "found_as", "content_type")),
-            strict=True,
-        )
-    )
+    names = ("status", "error", "depth", "found_as", "content_type")
+    return sum(is_page(*row) for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True))

@@ -10,7 +10,7 @@ from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
 from muniment.model.url import did_you_mean, normalise
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
-from muniment.rules.rulesets import Rules, compile_ignores
+from muniment.rules.job_rules import Rules, compile_ignores
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs import store as jobs
 

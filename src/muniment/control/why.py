@@ -17,10 +17,10 @@ from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
+from muniment.rules.job_rules import Rules, rule_named
 from muniment.rules.retry import is_failed
 from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
-from muniment.rules.rulesets import Rules, rule_named
 from muniment.rules.scope import FAR
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_to_read

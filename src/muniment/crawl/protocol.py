@@ -13,16 +13,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from muniment import __version__
-from muniment.archive.warc.records import WarcInfo
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
-from muniment.http.user_agent import agent_text, operator_text
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 
@@ -64,7 +61,6 @@ __all__ = [
     "WantPages",
     "WorkerFailure",
     "encode",
-    "warc_info",
 ]  # fmt: skip
 
 
@@ -370,14 +366,3 @@ class Frames(Generic[M]):
             raise ProtocolError(f"an invalid message: {error}") from None
         finally:
             del buffer[:at]
-
-
-def warc_info(setup: Setup) -> WarcInfo:
-    """The warcinfo record's content for a run."""
-    return WarcInfo(
-        software=f"muniment/{__version__}",
-        user_agent=agent_text(setup.settings.user_agent, setup.settings.contact),
-        robots="obey" if setup.settings.robots else "ignore",
-        operator=operator_text(setup.operator, setup.settings.contact),
-        command=setup.command_line,
-    )

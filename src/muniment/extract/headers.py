@@ -1,4 +1,4 @@
-"""What response headers say of a page: `Link` (RFC 8288), `Refresh`, and the wishes of `X-Robots-Tag`."""
+"""What response headers say of a page: `Link` (RFC 8288), `Refresh`, and the directives of `X-Robots-Tag`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 
 from muniment.extract.attributes import refresh_target, rel_found_as, srcset_urls
-from muniment.extract.found import cleaned
+from muniment.extract.found_links import cleaned
 from muniment.model.link import FoundAs
 
-__all__ = ["header_links", "header_wishes", "redirect_reference"]
+__all__ = ["header_directives", "header_links", "redirect_reference"]
 
 _MOST_BYTES = 64 << 10
 # A quoted value that is never closed runs to the end, so that nothing is read twice.
@@ -43,15 +43,15 @@ def _add_links(value: str, add: Callable[[str, FoundAs], None]) -> None:
                 add(url, FoundAs.SRCSET)
 
 
-def header_wishes(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def header_directives(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Agent and words of each `X-Robots-Tag`; one that names no agent is for `robots`, as in a meta element."""
-    wishes = []
+    directives = []
     for name, value in headers:
         if name == "x-robots-tag":
             named = _AGENT(value)
             for_one = named is not None and named[1].lower() not in _WORDS_WITH_VALUE
-            wishes.append((named[1].lower(), named[2]) if named and for_one else ("robots", value))
-    return wishes
+            directives.append((named[1].lower(), named[2]) if named and for_one else ("robots", value))
+    return directives
 
 
 def redirect_reference(location: str) -> str:

@@ -11,7 +11,7 @@ from turbohtml import Document, Element, TokenType, parse, tokenize
 from muniment.extract.attributes import LAZY, lazy_links, refresh_target, rel_found_as, srcset_urls
 from muniment.extract.charset import decode
 from muniment.extract.css import css_links
-from muniment.extract.found import MOST_LINKS, FoundLinks
+from muniment.extract.found_links import MOST_LINKS, FoundLinks
 from muniment.extract.queries import encode_queries
 from muniment.extract.structured import json_ld_links
 from muniment.model.link import FoundAs
@@ -281,7 +281,7 @@ def _visit_meta(get: _Get, found: FoundLinks) -> None:
     elif name in _TILES:
         found.add(content, FoundAs.ICON)
     elif name and len(content) <= _LONGEST_WISH and _ASKS(content):
-        found.wishes.append((name, content))
+        found.directives.append((name, content))
     if (get("http-equiv") or "").strip().lower() == "refresh":
         found.add(refresh_target(content), FoundAs.META_REFRESH)
 

@@ -13,7 +13,7 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found import MOST_LINKS, FoundLinks, cleaned
+from muniment.extract.found_links import MOST_LINKS, FoundLinks, cleaned
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
@@ -54,7 +54,7 @@ class Extraction(Struct, frozen=True):
     """Every reference but <a href>, as (href, how) in document order; HTML's white space is taken out."""
     anchors: list[str]
     """Every <a href> in document order, as written: to be `cleaned` before it is resolved."""
-    wishes: list[tuple[str, str]]
+    directives: list[tuple[str, str]]
     """Name and content of the meta elements that ask something of robots."""
     dropped: int = 0
     """About how many references it has beyond the limit, as far as it was read."""
@@ -84,7 +84,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     dropped = found.dropped + len(found.links) - len(links)
     if len(unique) > len(anchors):
         dropped += len(_pages(unique) - _pages(anchors) - {""})
-    return Extraction(base, links, anchors, found.wishes, dropped)
+    return Extraction(base, links, anchors, found.directives, dropped)
 
 
 def _pages(anchors: Iterable[str]) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 
-from muniment.extract.found import FoundLinks, cleaned
+from muniment.extract.found_links import FoundLinks, cleaned
 from muniment.model.link import FoundAs
 
 __all__ = ["encode_queries"]

@@ -18,7 +18,7 @@ from muniment.fetch.wire import ResponseReader
 from muniment.http.head import Head
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 
 __all__ = ["Client", "unreached"]
 

@@ -12,7 +12,7 @@ from muniment.fetch.bodies import PROCESS_USE
 from muniment.fetch.request import ServerOrigin
 from muniment.fetch.tls import session_names
 from muniment.fetch.wire import End, ResponseReader
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 
 __all__ = ["Connection", "ConnectionOwner"]
 

@@ -1,4 +1,4 @@
-"""The border where other people's exceptions become failures (`model.failure.Failure`), once."""
+"""Faults of the network: the one place that turns exceptions of libraries into failures (`model.failure.Failure`)."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class ResponseReader:
         """Read header blocks; gives the bytes after the final one, none while it is incomplete.
 
         They are not copied where they came in one read with a small block: most of a page does. What is given then goes
-        to the end of that read, which `archive.together` relies on.
+        to the end of that read, which `batch_digests.digest_together` relies on.
         """
         held = self._held
         begin = start = seen = 0

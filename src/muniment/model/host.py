@@ -31,7 +31,7 @@ class HostWaits(Struct, frozen=True, array_like=True):
     """Unix ms: nothing is asked before."""
     reason: str = ""
     strikes: int = 0
-    """Bad news in a row; the back-off grows with it."""
+    """Bad answers in a row; the back-off grows with it."""
 
 
 _NO_WAITS = HostWaits()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 
 from msgspec import Struct
@@ -15,16 +15,9 @@ from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
 
 __all__ = [
-    "LINK_ENTRY",
-    "Claim",
-    "ExchangeRow",
-    "FinishBatch",
-    "PageResult",
-    "PageState",
-    "first_claim",
-    "link_keys",
-    "session_of",
-]
+    "LINK_ENTRY", "Claim", "ExchangeRow", "FinishBatch", "PageOutcome", "PageResult", "PageState",
+    "first_claim", "link_keys", "session_of",
+]  # fmt: skip
 
 LINK_ENTRY = 17
 """Bytes of one outlink in `PageResult.outlinks`: the 16-byte key of its URL and one byte `FoundAs`."""
@@ -73,6 +66,17 @@ class PageState(StrEnum):
     """An operator put it aside; it waits until it is taken out of the stash."""
 
 
+class PageOutcome(IntEnum):
+    """What a done page is counted as: the counter of its job that has it (`pages.counted`)."""
+
+    NONE = 0
+    """It is not done, or it was skipped."""
+    CAPTURED = 1
+    REQUISITE = 2
+    """Captured only as a requisite of other pages."""
+    FAILED = 3
+
+
 class Claim(Struct, frozen=True, array_like=True):
     """One page handed to a worker, with all that the fetch needs."""
 
@@ -109,7 +113,7 @@ class Claim(Struct, frozen=True, array_like=True):
     answered: bool = False
     """The page's origin has answered in this job."""
     referrer: str = ""
-    """The URL that browsers would name as where they come from, before it is cut (`rules.referrer`)."""
+    """The URL that browsers would name as where they come from, before it is cut (`http.referrer`)."""
     free: bool = False
     """A 429 or 503 uses up no try."""
     nice: int = 0

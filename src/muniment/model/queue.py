@@ -72,8 +72,8 @@ class QueueState(Struct, frozen=True, array_like=True):
     """How a job stands."""
 
     totals: Totals = Totals()
-    repairing: bool = False
-    """Shorter paths are still being sent to the pages they lead to; a job is not finished while they are."""
+    updating_depths: bool = False
+    """Shorter paths are still to be passed on to children; a job is not finished while some are."""
     judging: bool = False
     """Pages that wait are still to be judged by new patterns; a job is not finished while they are."""
     empty: bool = False
@@ -84,7 +84,7 @@ class QueueState(Struct, frozen=True, array_like=True):
     @property
     def at_work(self) -> bool:
         """Whether upkeep has more to do."""
-        return self.repairing or self.judging or self.more_may_come
+        return self.updating_depths or self.judging or self.more_may_come
 
 
 class QueueChanges(Struct, frozen=True, array_like=True):
@@ -157,7 +157,7 @@ class FinishOutcome(Struct, frozen=True, array_like=True):
 
 
 class UpkeepRequest(Struct, frozen=True, array_like=True):
-    """Work of the tracker's own: one batch of repair and of judging again, and what is named here."""
+    """Work of the tracker's own: one batch of updating depths and of judging again, and what is named here."""
 
     ask: int
     lines: SeedBatch | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from muniment.clock import monotonic
 from muniment.errors import RefusedError
-from muniment.model.session_calls import ClaimAnswer, ClaimCall, JobPages, SlotWant
+from muniment.model.network.sessions import ClaimAnswer, ClaimCall, JobPages, SlotWant
 from muniment.remote.connection import Retries, ServerConnection
 
 __all__ = ["WRONG_ASK", "ClaimDesk"]

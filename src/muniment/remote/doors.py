@@ -33,8 +33,8 @@ from muniment.model.network.pipelines import (
     PipelineView,
 )
 from muniment.model.network.processes import ProcessList
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
-from muniment.model.session_calls import LostAnswer
 from muniment.remote.operator import ServerClient
 
 __all__ = ["ServerDoor"]

@@ -10,9 +10,9 @@ from muniment.clock import now_ms, steady_ms
 from muniment.http.jar import Jar
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostRecord, HostWaits, origin_within
+from muniment.model.network.sessions import HostFacts, JobPages, RobotsFile
 from muniment.model.page import Claim
 from muniment.model.queue import HostPages
-from muniment.model.session_calls import HostFacts, JobPages, RobotsFile
 from muniment.remote.outbox import FinishNews
 from muniment.rules.robots.rules import RobotsAnswer, settled
 

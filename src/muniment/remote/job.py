@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Struct
 
 from muniment.errors import ServerError
+from muniment.model.network.sessions import JobRules, SessionJob
 from muniment.model.page import Claim
 from muniment.model.rule import Rule
-from muniment.model.session_calls import JobRules, SessionJob
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.rules.scope import FAR
 from muniment.settings.table import Settings
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from muniment.errors import MunimentError, SessionEndedError
 from muniment.model.capture import Capture
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     FinishAnswer,
     FinishCall,
     LostAnswer,

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from muniment.errors import ServerError, SessionEndedError, TooLargeError
 from muniment.model.cookie import Cookie
+from muniment.model.network.sessions import FinishAnswer, FinishCall, HostFacts, RobotsFile, finished_page
 from muniment.model.page import FinishBatch, PageResult, link_keys
-from muniment.model.session_calls import FinishAnswer, FinishCall, HostFacts, RobotsFile, finished_page
 from muniment.remote.connection import Retries
 
 __all__ = ["FinishNews", "NewsSource", "Outbox"]

@@ -16,6 +16,7 @@ from muniment.clock import steady_ms
 from muniment.errors import MunimentError, UsageError
 from muniment.model.capture import Capture, EarlierCapture
 from muniment.model.host import HostRecord
+from muniment.model.network.sessions import JobPages, claim_of
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.queue import (
     Backlog,
@@ -33,7 +34,6 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.model.session_calls import JobPages, claim_of
 from muniment.remote.host_desk import HostDesk
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases

@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeVar
 from muniment import __version__
 from muniment.clock import steady_ms
 from muniment.errors import ServerError, ServerLostError, SessionEndedError
-from muniment.model.pipeline import HostReport, SessionEnding
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     GreetAnswer,
     GreetCall,
     HeartbeatAnswer,
     HeartbeatCall,
     NewsAnswer,
 )
+from muniment.model.pipeline import HostReport, SessionEnding
 from muniment.remote.connection import Retries, ServerConnection
 
 __all__ = ["SessionKeeper", "SessionListener"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
+from muniment.model.network.sessions import FinishCall, FinishedPage
 from muniment.model.page import LINK_ENTRY
-from muniment.model.session_calls import FinishCall, FinishedPage
 from muniment.model.url import url_key
 from muniment.rules.session_ids import page_key
 

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from muniment.errors import UsageError
+from muniment.rules.job_rules import IgnoreSet
 from muniment.rules.patterns import Patterns
-from muniment.rules.rulesets import IgnoreSet
 
 __all__ = ["GLOBAL", "BuiltInSet", "SetPattern", "built_in", "built_in_names", "chosen", "parse_import", "set_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
-from muniment.rules.politeness import is_of_proxy, is_waited_for, kind_of
+from muniment.rules.hosts.politeness import is_of_proxy, is_waited_for, kind_of
 
 __all__ = [
     "ASKS_AGAIN",

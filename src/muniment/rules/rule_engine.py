@@ -1,4 +1,4 @@
-"""Verdicts: what a version of a job's rules says of a page. All functions are pure.
+"""The rule engine: what a version of a job's rules says of a page. All functions are pure.
 
 Rules are applied in order, and the last one that says something has its way. The ignore patterns come before
 all of them: each is a rule that says `accept: false` and `skip: true`, decided in one go for all patterns.

@@ -18,7 +18,9 @@ __all__ = [
     "MOST_ROWS",
     "is_number",
     "parse_delay",
+    "parse_name",
     "parse_number",
+    "parse_place",
     "parse_proxy",
     "parse_seconds",
     "parse_size",
@@ -33,6 +35,7 @@ DIRECT = "direct"
 _PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
 _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _LONGEST = 30
+_MOST_NAME = 100
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
@@ -157,4 +160,20 @@ def parse_proxy(text: str) -> str:
     if not good:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
         raise UsageError(f"not a proxy; write HOST={DIRECT}, or one of {known} with a host and a port")
+    return text
+
+
+def parse_place(text: str) -> str:
+    """A path; the empty text would be the current directory, or nothing at all."""
+    if not text:
+        raise UsageError("the name is empty (an unset variable in the command?)")
+    return text
+
+
+def parse_name(text: str) -> str:
+    """A name within a directory, or the start of one."""
+    if not text or text[0] == "." or "/" in text or not text.isprintable() or len(text.encode()) > _MOST_NAME:
+        raise UsageError(
+            f"{text!r} is not a file name: give 1 to {_MOST_NAME} bytes without /, not beginning with a dot"
+        )
     return text

@@ -10,8 +10,8 @@ from muniment.model.cookie import Cookie
 from muniment.model.job import JobOrigin, JobTerms
 from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
+from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.rule_engine import Ruleset, check_rules
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction

@@ -11,7 +11,7 @@ from muniment.clock import now_ms
 from muniment.control.fleet import processes
 from muniment.model.network.processes import ProcessList
 from muniment.model.network.scopes import TokenScope
-from muniment.model.session_calls import PROTOCOL
+from muniment.model.network.sessions import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.bodies import query_of
 from muniment.web.queries import ProcessesQuery

@@ -16,8 +16,8 @@ from muniment.model.network.pipelines import (
     PipelineView,
 )
 from muniment.model.network.scopes import TokenScope
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
-from muniment.model.session_calls import LostAnswer
 from muniment.tracker.db.database import Database
 from muniment.web.requests import Asked, Route
 from muniment.web.state import ServerState

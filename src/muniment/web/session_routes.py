@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     PROTOCOL,
     ClaimAnswer,
     ClaimCall,

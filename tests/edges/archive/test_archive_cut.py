@@ -10,7 +10,7 @@ from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries, header_frame
 from muniment.archive.index.parquet import join
 from muniment.archive.recovery.cut import repair, repair_file
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.errors import ArchiveError
 
 
@@ -36,7 +36,7 @@ def test_the_unfinished_end_is_cut_and_the_file_waits_to_be_walked(directory):
     assert check(directory.out).faults == ()
     (again,) = repair(directory.out, directory.parts)
     assert (again.rows, again.cut_bytes) == (3, 0)
-    assert walk_and_seal(directory.out, directory.parts, directory.name()) is None
+    assert verify_and_seal(directory.out, directory.parts, directory.name()) is None
     assert repair(directory.out, directory.parts) == []
 
 

@@ -10,7 +10,7 @@ from tests.support.exchanges import MemoryBody, exchange, page_context
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
 from muniment.archive.recovery.cut import repair
-from muniment.archive.recovery.verify import open_names, walk_and_seal
+from muniment.archive.recovery.verify import open_names, verify_and_seal
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.failure import Failure
 
@@ -185,7 +185,7 @@ def test_a_failing_rename_at_the_seal_is_repaired(directory, kill_at):
         segment.close()
         repair(directory.out, directory.parts)
         for name in open_names(directory.out):
-            assert walk_and_seal(directory.out, directory.parts, name) is None
+            assert verify_and_seal(directory.out, directory.parts, name) is None
         if directory.warc().exists():
             assert rows(directory) in ([capture], [])
             assert check(directory.out).faults == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.archive.check.chain import Chain
 from muniment.archive.check.directory import check
-from muniment.archive.check.file import Checker, Stretch
+from muniment.archive.check.stretch import Checker, Stretch
 
 INFO = "<urn:x:info>"
 DATES = ("2026-11-18T11:06:40Z", "2026-11-18T11:06:41Z")

@@ -1,4 +1,4 @@
-"""The walk before sealing: every kind of damage is found, nothing whole is, and a kill leaves sealed or not sealed."""
+"""Verifying before sealing: every kind of damage is found, nothing whole is, and a kill leaves sealed or not sealed."""
 
 import gzip
 
@@ -9,7 +9,7 @@ from muniment.archive.check.directory import check
 from muniment.archive.index.journal import JournalEntry, entries, rewrite
 from muniment.archive.recovery.cut import repair
 from muniment.archive.recovery.quarantine import set_aside
-from muniment.archive.recovery.verify import open_names, walk_and_seal
+from muniment.archive.recovery.verify import open_names, verify_and_seal
 
 COUNT = 3
 
@@ -31,8 +31,8 @@ def exchange_failure():
     return Failure("refused", "nobody listens")
 
 
-def walk(directory, number=0):
-    return walk_and_seal(directory.out, directory.parts, directory.name(number))
+def verify(directory, number=0):
+    return verify_and_seal(directory.out, directory.parts, directory.name(number))
 
 
 def known(directory):
@@ -46,10 +46,10 @@ def without_checksums(directory):
 
 def test_a_whole_file_is_sealed_and_a_second_walk_finds_nothing_to_do(full):
     assert open_names(full.out) == [full.name()]
-    assert walk(full) is None
+    assert verify(full) is None
     assert full.warc().exists()
     assert open_names(full.out) == []
-    assert walk(full) is None
+    assert verify(full) is None
     assert check(full.out).faults == ()
 
 
@@ -62,7 +62,7 @@ def test_one_wrong_bit_anywhere_is_found_where_it_lies(full):
     lengths = [0, *(entry.warc_length for entry in known(full))]
     for at in range(0, len(whole), 7):
         full.open_warc().write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
-        damage = walk(full)
+        damage = verify(full)
         assert (damage.name, damage.offset) == (full.name(), max(length for length in lengths if length <= at))
     assert full.files() == [full.open_warc().name, "parts/" + full.journal().name], "a damaged file stays as it is"
 
@@ -70,18 +70,18 @@ def test_one_wrong_bit_anywhere_is_found_where_it_lies(full):
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: b""])
 def test_a_file_of_another_length_is_damaged(full, change):
     full.open_warc().write_bytes(change(full.open_warc().read_bytes()))
-    assert "row journal" in walk(full).text
+    assert "row journal" in verify(full).text
 
 
 def test_without_checksums_every_member_is_inflated(full):
     without_checksums(full)
-    assert walk(full) is None
+    assert verify(full) is None
     full.warc().rename(full.open_warc())
     whole = full.open_warc().read_bytes()
     third = known(full)[3].capture
     at = third.warc_offset + third.warc_length - 6
     full.open_warc().write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-    assert walk(full).offset == third.warc_offset
+    assert verify(full).offset == third.warc_offset
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_record_that_does_not_fit_its_member_is_damage(full, change, text):
     kept = known(full)
     moved = [JournalEntry(entry.warc_length + grown * (place > 0), entry.capture) for place, entry in enumerate(kept)]
     rewrite(full.journal(), moved)
-    assert text in walk(full).text
+    assert text in verify(full).text
 
 
 def test_members_lie_where_the_journal_says(full):
@@ -116,9 +116,9 @@ def test_members_lie_where_the_journal_says(full):
         full.journal(),
         [JournalEntry(first.warc_length - 1, None), JournalEntry(second.warc_length, second.capture), *rest],
     )
-    assert "ends after byte" in walk(full).text
+    assert "ends after byte" in verify(full).text
     rewrite(full.journal(), [JournalEntry(second.warc_length, second.capture), *rest])
-    assert "not at its offset" in walk(full).text
+    assert "not at its offset" in verify(full).text
 
 
 def test_killed_at_any_step_it_is_sealed_or_not(full, kill_at):
@@ -126,10 +126,10 @@ def test_killed_at_any_step_it_is_sealed_or_not(full, kill_at):
     while not ended:
         if full.warc().exists():
             full.warc().rename(full.open_warc())
-        ended = kill_at(lambda: walk(full), n)
+        ended = kill_at(lambda: verify(full), n)
         assert full.warc().exists() != full.open_warc().exists()
         assert len(repair(full.out, full.parts)) == full.open_warc().exists()
-        assert walk(full) is None
+        assert verify(full) is None
         n += 1
     assert n > 2
 

@@ -17,7 +17,7 @@ from tests.support.pages import claim
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries, journal_path
 from muniment.archive.names import OPEN_SUFFIX
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl import protocol
 from muniment.crawl.worker import recorder as recorder_module
@@ -62,7 +62,7 @@ def test_a_worker_goes_on_while_a_large_body_is_recorded(tmp_path: Path, first: 
         await recording
 
     uvloop.run(record())
-    assert walk_and_seal(tmp_path, tmp_path / "parts", NAME) is None
+    assert verify_and_seal(tmp_path, tmp_path / "parts", NAME) is None
     assert check(tmp_path).faults == ()
 
 
@@ -121,7 +121,7 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
     uvloop.run(record())
     assert ended == [(NAME, not left)]
     assert being_written.exists() == left
-    found = walk_and_seal(tmp_path, tmp_path / "parts", NAME)
+    found = verify_and_seal(tmp_path, tmp_path / "parts", NAME)
     assert (found is not None) == damaged, "who joins the index hears of it"
 
 

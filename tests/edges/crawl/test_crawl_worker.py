@@ -297,3 +297,25 @@ async def _robots_elsewhere(out: Path) -> None:
                 [sign] = [said.sign for said in desk.all(protocol.HostNews) if said.host == "127.0.0.1"]
                 assert (sign.kind, sign.wait_ms) == ("closed", 600_000)
                 assert sign.origin == site.url.rstrip("/")
+
+
+def test_a_crawl_delay_is_reported_and_the_orchestrator_decides_before_a_page_is_asked_for(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_reports_delay(tmp_path), 20))
+
+
+async def _reports_delay(out: Path) -> None:
+    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    rules = "User-agent: *\nCrawl-delay: 200\n"
+    with GatedSite({"/": "a page", "/robots.txt": rules}) as site:
+        async with working(desk, out):
+            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
+            asked = await desk.until(protocol.AskRobots)
+            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+            wanted = await desk.until(protocol.AskGap)
+            assert (wanted.host, wanted.delay_ms, site.requests) == ("127.0.0.1", 200_000, ["/robots.txt"])
+            # as short as it is, this gap counts
+            desk.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 100)]))
+            desk.channel.send(protocol.GapReply(number=wanted.number))
+            await desk.finished(1)
+            assert site.requests == ["/robots.txt", "/"]
+            assert desk.all(protocol.AskGap) == []

@@ -15,8 +15,7 @@ from tests.support.pages import Links, finish_batch, finished
 
 from muniment.errors import SessionEndedError
 from muniment.model.link import FoundAs
-from muniment.model.place import TrackerPlace
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     ClaimCall,
     FinishCall,
     GreetCall,
@@ -25,6 +24,7 @@ from muniment.model.session_calls import (
     claim_of,
     finished_page,
 )
+from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch

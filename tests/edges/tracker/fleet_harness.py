@@ -13,10 +13,7 @@ from tests.support.pages import Links, finish_batch, finished
 from muniment.errors import SessionEndedError
 from muniment.model.change import Change
 from muniment.model.job import JobTerms
-from muniment.model.page import Claim, FinishBatch, session_of
-from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
-from muniment.model.place import TrackerPlace
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     ClaimAnswer,
     ClaimCall,
     FinishAnswer,
@@ -31,6 +28,9 @@ from muniment.model.session_calls import (
     claim_of,
     finished_page,
 )
+from muniment.model.page import Claim, FinishBatch, session_of
+from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
+from muniment.model.place import TrackerPlace
 from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database

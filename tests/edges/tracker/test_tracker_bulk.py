@@ -115,7 +115,7 @@ def test_a_batch_that_is_refused_makes_no_url_known(tracker: Make, together: int
     job = tracker(START)
     claim = job.take(START)
     links = [(SITES[0], A), (SITES[1], A)]
-    with pytest.raises(ProtocolError, match="never told"):
+    with pytest.raises(ProtocolError, match="was not sent"):
         job.frontier.finish(finish_batch([finished(claim, links)], links[:1]), 0, 0)
     report = job.finish(claim, {START: links})
     assert sum(report.pending.values()) == 2

@@ -14,11 +14,11 @@ from tracker_harness import A, site
 from muniment.errors import NotFoundError, ProtocolError, SessionEndedError, UsageError
 from muniment.model.change import AddIgnore, ChangeMade, SetRules, SetValues
 from muniment.model.job import JobOrigin, JobTerms
+from muniment.model.network.sessions import GreetCall
 from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
-from muniment.model.session_calls import GreetCall
-from muniment.rules.rulesets import Rules, compile_ruleset
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
 from muniment.tracker.jobs import control as terms

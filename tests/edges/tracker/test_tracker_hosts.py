@@ -20,7 +20,7 @@ from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.model.host import HostTerms, HostWaits
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.tracker.queue.local import LocalQueue
 from muniment.tracker.schema.tables import hosts
 

@@ -17,7 +17,7 @@ from muniment.crawl import protocol
 from muniment.crawl.orchestrator import host_policy as hosts_desk
 from muniment.model.failure import Failure
 from muniment.model.host import HostTerms
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 
 MOST_BYTES = 300
 """Of a host with nothing to do, over all processes: the workers forget it."""

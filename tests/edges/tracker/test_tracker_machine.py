@@ -25,11 +25,11 @@ from tracker_model import Job, Model, Page, Pipe
 from muniment.errors import SessionEndedError, UsageError
 from muniment.model.change import SetRules
 from muniment.model.job import JobTerms
+from muniment.model.network.sessions import claim_of
 from muniment.model.page import Claim
 from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.model.session_calls import claim_of
 from muniment.tracker.fleet import assignments
 from muniment.tracker.jobs import control as terms
 from muniment.tracker.queue import page_keys, payloads

@@ -168,8 +168,8 @@ def test_a_sitemap_is_asked_for_as_the_job_says(tracker):
 
 
 def test_jobs_without_such_rules_look_nothing_up(tracker, monkeypatch):
-    monkeypatch.setattr("muniment.tracker.queue.new_pages.heritages", None)
-    monkeypatch.setattr("muniment.tracker.queue.claims.heritages", None)
+    monkeypatch.setattr("muniment.tracker.queue.new_pages.inheritances", None)
+    monkeypatch.setattr("muniment.tracker.queue.claims.inheritances", None)
     job = begun(tracker)
     amend(job, SetRules("me", (Rule(prefix=ONE, skip=True),)))
     job.finish(job.take(TWO), WEB)

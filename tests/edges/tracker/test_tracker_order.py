@@ -73,7 +73,7 @@ class Driver:
         self.steps = 0
 
     def run(self) -> None:
-        while self.held or self.tracker.frontier.pending() or self.tracker.frontier.repairing:
+        while self.held or self.tracker.frontier.pending() or self.tracker.frontier.updating_depths:
             self.steps += 1
             assert self.steps < 500, "the crawl does not end"
             self.step()
@@ -94,7 +94,7 @@ class Driver:
             if hosts:
                 self.held += frontier.claim([(self.draw.choice(hosts), self.draw.randrange(1, 4))], 0).claims
         elif deed == 14:
-            frontier.repair()
+            frontier.update_depths()
         elif self.held:
             self.draw.shuffle(self.held)
             size = self.draw.randrange(1, self.most + 1)
@@ -173,7 +173,7 @@ def test_a_page_that_comes_nearer_in_the_batch_that_finishes_it_tells_its_childr
     job.finish(job.take(far), web)
     job.finish(job.take(site("farther")), web)
     job.finish(sorted(job.claim(), key=lambda claim: claim.url), web)
-    job.frontier.repair()
+    job.frontier.update_depths()
     assert job.hops(page) == (2, FAR)
     assert job.hops(child) == (3, FAR)
 

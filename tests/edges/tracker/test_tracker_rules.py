@@ -9,7 +9,7 @@ from tracker_harness import IMG, REDIRECT, A, site
 from muniment.errors import UsageError
 from muniment.model.change import AddIgnore, RemoveIgnore, SetValues
 from muniment.model.page import PageState
-from muniment.rules.rulesets import Rules
+from muniment.rules.job_rules import Rules
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.schema import tables
 from muniment.tracker.schema.changes import job_rulesets

@@ -381,8 +381,8 @@ def test_a_page_beyond_the_level_comes_in_by_a_shorter_path(tracker):
     assert not job.page(site("5"))["in_scope"]
     assert job.page(site("5"))["state"] == "READY"
     job.finish(job.take(TWO), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert job.hops(site("5")) == (3, FAR)
     assert job.take(site("5")).depth == 3
 

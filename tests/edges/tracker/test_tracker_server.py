@@ -117,7 +117,7 @@ def test_what_was_undone_is_forgotten_and_done_again(job: Tracker, monkeypatch: 
     def met_rival(*arguments: Any) -> Any:
         monkeypatch.undo()
         met.set()
-        sites.tell_again(1)  # waits for the rival, which waits for the page that this transaction has changed
+        sites.mark_dirty(1)  # waits for the rival, which waits for the page that this transaction has changed
         return sites.admit(*arguments)
 
     monkeypatch.setattr(sites, "admit", met_rival)

@@ -13,8 +13,7 @@ from tracker_harness import A, site
 
 from muniment.errors import NotFoundError, SessionEndedError, UsageError, WrongAskError
 from muniment.model.change import ResumeJob, SetValues
-from muniment.model.page import first_claim
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     FinishCall,
     HostFacts,
     LostCall,
@@ -24,6 +23,7 @@ from muniment.model.session_calls import (
     RobotsFile,
     finished_page,
 )
+from muniment.model.page import first_claim
 from muniment.model.url import url_key
 from muniment.tracker.connect import opened
 from muniment.tracker.fleet.dispatch import Dispatch

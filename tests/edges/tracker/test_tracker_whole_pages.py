@@ -87,8 +87,8 @@ def test_a_page_that_repair_brings_within_five_requisite_hops_goes_first(tracker
         job.finish(job.take(url), web)
     assert (job.hops(chain[5]), order(job)) == ((1, 6), [PAGE, LAST, chain[5]])
     job.finish(job.take(PAGE), web)
-    while job.frontier.repairing:
-        job.frontier.repair()
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
     assert (job.hops(chain[5]), order(job)) == ((1, 5), [chain[5], LAST])
 
 

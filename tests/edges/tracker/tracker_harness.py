@@ -74,11 +74,11 @@ class Tracker:
     def crawl(self, web: Web) -> list[str]:
         """Finish everything, one page at a time, and return the URLs in order."""
         done = []
-        while self.frontier.pending() or self.frontier.repairing:
+        while self.frontier.pending() or self.frontier.updating_depths:
             for claim in self.claim(1):
                 self.finish(claim, web)
                 done.append(claim.url)
-            self.frontier.repair()
+            self.frontier.update_depths()
         return done
 
     def page(self, url: str) -> Mapping[str, Any]:

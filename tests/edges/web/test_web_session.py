@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 from tests.support.api_server import Answer, ApiServer
 
-from muniment.model.session_calls import FinishCall, FinishedPage
+from muniment.model.network.sessions import FinishCall, FinishedPage
 
 NAME = iter(range(1000))
 

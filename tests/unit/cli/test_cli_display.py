@@ -12,16 +12,10 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from muniment.cli.display import (
-    LineDisplay,
-    counted,
-    duration_text,
-    size_text,
-    tell_finished,
-    tell_summary,
-    waiting_lines,
-)
-from muniment.cli.panel import panel_of
+from muniment.cli.display.line import LineDisplay, waiting_lines
+from muniment.cli.display.panel import panel_of
+from muniment.cli.display.quantities import counted, duration_text, size_text
+from muniment.cli.display.summary import tell_finished, tell_summary
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.model.event import Snapshot, WaitingHost
 from muniment.model.seed import ListProgress, SeedPlace

@@ -17,7 +17,7 @@ from muniment.archive.warc.records import outlink_line
 from muniment.crawl.pages import Refusal
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, finished, refused
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.extract.found import MOST_LINKS
+from muniment.extract.found_links import MOST_LINKS
 from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
@@ -132,7 +132,7 @@ ASKS = (("X-Robots-Tag", "noarchive, nofollow"),)
 
 @pytest.mark.parametrize("heard", [(), ("nofollow",), ("noarchive",), ("nofollow", "noarchive")])
 @pytest.mark.parametrize("status", ["200 OK", "503 Busy", "302 Found"])
-def test_wishes_are_granted_as_far_as_they_are_heard(heard, status):
+def test_directives_are_obeyed_as_far_as_asked_for(heard, status):
     made = exchange(URL, BODY, status_line=f"HTTP/1.1 {status}", headers=(*HTML, *ASKS, ("Location", "/to")))
     page = evaluate(claim(URL), made, Outlinks(), ReadPolicy(3, heard=frozenset(heard)))
     assert isinstance(page, Refusal) == ("noarchive" in heard)

@@ -17,7 +17,7 @@ from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
 from muniment.model.host import HostTerms
 from muniment.model.link import FoundAs
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.settings.table import DelayRange, Settings
 
 FROM_WORKER = [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract.headers import header_links, header_wishes
+from muniment.extract.headers import header_directives, header_links
 from muniment.model.link import FoundAs as F
-from muniment.rules.robots.directives import wishes_for
+from muniment.rules.robots.directives import directives_for
 
 
 def found(*headers):
@@ -55,7 +55,7 @@ def test_all_of_them_in_order():
 @given(st.text("<>;,\"\\= 'relx", max_size=60))
 def test_never_raises(value):
     found(("link", value), ("refresh", value))
-    header_wishes([("x-robots-tag", value)])
+    header_directives([("x-robots-tag", value)])
 
 
 @pytest.mark.parametrize("piece", ["<", "<a>;", '<a>;x="', '\\"', '<a>;x="\\', "<a>,", ";", '"', "<a> ", "<a>;x=", " "])
@@ -65,7 +65,7 @@ def test_time_is_linear(piece):
     assert time.process_time() - started < 1
 
 
-WISHES = [
+DIRECTIVES = [
     (["noarchive"], {"noarchive"}),
     (["NoIndex, NoFollow", "noarchive"], {"noindex", "nofollow", "noarchive"}),
     (["none"], {"none", "noindex", "nofollow"}),
@@ -76,6 +76,6 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize(("values", "words"), WISHES)
+@pytest.mark.parametrize(("values", "words"), DIRECTIVES)
 def test_x_robots_tag(values, words):
-    assert wishes_for("muniment", header_wishes([("x-robots-tag", value) for value in values])) == words
+    assert directives_for("muniment", header_directives([("x-robots-tag", value) for value in values])) == words

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract import found as found_module
+from muniment.extract import found_links as found_module
 from muniment.extract import html as html_module
-from muniment.extract.found import MOST_LINKS, cleaned
+from muniment.extract.found_links import MOST_LINKS, cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 
@@ -48,7 +48,7 @@ def test_never_raises_on_any_url(payload: bytes, url: str) -> None:
     extract(payload, "text/html", url)
 
 
-_MEGABYTES = 2_000_000
+_MEGABYTE = 1_000_000
 _CSS = [
     "url(", "@import", "@import ", "/*", "*/", "\\", '"', 'url("', "url('x' ", "@import url(", "@import/*", "u", "@",
     "url(\\", "@import '", "/* */@import", "url( ", "@import  ", "\\75", "@namespace", "'\n", "url('\n",
@@ -58,10 +58,10 @@ _CSS = [
 
 @pytest.mark.parametrize("piece", _CSS)
 def test_css_time_is_linear(piece: str) -> None:
-    payload = (piece * (_MEGABYTES // len(piece))).encode()
+    payload = (piece * (_MEGABYTE // len(piece))).encode()
     started = time.process_time()
     extract(payload, "text/css", URL)
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 2
 
 
 _TAGS = [
@@ -88,11 +88,11 @@ _XML = [
 @pytest.mark.parametrize("found_as", [F.SITEMAP, F.ROBOTS, F.A])
 @pytest.mark.parametrize("piece", _XML)
 def test_xml_time_is_linear(piece: str, found_as: F) -> None:
-    body = piece * (_MEGABYTES // len(piece))
+    body = piece * (_MEGABYTE // len(piece))
     started = time.process_time()
     for head in ("", "<urlset>", "<rss>"):
         extract((head + body).encode(), "application/xml", URL, found_as)
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 2
 
 
 _OTHER_SOUP = st.lists(

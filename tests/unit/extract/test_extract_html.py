@@ -166,7 +166,7 @@ def test_finds() -> None:
     assert wrong == []
 
 
-WISHES = [
+DIRECTIVES = [
     ("<meta name=ROBOTS content='NoIndex, NOFOLLOW'>", [("robots", "NoIndex, NOFOLLOW")]),
     (
         "<meta name=somebot content=none><meta name=robots content=noarchive>",
@@ -176,9 +176,9 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize(("markup", "wishes"), WISHES)
-def test_wishes(markup: str, wishes: list[tuple[str, str]]) -> None:
-    assert extract(markup.encode(), "text/html", URL).wishes == wishes
+@pytest.mark.parametrize(("markup", "directives"), DIRECTIVES)
+def test_directives(markup: str, directives: list[tuple[str, str]]) -> None:
+    assert extract(markup.encode(), "text/html", URL).directives == directives
 
 
 BASES = [

@@ -9,8 +9,8 @@ from msgspec import structs
 from tests.support.pages import claim, finished
 
 from muniment.errors import MunimentError, SessionEndedError, TooLargeError
+from muniment.model.network.sessions import FinishAnswer, FinishCall
 from muniment.model.page import FinishBatch
-from muniment.model.session_calls import FinishAnswer, FinishCall
 from muniment.remote.host_desk import HostDesk
 from muniment.remote.outbox import Outbox
 

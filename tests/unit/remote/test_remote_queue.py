@@ -11,9 +11,9 @@ from tests.support.pages import claim, finished
 
 from muniment.model.capture import EarlierCapture
 from muniment.model.host import HostRecord, HostWaits
+from muniment.model.network.sessions import FinishAnswer, FinishCall, JobPages, JobRules, SessionJob, claim_object
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.queue import ClaimRequest, FinishRequest, UpkeepRequest
-from muniment.model.session_calls import FinishAnswer, FinishCall, JobPages, JobRules, SessionJob, claim_object
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.queue import PipelineQueue
 from muniment.settings.table import Settings

@@ -7,8 +7,8 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.url import normalise
 from muniment.rules.ignore_sets import GLOBAL, built_in, built_in_names, chosen, parse_import
+from muniment.rules.job_rules import IgnoreSet, Rules, compile_ignores
 from muniment.rules.patterns import Patterns
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ignores
 
 EVERY = [(name, one) for name in built_in_names() for one in built_in(name).pattern]
 ISSUE = {GLOBAL, "mediawiki", "phpbb", "wordpress", "woocommerce", "github"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.inflight import InflightFlow, cut, flow_within, is_burst, raised, share_of
+from muniment.rules.hosts.inflight import InflightFlow, cut, flow_within, is_burst, raised, share_of
 
 LEAST, MOST = 32, 2000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.rules.politeness import (
+from muniment.rules.hosts.politeness import (
     CALM,
     HostSignal,
     HostState,
@@ -16,7 +16,7 @@ from muniment.rules.politeness import (
     has_bad_pages,
     is_proof,
     judge,
-    sign_of,
+    signal_of,
 )
 
 UNHEARD = HostState(heard=False)
@@ -195,7 +195,7 @@ def test_proof_of_death_is_longer_for_a_host_that_had_answered():
     ],
 )  # fmt: skip
 def test_kinds_of_signs(status, code, kind):
-    assert sign_of(status, code) == kind
+    assert signal_of(status, code) == kind
 
 
 @pytest.mark.parametrize(

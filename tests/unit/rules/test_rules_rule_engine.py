@@ -7,7 +7,7 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.link import FoundAs
 from muniment.model.rule import EngineOrders, Rule
-from muniment.rules.rulesets import IgnoreSet, Rules, compile_ruleset, keep_changes, replace_rules
+from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes, replace_rules
 from muniment.rules.scope import FAR
 
 URL = "https://a.example/dir/page?x=1"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.rules.scope import FAR
-from muniment.tracker.queue.seen_cache import UNREACHED, SeenCache, pack, page_of
+from muniment.tracker.stores.seen_cache import UNREACHED, SeenCache, pack, page_of
 
 KEYS = [n.to_bytes(16, "big") for n in range(100)]
 

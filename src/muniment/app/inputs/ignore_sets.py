@@ -6,8 +6,8 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 from muniment.rules.ignore_sets import chosen, parse_import
+from muniment.rules.job_rules import IgnoreSet
 from muniment.rules.patterns import Patterns
-from muniment.rules.rulesets import IgnoreSet
 from muniment.seeds.plain import plain_text
 from muniment.settings.table import Settings
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from muniment import __version__
 from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.payloads import filled_payloads
+from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.clock import monotonic
 from muniment.crawl import protocol
@@ -20,10 +21,9 @@ from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.progress import RunOutcome
-from muniment.crawl.protocol import warc_info
 from muniment.errors import MunimentError
 from muniment.model.event import FinishEvent, StartEvent, StopEvent
-from muniment.model.session_calls import JobPages
+from muniment.model.network.sessions import JobPages
 from muniment.procs.children.launch import Indexer, launch_worker
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessRegistry

@@ -34,8 +34,8 @@ from muniment.model.network.pipeline_events import (
     ServerRefused,
     SessionBegun,
 )
+from muniment.model.network.sessions import GreetAnswer, NewsAnswer
 from muniment.model.pipeline import HostReport
-from muniment.model.session_calls import GreetAnswer, NewsAnswer
 from muniment.procs.children.launch import most_descriptors
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend

@@ -13,7 +13,7 @@ from muniment.clock import monotonic
 from muniment.errors import MunimentError, RefusedError, ServerError, SessionEndedError
 from muniment.model.job import JobState
 from muniment.model.network.pipeline_events import ServerRefused, SlotChange
-from muniment.model.session_calls import JobNews, JobPages, NewsAnswer, SlotWant
+from muniment.model.network.sessions import JobNews, JobPages, NewsAnswer, SlotWant
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.job_link import JobLink
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.archive.check.file import Stretch, StretchReport
+from muniment.archive.check.stretch import Stretch, StretchReport
 from muniment.archive.warc.inflate import next_record
 
 __all__ = ["Chain"]

@@ -14,9 +14,9 @@ from msgspec import Struct, structs
 from muniment.archive.check.boundary import OTHER_DATE, Boundary
 from muniment.archive.check.chain import Chain
 from muniment.archive.check.faults import Fault, FaultList
-from muniment.archive.check.file import Checker, Stretch, StretchReport
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, IdPlace
 from muniment.archive.check.pool import CheckPool, Enrol
+from muniment.archive.check.stretch import Checker, Stretch, StretchReport
 from muniment.archive.index.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.quarantine import half_aside

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from muniment.archive.check.file import Checker, Stretch, StretchReport
+from muniment.archive.check.stretch import Checker, Stretch, StretchReport
 from muniment.errors import ArchiveError
 from muniment.lifetime import end_with
 from muniment.model.process import ProcessEnding

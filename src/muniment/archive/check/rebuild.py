@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.archive.check.file import Checker, Stretch
+from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.index.rows import host_in
+from muniment.archive.warc.blocks import HttpBlock, PlainBlock
 from muniment.archive.warc.digests import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length
-from muniment.archive.warc.payload import HttpBlock, PlainBlock
 from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS
 from muniment.model.capture import Capture

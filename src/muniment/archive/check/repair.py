@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from msgspec import Struct, structs
 
 from muniment.archive.check.directory import CheckReport, TornFile
-from muniment.archive.check.file import Checker, Stretch
 from muniment.archive.check.rebuild import merged, rows_of_records
+from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.durable import rename, seal, sync_path
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index
@@ -29,7 +29,7 @@ from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN, Capture
 
-__all__ = ["RepairStep", "join_index", "mend_files", "mend_rows", "must_join", "set_aside_unreadable"]
+__all__ = ["RepairStep", "join_index", "must_join", "repair_files", "repair_rows", "set_aside_unreadable"]
 
 _COPIED = 1 << 20
 _SAY_NOTHING_OF_RECORDS = frozenset({"row", "index", "id", "link", "tracker"})
@@ -77,14 +77,14 @@ def _move(path: Path, wanted: Path) -> Path:
     return aside
 
 
-def mend_files(out: Path, torn: Collection[TornFile]) -> list[RepairStep]:
+def repair_files(out: Path, torn: Collection[TornFile]) -> list[RepairStep]:
     """Seal open files, and cut the unfinished ends off sealed ones."""
-    done = [_mend_open(out, path) for path in sorted(out.glob("*.warc.gz" + OPEN_SUFFIX))]
+    done = [_repair_open(out, path) for path in sorted(out.glob("*.warc.gz" + OPEN_SUFFIX))]
     done += [_cut(out / one.file, one.offset, one.file) for one in torn if one.offset]
     return done
 
 
-def _mend_open(out: Path, warc: Path) -> RepairStep:
+def _repair_open(out: Path, warc: Path) -> RepairStep:
     name = warc.name.removesuffix(OPEN_SUFFIX)
     if (out / name).exists():
         aside = _move(warc, out / (name + ".second"))
@@ -153,7 +153,7 @@ def join_index(out: Path) -> list[RepairStep]:
     return [RepairStep(CAPTURES, text)]
 
 
-def mend_rows(out: Path, checked: CheckReport) -> list[RepairStep]:
+def repair_rows(out: Path, checked: CheckReport) -> list[RepairStep]:
     """Rebuild the rows of every file with rows that are wrong or missing; all other rows stay as they are.
 
     A file that is damaged keeps the rows of records that cannot be found in it: they are all that is known of them. One

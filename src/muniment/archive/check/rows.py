@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from muniment.archive.check.faults import Fault
-from muniment.archive.check.file import IndexedRecord
+from muniment.archive.check.stretch import IndexedRecord
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.index.read import RowSource, batches, sources
 from muniment.archive.index.rows import host_in

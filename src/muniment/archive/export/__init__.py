@@ -1,4 +1,4 @@
-"""Export: an archive's index as CDXJ.
+"""Export: an archive as one WACZ, or its index as CDXJ.
 
-Others import: cdxj, target.
+Others import: cdxj, gather, pages, surt, target, wacz.
 """

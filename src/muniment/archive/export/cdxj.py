@@ -12,7 +12,6 @@ import tempfile
 from base64 import b32encode
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -22,15 +21,16 @@ from muniment.archive.export.surt import surt
 from muniment.clock import iso_us
 from muniment.model.capture import LISTED_AGAIN
 
-__all__ = ["COLUMNS", "cdxj_lines", "sorted_lines"]
+__all__ = ["COLUMNS", "LineSorter", "cdxj_lines", "sorted_lines"]
 
 COLUMNS = (
     "url", "status", "content_type", "digest", "warc_file", "warc_offset", "warc_length", "record_type", "started_at",
     "found_as",
 )  # fmt: skip
 """The columns that lines are made from."""
-_AT_ONCE = 200_000
-"""Lines that are sorted in memory, some 80 MB."""
+_AT_ONCE = 100_000
+_MOST_HELD = 32 << 20
+"""Lines, and their characters, that are sorted in memory: some 40 MB."""
 _MERGED = 64
 """Sorted files that are merged at a time."""
 _END_OF_MIME = re.compile(r"[;\s]")
@@ -69,27 +69,54 @@ def _timestamp(at_us: int) -> str:
 
 def sorted_lines(lines: Iterable[str]) -> Iterator[str]:
     """All lines in order; what is too large for memory is in a temporary directory until the last line was taken."""
-    lines = iter(lines)
-    first = sorted(islice(lines, _AT_ONCE))
-    if len(first) < _AT_ONCE:
-        yield from first
-        return
-    with tempfile.TemporaryDirectory(prefix="muniment-cdxj-") as name:
-        runs = [_kept(Path(name), 0, first)]
-        while some := sorted(islice(lines, _AT_ONCE)):
-            runs.append(_kept(Path(name), len(runs), some))
-        made = len(runs)
-        while len(runs) > _MERGED:
-            runs = [*runs[_MERGED:], _kept(Path(name), made, _merged(runs[:_MERGED]))]
-            made += 1
-        yield from _merged(runs)
+    with LineSorter() as sorter:
+        for line in lines:
+            sorter.add(line)
+        yield from sorter.lines()
 
 
-def _kept(directory: Path, number: int, lines: Iterable[str]) -> Path:
-    path = directory / str(number)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lines)
-    return path
+class LineSorter:
+    """Takes lines in any order and gives them sorted; what is too large for memory is in a temporary directory."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._held: list[str] = []
+        self._size = self._made = 0
+        self._runs: list[Path] = []
+        self._directory: Path | None = None
+
+    def __enter__(self) -> LineSorter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, line: str) -> None:
+        """Take in a line, its end included. Raises OSError."""
+        self._held.append(line)
+        self._size += len(line)
+        if len(self._held) >= _AT_ONCE or self._size >= _MOST_HELD:
+            self._keep(sorted(self._held))
+            self._held.clear()
+            self._size = 0
+
+    def lines(self) -> Iterator[str]:
+        """All lines in order, once. Raises OSError."""
+        last = sorted(self._held)
+        self._held = []
+        while len(self._runs) > _MERGED:
+            first, self._runs = self._runs[:_MERGED], self._runs[_MERGED:]
+            self._keep(_merged(first))
+        yield from heapq.merge(_merged(self._runs), last) if self._runs else last
+
+    def _keep(self, lines: Iterable[str]) -> None:
+        if self._directory is None:
+            self._directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-lines-")))
+        path = self._directory / str(self._made)
+        self._made += 1
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
+        self._runs.append(path)
 
 
 def _merged(paths: list[Path]) -> Iterator[str]:

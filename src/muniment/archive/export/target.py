@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import hashlib
 import json
@@ -17,7 +18,7 @@ from msgspec import Struct
 from muniment.archive.durable import archive_error, sync_path
 from muniment.disk import sync_directory
 
-__all__ = ["FileSums", "TextWriter", "export_to"]
+__all__ = ["BlockWriter", "FileSums", "TextWriter", "export_to", "export_whole"]
 
 _SUFFIX = ".exporting"
 _BLOCK = 3000
@@ -113,20 +114,46 @@ def export_to(file: str) -> Iterator[TextWriter]:
         sys.stdout.buffer.flush()
         return
     path = Path(file)
-    wanted = [path, path.with_name(path.name + ".idx")] if path.suffix == ".gz" else [path]
+    with _in_place_of([path, path.with_name(path.name + ".idx")] if path.suffix == ".gz" else [path]) as made:
+        yield from _written(path, made)
+
+
+@contextmanager
+def export_whole(file: str) -> Iterator[IO[bytes]]:
+    """Write a file that can be read and sought meanwhile; it is there, whole, when the context ends.
+
+    When the context fails, what was there before is there still. Raises ArchiveError and DiskFullError.
+    """
+    with _in_place_of([Path(file)]) as made, made[0].open("x+b") as opened:
+        yield opened
+
+
+@contextmanager
+def _in_place_of(wanted: Sequence[Path]) -> Iterator[list[Path]]:
+    """Names beside files, which take their places once they are written and synced."""
     made = [one.with_name(f".{one.name}.{os.getpid()}{_SUFFIX}") for one in wanted]
     try:
-        yield from _written(path, made)
+        for one in wanted:
+            _remove_left_behind(one)
+        yield made
         for one in made:
             sync_path(one)
         for source, target in zip(made, wanted, strict=True):
             source.replace(target)
-        sync_directory(path.absolute().parent)
+        sync_directory(wanted[0].absolute().parent)
     except OSError as error:
-        raise archive_error(error, path) from error
+        raise archive_error(error, wanted[0]) from error
     finally:
         for one in made:
             one.unlink(missing_ok=True)
+
+
+def _remove_left_behind(target: Path) -> None:
+    """Remove what exports to the same file left that were killed."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*{_SUFFIX}"):
+        number = path.name.removesuffix(_SUFFIX).rpartition(".")[2]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            path.unlink(missing_ok=True)
 
 
 def _written(path: Path, made: Sequence[Path]) -> Iterator[TextWriter]:

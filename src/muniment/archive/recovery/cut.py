@@ -1,6 +1,6 @@
 """Repair after a crash: cut every open WARC to the length its journal vouches for; nothing is scanned.
 
-What is left waits, still open, to be walked and sealed.
+What is left waits, still open, to be verified and sealed.
 """
 
 from __future__ import annotations

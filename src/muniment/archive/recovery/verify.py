@@ -1,4 +1,4 @@
-"""The walk before sealing: a file that is full is read once, against its row journal, before it gets its final name.
+"""Verifying before sealing: a full file is read once, against its row journal, before it gets its final name.
 
 Every byte is held to the checksum that was taken when it was written; one exchange in 128 is inflated, too, and held to
 gzip's own checksum and its records' lengths (decision 0075). Digests are for `check`.
@@ -19,7 +19,7 @@ from muniment.archive.index.journal import JournalEntry, entries, journal_path
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc.inflate import DamageError, MemberReader
 
-__all__ = ["Damage", "open_names", "walk", "walk_and_seal"]
+__all__ = ["Damage", "open_names", "verify", "verify_and_seal"]
 
 _ONE_IN = 128
 """Inflating costs fifteen times what the checksum does; it is for faults of the compressor, which hit more than one."""
@@ -44,7 +44,7 @@ def open_names(out: Path) -> list[str]:
     return sorted(path.name.removesuffix(OPEN_SUFFIX) for path in out.glob("*.warc.gz" + OPEN_SUFFIX))
 
 
-def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
+def verify_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
     """Give a file that nobody writes to its final name if it is whole; otherwise change nothing and say what is wrong.
 
     A file that is sealed already is left as it is. May be killed at any instant and repeated. Blocks. Raises
@@ -56,7 +56,7 @@ def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
             raise taken(path, out / name)
         return None
     try:
-        damage = walk(path, name, entries(journal_path(parts, name)))
+        damage = verify(path, name, entries(journal_path(parts, name)))
         if damage is None:
             seal(path, out / name)
     except OSError as error:
@@ -64,7 +64,7 @@ def walk_and_seal(out: Path, parts: Path, name: str) -> Damage | None:
     return damage
 
 
-def walk(path: Path, name: str, journalled: Iterable[JournalEntry]) -> Damage | None:
+def verify(path: Path, name: str, journalled: Iterable[JournalEntry]) -> Damage | None:
     """Read a file in step with its row journal; the first damage, or None for a whole file. Flat in memory."""
     size = path.stat().st_size
     reader = MemberReader(path, size)

@@ -115,7 +115,7 @@ def revisit_header(
     return _encode(
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier)}{event.connection}{payload}"
+        f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier, by_url=not payload)}{event.connection}{payload}"
         f"WARC-Block-Digest: {block}\r\n"
         f"Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n"
     )
@@ -176,13 +176,16 @@ def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
     return "".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value)
 
 
-def _refers_to(earlier: EarlierCapture) -> str:
-    """What is known of the earlier record; its URL alone would name any capture of it, so it goes with the date."""
+def _refers_to(earlier: EarlierCapture, *, by_url: bool) -> str:
+    """What is known of the earlier record; its URL alone only `by_url`, where nothing else leads to the payload.
+
+    Without a date it names any capture of that URL.
+    """
     record = f"WARC-Refers-To: <{record_urn(earlier.record_id)}>\r\n" if earlier.record_id else ""
-    if earlier.captured_at is None:
+    if earlier.captured_at is None and not by_url:
         return record
-    date = iso_us(earlier.captured_at)
-    return f"{record}WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\nWARC-Refers-To-Date: {date}\r\n"
+    date = f"WARC-Refers-To-Date: {iso_us(earlier.captured_at)}\r\n" if earlier.captured_at is not None else ""
+    return f"{record}WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\n{date}"
 
 
 def _block_digest(block: bytes) -> str:

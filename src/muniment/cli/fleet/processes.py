@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.control.processes import ProcessView
 from muniment.errors import UsageError
-from muniment.model.network.processes import ProcessRow
+from muniment.model.network.processes import FleetProcess
 from muniment.model.process import Process
 from muniment.remote.credentials import ServerAddress
 from muniment.remote.doors import ServerDoor
@@ -28,7 +28,7 @@ def fleet_trees(address: ServerAddress, text: str, *, everything: bool) -> list[
     return [_view(row, row.level - least) for row in rows]
 
 
-def _below(rows: list[ProcessRow], text: str) -> list[ProcessRow]:
+def _below(rows: list[FleetProcess], text: str) -> list[FleetProcess]:
     found = [row for row in rows if row.id.startswith(text)]
     if len(found) != 1:
         raise UsageError(f"{text[:80]!r} is the id of {'several processes' if found else 'no process'}")
@@ -39,6 +39,6 @@ def _below(rows: list[ProcessRow], text: str) -> list[ProcessRow]:
     return [row for row in rows if row.id in below]
 
 
-def _view(row: ProcessRow, level: int) -> ProcessView:
+def _view(row: FleetProcess, level: int) -> ProcessView:
     process = Process(**{name: getattr(row, name) for name in _FIELDS})
     return ProcessView(process, row.state, level, row.age_s, row.cpu_s, row.rss)

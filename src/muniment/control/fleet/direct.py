@@ -37,9 +37,9 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.model.place import TrackerPlace
-from muniment.model.session_calls import LostAnswer
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database

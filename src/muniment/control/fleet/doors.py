@@ -30,8 +30,8 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
-from muniment.model.session_calls import LostAnswer
 
 __all__ = ["FleetDoor", "JobDoor"]
 

@@ -18,13 +18,13 @@ from muniment.model.mask import masked_url
 from muniment.model.network.jobs import GivenCookie, JobOrder
 from muniment.model.url import MOST_URL, account_of, did_you_mean, host_of, normalise
 from muniment.rules.ignore_sets import chosen
-from muniment.rules.rulesets import Rules
+from muniment.rules.job_rules import Rules
 from muniment.settings.table import Settings
 
 __all__ = ["CheckedOrder", "check_line", "check_public", "checked_order", "checked_terms", "checked_url"]
 
 LIST = "list"
-"""`settings.seed` of a job whose lines come over the network."""
+"""`Settings.seed` of a job whose lines come over the network."""
 _MOST_NAME, _MOST_EXPLANATION = 200, 10_000
 _LARGEST = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

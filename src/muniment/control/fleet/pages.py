@@ -22,8 +22,8 @@ from muniment.model.network.jobs import (
 from muniment.model.network.lists import MOST_LISTED, AttemptList, PageList, ResultList
 from muniment.model.page import PageState
 from muniment.model.url import normalise
+from muniment.rules.job_rules import replace_rules
 from muniment.rules.rule_engine import MOST_NICE, check_rules
-from muniment.rules.rulesets import replace_rules
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.changes import amend_all

@@ -16,8 +16,8 @@ from muniment.model.network.pipelines import (
     PipelinePatch,
     PipelineView,
 )
+from muniment.model.network.sessions import LostAnswer
 from muniment.model.pipeline import Pipeline, is_name
-from muniment.model.session_calls import LostAnswer
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import pipelines
 from muniment.tracker.fleet.assignments import lock_slot

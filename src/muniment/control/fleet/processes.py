@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from muniment.control.processes import ProcessView, views_of
-from muniment.model.network.processes import ProcessList, ProcessRow
+from muniment.model.network.processes import FleetProcess, ProcessList
 from muniment.model.process import Process
 from muniment.tracker.db.database import Database
 from muniment.tracker.views.processes import reported_processes
@@ -30,8 +30,8 @@ def list_processes(
     return ProcessList(wanted)
 
 
-def _row(view: ProcessView) -> ProcessRow:
-    return ProcessRow(
+def _row(view: ProcessView) -> FleetProcess:
+    return FleetProcess(
         **msgspec.structs.asdict(view.process),
         state=view.state,
         level=view.level,

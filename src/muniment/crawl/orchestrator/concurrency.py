@@ -1,7 +1,7 @@
 """Requests in flight: one limit over all hosts, divided among the workers.
 
 Workers report four times a second that the limit holds them back; the orchestrator reports which hosts stopped
-answering. `rules.inflight` decides what follows; a worker gets a message only when its part changes.
+answering. `rules.hosts.inflight` decides what follows; a worker gets a message only when its part changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from muniment.crawl import protocol
 from muniment.crawl.ports import Events
 from muniment.model.event import ChangeEvent
 from muniment.rules.domains import registered_domain
-from muniment.rules.inflight import InflightFlow, cut, flow_within, is_burst, is_crowded, raised, share_of
+from muniment.rules.hosts.inflight import InflightFlow, cut, flow_within, is_burst, is_crowded, raised, share_of
 from muniment.settings.table import Settings
 
 __all__ = ["Concurrency"]

@@ -1,6 +1,7 @@
 """The host policy: how the crawl treats every host now, over all workers.
 
-What follows from the workers' signs (`rules.politeness`) goes into the tracker, the schedule, events, and to workers.
+What follows from the workers' signs (`rules.hosts.politeness`) goes into the tracker, the schedule, events, and to
+workers (`host_updates`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from muniment.model.failure import NO_ROUTE, of_this_machine
 from muniment.model.host import HostRecord, HostWaits
 from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.url import host_of, origin_of
-from muniment.rules.politeness import (
+from muniment.rules.hosts.politeness import (
     CALM,
     HostSignal,
     HostState,
@@ -29,6 +30,7 @@ from muniment.rules.politeness import (
     blameless,
     connections,
     has_bad_pages,
+    is_asked_for,
     is_back_off,
     is_offline,
     is_timeout,
@@ -372,7 +374,7 @@ class HostPolicy:
         if not after.strikes and after.until <= now:
             self._waited.discard(host_id)
         new = after.until > max(now, before.until)
-        asked_for = after.reason.endswith("Retry-After") or after.pauses > before.pauses
+        asked_for = is_asked_for(after.reason) or after.pauses > before.pauses
         long = asked_for or (new and after.until - now >= _LONG_MS)
         if (after.until, after.strikes) != (before.until, before.strikes):
             gap_ms = self.known.of(host_id).waits.crawl_delay_ms

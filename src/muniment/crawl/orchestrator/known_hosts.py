@@ -9,7 +9,7 @@ from msgspec import structs
 from muniment.crawl.ports import Queue
 from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.model.url import host_of, origin_of
-from muniment.rules.politeness import HostSignal, is_proof
+from muniment.rules.hosts.politeness import HostSignal, is_proof
 
 __all__ = ["AnsweringHosts", "DeadOrigins", "KnownHosts"]
 

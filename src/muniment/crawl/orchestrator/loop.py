@@ -40,8 +40,7 @@ from muniment.rules.worker_deaths import WorkerDeaths
 
 __all__ = ["Orchestrator"]
 
-_TICK_S = 0.2
-_GRACE_S = 10.0
+_TICK_S, _GRACE_S = 0.2, 10.0
 
 
 class Orchestrator:

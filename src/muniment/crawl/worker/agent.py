@@ -1,4 +1,4 @@
-"""Visitor: fetches URLs with the cookies and the account that belong to their host."""
+"""The agent: fetches URLs with the cookies and the account that belong to their host."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from muniment.clock import now_ms
 from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.coding import decode
-from muniment.extract.found import FoundLinks
-from muniment.extract.headers import header_links, header_wishes, redirect_reference
+from muniment.extract.found_links import FoundLinks
+from muniment.extract.headers import header_directives, header_links, redirect_reference
 from muniment.extract.links import MOST_SITEMAP, Extraction, extract
 from muniment.fetch.client import unreached
 from muniment.http.conditions import conditions, is_unchanged
@@ -28,9 +28,9 @@ from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import is_last, retryable, wait_ms
-from muniment.rules.robots.directives import wishes_for
+from muniment.rules.robots.directives import directives_for
 from muniment.rules.robots.rules import product_token
 from muniment.settings.table import Settings
 
@@ -106,27 +106,27 @@ def evaluate(
     claim: Claim,
     exchange: Exchange,
     outlinks: Outlinks,
-    manner: ReadPolicy,
+    policy: ReadPolicy,
     beside: Sequence[tuple[str, FoundAs]] = (),
 ) -> Evaluation | Refusal:
     """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
     done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
-    wait = 0 if done else retry_wait(claim, manner.tries, exchange.status)
+    wait = 0 if done else retry_wait(claim, policy.tries, exchange.status)
     said = [header for header in exchange.headers if header[0] in _SAYING]
     # the links of an answer that will be asked for again are taken from the last one
     target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
-    reads = done and not target and (not manner.listed or claim.found_as == _SITEMAP or bool(manner.heard))
+    reads = done and not target and (not policy.listed or claim.found_as == _SITEMAP or bool(policy.heard))
     document = _extracted(claim, exchange) if reads else None
-    wishes = _wishes(said, document, manner) if manner.heard else manner.heard
-    if manner.listed:
-        found = _of_list(claim, document, outlinks, manner) if not target else found if manner.redirects else NOTHING
+    directives = _directives(said, document, policy) if policy.heard else policy.heard
+    if policy.listed:
+        found = _of_list(claim, document, outlinks, policy) if not target else found if policy.redirects else NOTHING
     elif done and not target:
-        found = _links(claim, said, document, outlinks, beside, wishes)
-    if "noarchive" in wishes:
+        found = _links(claim, said, document, outlinks, beside, directives)
+    if "noarchive" in directives:
         exchange.body.close()
         reason = "the page asks robots not to keep it"
-        if manner.listed:
-            return failed(claim, Failure("robots", reason), outlinks, manner)
+        if policy.listed:
+            return failed(claim, Failure("robots", reason), outlinks, policy)
         return Refusal(claim, f"noarchive: {reason}", done, wait, found)
     context = PageContext(
         claim.via,
@@ -140,35 +140,35 @@ def evaluate(
     )
     results = _results(claim, exchange) if claim.orders.ua else ()
     page = Evaluation(claim, exchange, context, found, done, wait, results=results)
-    return page if claim.prior is None else _compared(page, claim.prior, manner)
+    return page if claim.prior is None else _compared(page, claim.prior, policy)
 
 
-def _compared(page: Evaluation, prior: Prior, manner: ReadPolicy) -> Evaluation:
+def _compared(page: Evaluation, prior: Prior, policy: ReadPolicy) -> Evaluation:
     """The page beside the capture that its seed line knows."""
-    if not is_unchanged(prior, page.exchange, asked=not manner.store_unchanged):
+    if not is_unchanged(prior, page.exchange, asked=not policy.store_unchanged):
         return page
-    earlier = None if manner.store_unchanged else EarlierCapture(page.claim.url, prior.captured_at)
+    earlier = None if policy.store_unchanged else EarlierCapture(page.claim.url, prior.captured_at)
     return structs.replace(page, unchanged=True, earlier=earlier)
 
 
-def failed(claim: Claim, failure: Failure, outlinks: Outlinks, manner: ReadPolicy) -> Evaluation:
+def failed(claim: Claim, failure: Failure, outlinks: Outlinks, policy: ReadPolicy) -> Evaluation:
     """A page that got no request."""
-    page = evaluate(claim, unreached(claim.url, failure), outlinks, structs.replace(manner, heard=frozenset()))
+    page = evaluate(claim, unreached(claim.url, failure), outlinks, structs.replace(policy, heard=frozenset()))
     assert isinstance(page, Evaluation)
     return page
 
 
-def turned_away(claim: Claim, reason: str, outlinks: Outlinks, manner: ReadPolicy) -> Page:
+def turned_away(claim: Claim, reason: str, outlinks: Outlinks, policy: ReadPolicy) -> Page:
     """Why a page must not be asked for at all, as `code: text`.
 
     It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
     """
     code, _, text = reason.partition(": ")
-    if not (manner.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
+    if not (policy.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
         return Refusal(claim, reason, True, 0)
     failure = Failure(msgspec.convert(code, FailureCode), text)
     last = structs.replace(claim, last_try=True, last_round=True, answered=False, free=False)
-    return failed(last, failure, outlinks, manner)
+    return failed(last, failure, outlinks, policy)
 
 
 def retry_wait(claim: Claim, tries: int, status: int) -> int:
@@ -200,9 +200,9 @@ def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
     return extract(payload, kind, claim.url, found_as)
 
 
-def _wishes(said: list[tuple[str, str]], document: Extraction | None, manner: ReadPolicy) -> frozenset[str]:
-    asked = [*header_wishes(said), *(document.wishes if document else ())]
-    return wishes_for(manner.agent, asked) & manner.heard
+def _directives(said: list[tuple[str, str]], document: Extraction | None, policy: ReadPolicy) -> frozenset[str]:
+    asked = [*header_directives(said), *(document.directives if document else ())]
+    return directives_for(policy.agent, asked) & policy.heard
 
 
 def _links(
@@ -211,7 +211,7 @@ def _links(
     document: Extraction | None,
     outlinks: Outlinks,
     beside: Sequence[tuple[str, FoundAs]],
-    wishes: frozenset[str],
+    directives: frozenset[str],
 ) -> ResolvedLinks:
     """The outlinks of an answer: its redirect, the references of its headers and those of its document."""
     links = document.links if document else []
@@ -221,7 +221,7 @@ def _links(
         header_links(said, first.add)
         links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
     follow = claim.follow
-    if "nofollow" in wishes:
+    if "nofollow" in directives:
         follow, links = False, [link for link in links if link[1] is not FoundAs.SITEMAP_URL]
     if document is None:
         return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
@@ -230,12 +230,12 @@ def _links(
     return structs.replace(found, dropped=document.dropped) if document.dropped and follow else found
 
 
-def _of_list(claim: Claim, document: Extraction | None, outlinks: Outlinks, manner: ReadPolicy) -> ResolvedLinks:
+def _of_list(claim: Claim, document: Extraction | None, outlinks: Outlinks, policy: ReadPolicy) -> ResolvedLinks:
     """In a fetch, the URLs of a sitemap; of all other pages nothing."""
     if document is None or claim.found_as != _SITEMAP:
         return NOTHING
     listed = [link for link in document.links if link[1] in _LISTED]
-    shard, shards = manner.shard
+    shard, shards = policy.shard
     if shards > 1:
         urls = [(resolve(claim.url, href), found_as) for href, found_as in listed]
         listed = [

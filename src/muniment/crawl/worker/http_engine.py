@@ -14,7 +14,7 @@ from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.worker.agent import Agent, Visit
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
-from muniment.crawl.worker.host_signals import elsewhere_sign, page_sign, robots_sign, throttled_sign
+from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.robots import Robots
 from muniment.crawl.worker.services import EngineServices
@@ -24,7 +24,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
@@ -48,7 +48,7 @@ class HttpEngine:
             self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
         )
         self._robots = robots if settings.robots else None
-        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_sign(exchange)))
+        client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
     async def visit(self, claim: Claim) -> Page | None:
@@ -74,8 +74,8 @@ class HttpEngine:
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise body_error(exchange.failure)
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
-        if (sign := page_sign(exchange)) is not None:
-            self._services.signal(claim.host, sign)
+        if (signal := page_signal(exchange)) is not None:
+            self._services.signal(claim.host, signal)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
@@ -127,10 +127,10 @@ class HttpEngine:
             return None
         for exchange in (*visit.before, visit.exchange):
             services.record_robots(exchange)
-        if (sign := robots_sign(visit.exchange)) is not None:
-            services.signal(host, sign)
-        if elsewhere and (sign := elsewhere_sign(visit.exchange, origin)) is not None:
-            services.signal(host_of(origin), sign)
+        if (signal := robots_signal(visit.exchange)) is not None:
+            services.signal(host, signal)
+        if elsewhere and (signal := elsewhere_signal(visit.exchange, origin)) is not None:
+            services.signal(host_of(origin), signal)
         return visit.exchange
 
     def _ask_robots(self, origin: str) -> asyncio.Future[protocol.RobotsReply]:

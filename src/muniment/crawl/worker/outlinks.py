@@ -15,7 +15,7 @@ from typing import cast
 
 from muniment.archive.warc.records import outlink_line
 from muniment.crawl.pages import NOTHING, ResolvedLinks
-from muniment.extract.found import cleaned
+from muniment.extract.found_links import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import MOST_URL, directory_of, origin_of, resolve, shortened, url_key
 from muniment.rules.session_ids import page_key
@@ -34,7 +34,7 @@ _PLAIN = re.compile(
 ).fullmatch
 
 
-class _Target:
+class _LinkTarget:
     """The target of a reference; `told` once the tracker got the URL's text from this worker."""
 
     __slots__ = ("entry", "key", "line", "told", "url")
@@ -45,7 +45,7 @@ class _Target:
         self.entry, self.line = self.key + _BYTE[_A], outlink_line(self.url, _LABEL[_A])
 
 
-_NOWHERE = _Target("", b"")
+_NOWHERE = _LinkTarget("", b"")
 """The target of a reference that is not an http or https URL."""
 
 
@@ -58,8 +58,8 @@ class Outlinks:
     def __init__(self, key: Callable[[str], bytes] = page_key) -> None:
         """`key` is the key of a page by its URL."""
         self._key = key
-        self._by_origin: dict[str, dict[str, _Target]] = {}
-        self._by_url: dict[str, _Target] = {}
+        self._by_origin: dict[str, dict[str, _LinkTarget]] = {}
+        self._by_url: dict[str, _LinkTarget] = {}
         self._remembered = 0
 
     def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, ResolvedLinks]:
@@ -84,7 +84,7 @@ class Outlinks:
         """
         known = self._known_of(origin_of(base))
         lines: dict[bytes, bytes] = {}
-        targets: dict[_Target, None] = {}
+        targets: dict[_LinkTarget, None] = {}
         for href, found_as in links:
             target = known.get(href) or self._meant(known, base, href)
             if target is not _NOWHERE:
@@ -100,7 +100,7 @@ class Outlinks:
             b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), _told(targets)
         )
 
-    def _anchors(self, known: dict[str, _Target], base: str, anchors: Iterable[str]) -> dict[_Target, None]:
+    def _anchors(self, known: dict[str, _LinkTarget], base: str, anchors: Iterable[str]) -> dict[_LinkTarget, None]:
         # Whole lists at a time, in C: this is where the links of a page are.
         anchors = [*anchors]
         targets = [*map(known.get, anchors)]
@@ -112,11 +112,11 @@ class Outlinks:
             ]
             leads = dict.fromkeys(found)
         else:
-            leads = cast("dict[_Target, None]", dict.fromkeys(targets))
+            leads = cast("dict[_LinkTarget, None]", dict.fromkeys(targets))
         leads.pop(_NOWHERE, None)
         return leads
 
-    def _meant(self, known: dict[str, _Target], base: str, raw: str) -> _Target:
+    def _meant(self, known: dict[str, _LinkTarget], base: str, raw: str) -> _LinkTarget:
         """The target of a reference that is not known as it stands."""
         rooted = _rooted(base, raw)
         target = known.get(rooted) if rooted else None
@@ -134,19 +134,19 @@ class Outlinks:
             self._remembered += 1
         return target
 
-    def _learn(self, base: str, href: str) -> _Target:
+    def _learn(self, base: str, href: str) -> _LinkTarget:
         url = join_plain(directory_of(base), href) or resolve(base, href)
         if url is None:
             return _NOWHERE
         name = url if len(url) <= MOST_URL else url_key(url).hex()
         target = self._by_url.get(name)
         if target is None:
-            target = self._by_url[name] = _Target(url, self._key(url))
+            target = self._by_url[name] = _LinkTarget(url, self._key(url))
             # long ones count for several: what is remembered is bounded in bytes, too
             self._remembered += 1 + (len(name) >> 8)
         return target
 
-    def _known_of(self, origin: str) -> dict[str, _Target]:
+    def _known_of(self, origin: str) -> dict[str, _LinkTarget]:
         if self._remembered > _MOST_REMEMBERED:
             self._by_origin.clear()
             self._by_url.clear()
@@ -154,7 +154,7 @@ class Outlinks:
         return self._by_origin.setdefault(origin, {})
 
 
-def _told(targets: Iterable[_Target]) -> tuple[tuple[bytes, str], ...]:
+def _told(targets: Iterable[_LinkTarget]) -> tuple[tuple[bytes, str], ...]:
     fresh = [target for target in targets if not target.told]
     for target in fresh:
         target.told = True

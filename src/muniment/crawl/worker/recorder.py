@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from muniment.archive.recovery.verify import walk_and_seal
+from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
-from muniment.archive.warc.builder import LARGE, REVISIT_ABOVE, ExchangeRecords, Wanted
+from muniment.archive.warc.exchange_records import LARGE, REVISIT_ABOVE, ExchangeRecords, RecordSource
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.channel import Channel
 from muniment.crawl.pages import Evaluation, Page, Refusal
@@ -124,7 +124,7 @@ class Recorder:
             self._wake.set()
 
     async def batches(self) -> AsyncIterator[RecordedBatch]:
-        """Batches that are recorded, until `close`; then end the file, walk and seal it.
+        """Batches that are recorded, until `close`; then end the file, verify and seal it.
 
         The caller handles a batch before the end of its file is sent.
         """
@@ -184,8 +184,8 @@ class Recorder:
         made: dict[int, ExchangeRecords] = {}
         if light:
             segment = await self._open_segment()
-            drafts = segment.drafts([_wanted(page, earlier) for page in light.values()])
-            made = dict(zip(light, drafts, strict=True))
+            prepared = segment.prepare([_source(page, earlier) for page in light.values()])
+            made = dict(zip(light, prepared, strict=True))
         results = []
         for at, page in enumerate(pages):
             if isinstance(page, Refusal):
@@ -231,11 +231,11 @@ class Recorder:
         if segment.size <= _WALKED_HERE:
             with suppress(ArchiveError):
                 await asyncio.get_running_loop().run_in_executor(
-                    None, walk_and_seal, self._out, self._parts, segment.name
+                    None, verify_and_seal, self._out, self._parts, segment.name
                 )
 
     def _send_ends(self) -> None:
-        # after the finish of its pages: a file that fails its walk must not be reported before them
+        # after the finish of its pages: a damaged file must not be reported before them
         ended, self._ended = self._ended, []
         for name in ended:
             self._channel.send(FileEnd(name))
@@ -258,7 +258,7 @@ def _is_light(exchange: Exchange) -> bool:
     return bool(exchange.head) and exchange.body.in_memory and exchange.body.length <= LARGE
 
 
-def _wanted(page: Evaluation, earlier: Known) -> Wanted:
+def _source(page: Evaluation, earlier: Known) -> RecordSource:
     """What is to be recorded of a page."""
     # a record of this directory is found again without the archive that the seed line names
     known = earlier.get(_digest_of(page)) if earlier else None
@@ -289,9 +289,9 @@ def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRec
             before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
         return finished(page, payload=b"", record_id=b"", exchanges=tuple(before))
     if made is not None:
-        capture = segment.write_draft(made)
+        capture = segment.write_prepared(made)
     else:
-        exchange, context, known, unchanged = _wanted(page, earlier)
+        exchange, context, known, unchanged = _source(page, earlier)
         capture = segment.write(exchange, context, known, unchanged=unchanged)
     fresh = _digest_of(page) if capture.record_type == "response" else b""
     rows = (*before, _row(capture))

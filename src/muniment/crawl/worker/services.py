@@ -15,7 +15,7 @@ from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.rules.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal
 
 __all__ = ["EngineServices"]
 

@@ -6,7 +6,7 @@ from msgspec import Struct, structs
 
 from muniment.model.process import Output, Process
 
-__all__ = ["MOST_ROWS_REPORTED", "ProcessList", "ProcessRow", "reported_row"]
+__all__ = ["MOST_ROWS_REPORTED", "FleetProcess", "ProcessList", "reported_row"]
 
 MOST_ROWS_REPORTED = 200
 """Rows of one pipeline."""
@@ -14,7 +14,7 @@ _MOST_WORDS = 50
 _NO_OUTPUT = Output()
 
 
-class ProcessRow(Process, frozen=True, kw_only=True):
+class FleetProcess(Process, frozen=True, kw_only=True):
     """A process, and how it is now."""
 
     state: str
@@ -29,7 +29,7 @@ class ProcessRow(Process, frozen=True, kw_only=True):
 class ProcessList(Struct, frozen=True):
     """Processes, in the order of their trees."""
 
-    processes: list[ProcessRow]
+    processes: list[FleetProcess]
 
 
 def reported_row(row: Process) -> Process:

@@ -29,7 +29,7 @@ __all__ = [
     "INDEX_NOW",
     "OUT_OF_MEMORY",
     "STOCK",
-    "WALK_NOW",
+    "VERIFY_NOW",
     "Indexer",
     "LaunchedWorker",
     "die_with_parent",
@@ -45,10 +45,10 @@ OUT_OF_MEMORY = 12
 """The exit code of a worker that got no more memory; the number is that of ENOMEM."""
 INDEX_NOW = b"now\n"
 """What the process that joins an index waits for."""
-WALK_NOW = b"walk\n"
-"""Before it, to have it walk and seal what is full."""
+VERIFY_NOW = b"verify\n"
+"""Before it, to have it verify and seal what is full."""
 STOCK = "--stock"
-"""In place of a file's name: on "walk" it lists the files, on "index" it indexes the unknown ones."""
+"""In place of a file's name: on "verify" it lists the files, on "index" it indexes the unknown ones."""
 _LONGEST_LINE = 1 << 28
 _ENOUGH_DESCRIPTORS = 1 << 16
 
@@ -145,7 +145,7 @@ def _pass_on(entry: ProcessEntry) -> None:
 
 
 class Indexer:
-    """A process that walks, seals and indexes one full WARC of a directory, or, on request, all that are left.
+    """A process that verifies, seals and indexes one full WARC of a directory, or, on request, all that are left.
 
     Arrow takes more memory than all else that the orchestrator does, and its imports more time.
     """
@@ -179,8 +179,8 @@ class Indexer:
         return indexer
 
     async def walked(self) -> bytes:
-        """Let it walk and seal what is full; the line that it says, or nothing when it ended over it."""
-        self._tell(WALK_NOW)
+        """Let it verify and seal what is full; the line that it says, or nothing when it ended over it."""
+        self._tell(VERIFY_NOW)
         return await self._said.readline()
 
     async def done(self) -> bytes:

@@ -1,16 +1,16 @@
-"""Wishes: what a page asks of robots in `<meta name=robots>` and `X-Robots-Tag`, for `--nofollow` and `--noarchive`."""
+"""Directives: what a page asks of robots in `<meta name=robots>` and `X-Robots-Tag` (`--nofollow`, `--noarchive`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["wishes_for"]
+__all__ = ["directives_for"]
 
 _WORDS = re.compile(r"[\w-]+").findall
 
 
-def wishes_for(agent: str, said: Iterable[tuple[str, str]]) -> frozenset[str]:
+def directives_for(agent: str, said: Iterable[tuple[str, str]]) -> frozenset[str]:
     """The words that hold for an agent's product name, out of pairs of a name (`robots` is everybody) and words.
 
     `none` means `noindex, nofollow`.

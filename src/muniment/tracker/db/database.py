@@ -1,7 +1,7 @@
 """The database under the tracker: what every module of it may ask of one, whichever it is.
 
 Two kinds exist: `sqlite`, the embedded default, and `postgresql`. Their connections, locks and faults differ there,
-their SQL in `dialects`, and nothing else does.
+their SQL in `statements`, and nothing else does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SCHEMA_REVISION = "0017"
-"""The migration that `tables.py` equals; a contract test holds the two together."""
+"""The migration that `schema/tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0
 """How long a lock that another program holds on the tracker, or a server that is gone, is waited for."""

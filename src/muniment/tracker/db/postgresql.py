@@ -1,13 +1,12 @@
 """A tracker on a PostgreSQL server: many jobs in one database, each run by one process or shared by several.
 
 A server can go away and come back, and may undo a transaction for the sake of another one. The transaction is then run
-again (`engine.one_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
+again (`database.retrying_transaction`). Whether a commit without an answer took place is in `writers.commits`, which
 every transaction of a connection raises.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import random
 import time
@@ -33,7 +32,15 @@ from muniment.tracker.db.database import (
     wait_for_lock,
 )
 from muniment.tracker.db.postgresql_engine import engine_of
-from muniment.tracker.db.postgresql_errors import ServerError, is_gone, is_held_up, is_undone, opening_fault, server_fault
+from muniment.tracker.db.postgresql_errors import (
+    ServerError,
+    is_gone,
+    is_held_up,
+    is_undone,
+    opening_fault,
+    server_fault,
+)
+from muniment.tracker.db.postgresql_locks import RUNS, SCHEMA_LOCK, TURNS, WRITER_LOCKS, host_lock, job_lock
 from muniment.tracker.db.postgresql_statements import Statements
 from muniment.tracker.schema.pipelines import metadata
 
@@ -46,15 +53,6 @@ for _index in (index for table in metadata.tables.values() for index in table.in
 _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
 
-_LOCKS = 0x4D75 << 48
-"""Where the advisory locks of this program begin; after it come the job and which of its locks it is."""
-_SCHEMA_LOCK = _LOCKS
-_WRITER_LOCKS = _LOCKS | 1 << 47
-"""After it comes the number of a connection that writes."""
-_HOST_LOCKS = 0x4D76 << 48
-"""After it comes a hash of a host's name."""
-_RUNS, _TURNS = 0, 1
-"""Two locks of each job: of who runs it alone, and of those who write it beside each other."""
 _MOST_WRITERS = 1000
 _SERVERS_PATIENCE_S = 5.0
 """A process that serves others waits so long for its server: it can say meanwhile that they are to ask again."""
@@ -175,9 +173,9 @@ class PostgresDatabase(Database):
         def again() -> None:
             self._connect()
             self._end_former()
-            self._take_lock(_WRITER_LOCKS | self.session)
+            self._take_lock(WRITER_LOCKS | self.session)
             if self._job is not None:
-                self._take_lock(_job_lock(self._job, _RUNS))
+                self._take_lock(job_lock(self._job, RUNS))
             self._note_backend()
             self._limit_waits()
 
@@ -212,7 +210,7 @@ class PostgresDatabase(Database):
 
     def _join(self) -> None:
         """Take the lowest number that no other connection writes under."""
-        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, _WRITER_LOCKS))
+        found = self._one(_NEXT_WRITER, (_MOST_WRITERS, WRITER_LOCKS))
         if found is None:
             raise BusyError(f"{_MOST_WRITERS} processes write to {self.name} already")
         self.session = int(found[0])
@@ -223,7 +221,7 @@ class PostgresDatabase(Database):
     def hold(self, job_id: int) -> None:
         """Make this process the only one that runs a job; raises BusyError when another does."""
         if not self.shared:
-            self._take_lock(_job_lock(job_id, _RUNS))
+            self._take_lock(job_lock(job_id, RUNS))
             self._job = job_id
 
     def _take_lock(self, lock: int) -> None:
@@ -238,12 +236,12 @@ class PostgresDatabase(Database):
         """Wait for transactions that go alone, or for all; until the end of this transaction."""
         if self.shared:
             how = "" if alone else "_shared"
-            self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (_job_lock(job_id, _TURNS),))
+            self._statements.later(f"SELECT pg_advisory_xact_lock{how}(%s)", (job_lock(job_id, TURNS),))
 
     def take_names(self, names: Collection[str]) -> None:
         """Take the locks of hosts in the order of their numbers, as everybody does."""
         if self.shared and names:
-            locks = sorted(_HOST_LOCKS | int.from_bytes(_hash(name), "big") for name in names)
+            locks = sorted(map(host_lock, names))
             self._statements.later("SELECT pg_advisory_xact_lock(lock) FROM unnest(%s::int8[]) AS lock", (locks,))
 
     def _kept_commits(self) -> int:
@@ -378,7 +376,7 @@ class PostgresDatabase(Database):
 
     def _bring_up_to_date(self) -> None:
         # two runs may find an empty database at once
-        self._execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
+        self._execute("SELECT pg_advisory_lock(%s)", (SCHEMA_LOCK,))
         found = self._revision()
         if found is None:
             with self.transaction() as connection:
@@ -387,24 +385,16 @@ class PostgresDatabase(Database):
             from muniment.tracker.db.migrate import upgrade  # noqa: PLC0415  (alembic is slow to import)
 
             # an older program that goes on with newer tables would write what they do not expect
-            if others := int(self._one(_OTHERS, (_LOCKS >> 48,))[0]):
+            if others := int(self._one(_OTHERS, (SCHEMA_LOCK >> 48,))[0]):
                 raise BusyError(f"{others} processes of an older Muniment write to {self.name}; stop them first")
             upgrade(self.engine, self.name)
-        self._execute("SELECT pg_advisory_unlock(%s)", (_SCHEMA_LOCK,))
+        self._execute("SELECT pg_advisory_unlock(%s)", (SCHEMA_LOCK,))
 
     def _revision(self) -> str | None:
         if self._one("SELECT to_regclass('alembic_version')")[0] is None:
             return None
         row = self._one("SELECT version_num FROM alembic_version")
         return None if row is None else str(row[0])
-
-
-def _hash(name: str) -> bytes:
-    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
-
-
-def _job_lock(job_id: int, which: int) -> int:
-    return _LOCKS | job_id << 16 | which
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""The border where PostgreSQL's errors become ours, once (codes: the appendix of its manual)."""
+"""Errors of PostgreSQL: the one place that turns them into errors of Muniment (codes: appendix of its manual)."""
 
 from __future__ import annotations
 

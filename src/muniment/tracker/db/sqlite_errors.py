@@ -1,4 +1,4 @@
-"""The border where SQLite's errors become ours, once."""
+"""Errors of SQLite: the one place that turns them into errors of Muniment."""
 
 from __future__ import annotations
 

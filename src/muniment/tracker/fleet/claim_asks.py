@@ -9,9 +9,9 @@ from msgspec import Struct
 from sqlalchemy import bindparam, literal_column, select
 
 from muniment.errors import UsageError, WrongAskError
+from muniment.model.network.sessions import ClaimCall
 from muniment.model.page import first_claim
 from muniment.model.pipeline import Session
-from muniment.model.session_calls import ClaimCall
 from muniment.rules.worker_deaths import PROOF, SUSPECT
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
 from muniment.tracker.fleet.sessions import check_standing, numbers

@@ -1,6 +1,6 @@
 """Dispatch: pages of many jobs for many pipelines, by slots and leases. One connection of a server has one.
 
-Each call is one of a pipeline's session (`model.session_calls`), or comes from the server's own clock.
+Each call is one of a pipeline's session (`model.network.sessions`), or comes from the server's own clock.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from muniment.model.page import Claim, session_of
-from muniment.model.pipeline import SessionEnding
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     ClaimAnswer,
     ClaimCall,
     FinishAnswer,
@@ -29,6 +27,8 @@ from muniment.model.session_calls import (
     ReleaseCall,
     SessionJob,
 )
+from muniment.model.page import Claim, session_of
+from muniment.model.pipeline import SessionEnding
 from muniment.rules.finish_checks import check_finish
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from muniment.model.host import HostRecord, HostWaits
-from muniment.model.page import Claim, FinishBatch
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     FinishCall,
     FinishedPage,
     HostFacts,
@@ -17,6 +16,7 @@ from muniment.model.session_calls import (
     claim_object,
     page_result,
 )
+from muniment.model.page import Claim, FinishBatch
 from muniment.model.url import origin_of
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
@@ -25,7 +25,7 @@ from muniment.tracker.fleet.job_work import DrawnPages, JobWork, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
-from muniment.tracker.fleet.permits import Granted, HostNeed, Permits
+from muniment.tracker.fleet.permits import Granted, HostNeed, PermitTable
 from muniment.tracker.queue.frontier import FinishReport
 
 __all__ = ["HandOut"]
@@ -41,7 +41,7 @@ class HandOut:
 
     def __init__(self, db: Database, clock: LeaseClock, leases: Leases) -> None:
         self._db, self._clock, self._leases = db, clock, leases
-        self._permits = Permits(db)
+        self._permits = PermitTable(db)
 
     def draw(self, epoch: int, work: JobWork, others: Collection[int], most: int, after: int) -> DrawnPages:
         """Claim pages of a job for a session, within the caller's transaction; `others` are its other slots' jobs."""
@@ -71,7 +71,7 @@ class HandOut:
         return JobPages(
             slot=slot,
             job=work.job_id,
-            settings_age=work.frontier.peers.settings_age(),
+            settings_age=work.frontier.writers.settings_age(),
             claims=[claim_object(claim) for claim in claims],
             permits={host: one.permits for host, one in granted.items()},
             gaps={host: one.gap_ms for host, one in granted.items() if one.gap_ms},

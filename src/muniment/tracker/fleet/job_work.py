@@ -78,7 +78,7 @@ class JobWork:
 
     def settings_in_force(self) -> Settings:
         """The job's settings, as a claim of it sees them."""
-        age = self.frontier.peers.settings_age()
+        age = self.frontier.writers.settings_age()
         if age != self._age:
             self.settings, self._age = jobs.settings_of(jobs.load_job(self._db, self.job_id)), age
         return self.settings
@@ -135,8 +135,8 @@ class JobWork:
         if self.judging is not None:
             self.add(self.judging.step().pending)
             self.judging = None if self.judging.done else self.judging
-        if self.frontier.repairing:
-            self.add(self.frontier.repair())
+        if self.frontier.updating_depths:
+            self.add(self.frontier.update_depths())
 
     @property
     def waits(self) -> bool:
@@ -148,7 +148,7 @@ class JobWork:
 
         Nothing to do while pages of an ACTIVE one wait, as is known.
         """
-        peers = self.frontier.peers
+        peers = self.frontier.writers
         # beside others, its state is as the transaction before this saw it
         self.state = peers.state or self.state
         if self.waits and self.state == JobState.ACTIVE and not anyway:

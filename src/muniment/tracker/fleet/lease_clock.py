@@ -23,7 +23,7 @@ _TRIES = 3
 
 
 class LeaseClock(Protocol):
-    """Tells the time that leases go by."""
+    """Gives the time that leases go by."""
 
     def now(self) -> int:
         """Unix ms."""

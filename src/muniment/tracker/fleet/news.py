@@ -11,8 +11,8 @@ import msgspec
 from msgspec import structs
 from sqlalchemy import bindparam, literal_column, or_, select
 
+from muniment.model.network.sessions import JobNews, NewsAnswer, SlotNews
 from muniment.model.pipeline import SlotLock
-from muniment.model.session_calls import JobNews, NewsAnswer, SlotNews
 from muniment.tracker.db.database import Database, Prepared, Row, retrying_transaction
 from muniment.tracker.fleet.sessions import numbers
 from muniment.tracker.schema.pipelines import assignments, host_permits, sessions
@@ -58,7 +58,7 @@ _LOWERED = Prepared(
 
 
 class News:
-    """Tells pipelines their news."""
+    """Gives pipelines their news."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

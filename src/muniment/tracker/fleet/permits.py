@@ -14,11 +14,10 @@ from sqlalchemy import bindparam, case, literal_column, null, select
 from muniment.model.job import JobState
 from muniment.rules.host_permits import HostShare, divided
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row
-from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.pipelines import host_permits
 from muniment.tracker.schema.tables import CLAIMED, hosts, jobs, pages
 
-__all__ = ["Granted", "HostNeed", "Permits"]
+__all__ = ["Granted", "HostNeed", "PermitTable"]
 
 _WANTED_MS = 10_000
 """Who wanted a host so long ago and has no pages of it wants it no more."""
@@ -80,7 +79,7 @@ class _Share(Struct, frozen=True):
     """Whose limit `most` is."""
 
 
-class Permits:
+class PermitTable:
     """Divides hosts over the sessions of a tracker; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database) -> None:

@@ -12,9 +12,7 @@ import msgspec
 from msgspec import structs
 
 from muniment.errors import NotFoundError, SessionEndedError, UsageError
-from muniment.model.pipeline import Greeting, HostReport
-from muniment.model.rule import Rule
-from muniment.model.session_calls import (
+from muniment.model.network.sessions import (
     PROTOCOL,
     GreetAnswer,
     GreetCall,
@@ -24,6 +22,8 @@ from muniment.model.session_calls import (
     NewsAnswer,
     SessionJob,
 )
+from muniment.model.pipeline import Greeting, HostReport
+from muniment.model.rule import Rule
 from muniment.model.url import origin_of
 from muniment.rules.patterns import expand
 from muniment.tracker.db.database import Database, retrying_transaction
@@ -84,7 +84,7 @@ class SessionDesk:
     def heartbeat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> HeartbeatAnswer:
         """Renew a lease, and keep what a pipeline reports."""
         if call.paused not in _PAUSES:
-            raise UsageError(f"{call.paused!r} is no reason for a pause: disk or operator")
+            raise UsageError(f"{call.paused!r} is not a reason for a pause: disk or operator")
         news = self.news(pipeline, epoch, 0).news
         self._beat(epoch, call)
         # another server may have ended it in between

@@ -31,8 +31,8 @@ from muniment.model.job import JobState
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings, written_values
 from muniment.rules.ignore_sets import set_of
+from muniment.rules.job_rules import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
@@ -77,7 +77,7 @@ def amend(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResult
 def amend_all(db: Database, job: jobs.Job, changes: Sequence[Change], now: int) -> list[ChangeResult]:
     """Keep changes, all in one transaction or none; raises UsageError for the first that makes no sense."""
     with db.transaction():
-        # who admits pages meanwhile does so by the version before, and is done before the walk through them begins
+        # who admits pages meanwhile does so by the version before, and is done before all are judged again
         db.take_turns(job.job_id, alone=True)
         return [_amended(db, job, change, now) for change in changes]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import case, func, or_, select
 
+from muniment.model.page import PageOutcome
 from muniment.rules.causes import BEGINNINGS, OTHER, SkipCause
 from muniment.rules.retry import ASKS_AGAIN
 from muniment.tracker.db.database import Database
@@ -14,8 +15,7 @@ from muniment.tracker.schema.tries import IS_LATEST
 
 __all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
 
-_FAILED = 3
-_CAPTURED = (1, 2)
+_CAPTURED = PageOutcome.CAPTURED, PageOutcome.REQUISITE
 _DEAD = "dead-host"
 _SKIPPED = "SKIPPED"
 
@@ -27,7 +27,7 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
         .select_from(pages)
         .outerjoin(attempts, IS_LATEST)
         .where(pages.c.job_id == job_id)
-        .where(or_(pages.c.counted == _FAILED, pages.c.reason.like(_DEAD + ":%")))
+        .where(or_(pages.c.counted == PageOutcome.FAILED, pages.c.reason.like(_DEAD + ":%")))
         .group_by(pages.c.host_id, attempts.c.error)
     )
     rows = db.connection.execute(found).all()
@@ -50,7 +50,7 @@ def left_out(db: Database, job_id: int) -> list[SkipCause]:
     found = (
         select(cause.label("cause"), skipped.label("skipped"))
         .select_from(pages.outerjoin(attempts, IS_LATEST))
-        .where(pages.c.job_id == job_id, or_(skipped, pages.c.counted == _FAILED))
+        .where(pages.c.job_id == job_id, or_(skipped, pages.c.counted == PageOutcome.FAILED))
         .subquery()
     )
     grouped = select(found.c.cause, found.c.skipped, func.count()).group_by(found.c.cause, found.c.skipped)
@@ -62,7 +62,7 @@ def left_out(db: Database, job_id: int) -> list[SkipCause]:
 def given_up(db: Database, job_id: int) -> int:
     """The number of pages that `--retry-failed` would fetch again, without those that cannot or may not be fetched."""
     error = func.coalesce(attempts.c.error, "")
-    failed = (pages.c.counted == _FAILED) & error.not_like("robots:%") & error.not_like("scheme:%")
+    failed = (pages.c.counted == PageOutcome.FAILED) & error.not_like("robots:%") & error.not_like("scheme:%")
     unasked = (pages.c.state == _SKIPPED) & pages.c.reason.like(_DEAD + ":%")
     # of versions that counted these as captured, and 408 and 425: found by the few attempts that have such a status
     asks_again = pages.c.counted.in_(_CAPTURED) & attempts.c.status.in_(ASKS_AGAIN)

@@ -1,4 +1,4 @@
-"""The stash: pages that an operator put aside. They come back all at once, some at a time, or drop by drop."""
+"""The stash: pages that an operator put aside. They come back all at once, some at a time, or as others are done."""
 
 from __future__ import annotations
 

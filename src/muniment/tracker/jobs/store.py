@@ -13,8 +13,8 @@ from sqlalchemy import TextClause, bindparam, func, literal_column, select
 from muniment.errors import NotFoundError
 from muniment.model.job import JobOrigin, JobState
 from muniment.model.pipeline import SlotLock
+from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rule_engine import Ruleset
-from muniment.rules.rulesets import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.changes import job_rulesets

@@ -1,4 +1,4 @@
--- The tables of process_tables.py as SQLite makes them. A contract test holds the two together.
+-- The tables of `schema/processes.py` as SQLite makes them. A contract test holds the two together.
 
 CREATE TABLE machines (
     id TEXT NOT NULL,

@@ -16,7 +16,7 @@ from muniment.model.process import Machine, Output, Process, ProcessEnding, Proc
 __all__ = ["COLUMNS", "PROCESSES_REVISION", "ProcessStore", "RowConnection"]
 
 PROCESSES_REVISION = "0002"
-"""The migration that `process_tables.py` and `process_schema.sql` equal; a contract test holds them together."""
+"""The migration that `schema/processes.py` and `schema.sql` equal; a contract test holds them together."""
 
 _PLAIN = tuple(name for name in Process.__struct_fields__ if name not in {"stdout", "stderr"})
 _OF_OUTPUT = Output.__struct_fields__

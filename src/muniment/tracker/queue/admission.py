@@ -26,15 +26,15 @@ from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared
 from muniment.tracker.queue.new_pages import NewPage, NewPages, Offer
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.rejudge import judge_pages
-from muniment.tracker.queue.seen_cache import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.schema.tables import pages, relations, repairs
 from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.id_blocks import IdBlocks, last_page
+from muniment.tracker.stores.seen_cache import SeenCache, next_unknown, pack, page_of, unknown
 
 __all__ = ["Admission", "AdmittedList", "Parent", "unpack_children"]
 
-_DRAFT = Lookup(
+_KNOWN_PAGE = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
@@ -119,7 +119,7 @@ class Admission:
         self._texts: dict[bytes, str] = {}
         self._numbers = IdBlocks(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
-        self._newcomers = NewPages(db, job_id, scope, hosts, self.keys)
+        self._new_pages = NewPages(db, job_id, scope, hosts, self.keys)
         self._begin()
         db.on_rollback(self._begin)
 
@@ -132,7 +132,7 @@ class Admission:
         self._skipped.clear()
         self._shown.clear()
         self.dirtied = False
-        """Whether repairs were added that nobody has looked at yet."""
+        """Whether rows of `repairs` were added that nobody has looked at yet."""
 
     def expect(self, urls: int) -> None:
         """Prepare for a transaction that may bring so many new URLs; to be called before it."""
@@ -208,8 +208,8 @@ class Admission:
         left = {page: [key for key in keys if self._word(key) is None] for page, keys in missing.items()}
         return {page: keys for page, keys in left.items() if keys}
 
-    def tell_again(self, page_id: int) -> None:
-        """Have the repair look at a page: its children are to be told again, or its links were never told."""
+    def mark_dirty(self, page_id: int) -> None:
+        """Note a page for the next update of depths: its children may come nearer, or its links were never recorded."""
         self._db.many(_DIRTY, [(self._job_id, page_id)])
         self.dirtied = True
 
@@ -224,7 +224,7 @@ class Admission:
         return shown
 
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
-        """Offer the children of a page that came nearer what it offers now (repair)."""
+        """Offer the children of a page that came nearer what it offers now."""
         offers = self.offers(standing)
         for word in unpack_children(children):
             found_as = word & 0xFF
@@ -250,7 +250,7 @@ class Admission:
             if found is None:
                 url = texts.get(keys[at])
                 if url is None:
-                    raise ProtocolError(f"page {parent.page_id} leads to a URL that was never told")
+                    raise ProtocolError(f"page {parent.page_id} leads to a URL whose text was not sent")
                 found = self._introduce(fresh, keys[at], url, kinds[at], parent)
             words[at] = found
             at = next_unknown(words, at + 1)
@@ -308,7 +308,7 @@ class Admission:
     def _apply(self, fresh: list[NewPage], wanted: dict[int, Offer]) -> tuple[Counter[int], dict[int, int]]:
         """Write new pages, and what known ones gain; pages newly pending per host number, and which numbers moved."""
         offered = [(page, wanted.pop(page.page_id, None)) for page in fresh]
-        written = self._newcomers.write(offered, self.ruleset, self.tries)
+        written = self._new_pages.write(offered, self.ruleset, self.tries)
         self._skipped += written.skipped()
         self._shown += written.shown()
         moved = {} if written.all_new else self._yield_to_others(offered, wanted)
@@ -337,11 +337,11 @@ class Admission:
         dirty = []
         # in order, so that two sessions never wait for each other
         ids = sorted(wanted)
-        drafts = {row[0]: row for row in self._db.lookup(_DRAFT, self._job_id, ids)}
+        known = {row[0]: row for row in self._db.lookup(_KNOWN_PAGE, self._job_id, ids)}
         for page_id in ids:
-            if page_id not in drafts:
+            if page_id not in known:
                 raise ProtocolError(f"page {page_id} is not in the tracker")
-            change = self._improve(drafts[page_id], wanted[page_id], pending)
+            change = self._improve(known[page_id], wanted[page_id], pending)
             if change is not None:
                 nearer.append(change[0])
                 if change[1]:
@@ -358,9 +358,9 @@ class Admission:
         self._skipped += judged.skipped
         return judged.pending
 
-    def _improve(self, draft: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
-        """The update of a known page that comes nearer, and whether its children must be told again."""
-        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = draft
+    def _improve(self, row: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
+        """The update of a known page that comes nearer, and whether its children may come nearer, too."""
+        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = row
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects

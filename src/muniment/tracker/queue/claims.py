@@ -20,7 +20,7 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
-from muniment.tracker.queue.lineage import Heritage, before, first_referrers, heirs, heritages
+from muniment.tracker.queue.inheritance import Inheritance, before, first_referrers, inheritances, inherited_from
 from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
 from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
@@ -87,7 +87,7 @@ class Claims:
         self._again = _LISTED_AGAIN if scope.listed else _FOUND_AGAIN
         self._number = 0
         self._referrers: dict[int, str] = {}
-        self._heritages: dict[int, Heritage] = {}
+        self._inheritances: dict[int, Inheritance] = {}
 
     def begin(self, after: int | None) -> None:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
@@ -104,8 +104,8 @@ class Claims:
     def trace(self, due: Sequence[Sequence[Row]], ruleset: Ruleset) -> None:
         """Look up where the chains of redirects began that led to pages which are due, and what rules say of others."""
         if ruleset.gives_agents:
-            via = heirs((row[6], row[10]) for rows in due for row in rows)
-            self._heritages = heritages(self._db, self._job_id, ruleset, via)
+            via = inherited_from((row[6], row[10]) for rows in due for row in rows)
+            self._inheritances = inheritances(self._db, self._job_id, ruleset, via)
         if not self._scope.listed:
             redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
@@ -156,7 +156,7 @@ class Claims:
         """What rules want of a page; requisites and what redirects lead to have the agent of the page before them."""
         said = ruleset.verdict(url, hops, found_as)
         if said.agent is None and ruleset.gives_agents:
-            return EngineOrders(said.orders.custom_js, before(self._heritages, found_as, via_id).agent or "")
+            return EngineOrders(said.orders.custom_js, before(self._inheritances, found_as, via_id).agent or "")
         return said.orders
 
     def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:

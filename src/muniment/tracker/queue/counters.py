@@ -1,4 +1,4 @@
-"""Sums of a job: what was captured, what failed. Each session adds to a row of its own, so that nobody waits for it."""
+"""Counters of a job: what was captured, what failed. Each session adds to a row of its own, so that none waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import sub
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
-from muniment.model.page import PageResult
+from muniment.model.page import PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
@@ -21,7 +21,7 @@ _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
     job_sums.c.payload_bytes, *(job_sums.c[f"responses_{name}"] for name in RESPONSES), job_sums.c.errors,
 )  # fmt: skip
-"""In the order of `_Sums`."""
+"""In the order of `_Counts`."""
 _BEGUN = BatchInsert(job_sums, "job_id", "session", conflict="IGNORE")
 _OF_ALL = Prepared(select(job_sums.c.session, *_SUMS).where(job_sums.c.job_id == bindparam("job")), "job")
 _SAVE = Prepared(
@@ -37,7 +37,7 @@ _SAVE = Prepared(
 _CLASSES = {number: f"responses_{number}xx" for number in range(1, 6)}
 
 
-class _Sums(Struct):
+class _Counts(Struct):
     """`Totals` while they grow."""
 
     captured: int = 0
@@ -55,23 +55,23 @@ class _Sums(Struct):
 
 
 def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> None:
-    """Take pages out of the sums they were added to, by `pages.counted`; within the caller's transaction.
+    """Take pages out of the counters they were added to, by `pages.counted`; within the caller's transaction.
 
-    They are taken from the row of this session, whichever added them: the sum over all rows is what counts.
+    They are subtracted in the row of this session, whichever added them: only the sum over all rows is read.
     """
     db.many(_BEGUN, [(job_id, db.session)])
     mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
     fewer = {
-        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[1],
-        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[2],
-        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[3],
+        job_sums.c.pages_captured: job_sums.c.pages_captured - pages[PageOutcome.CAPTURED],
+        job_sums.c.requisites_captured: job_sums.c.requisites_captured - pages[PageOutcome.REQUISITE],
+        job_sums.c.pages_failed: job_sums.c.pages_failed - pages[PageOutcome.FAILED],
         job_sums.c.starts_captured: job_sums.c.starts_captured - starts,
     }
     db.connection.execute(job_sums.update().where(*mine).values(fewer))
 
 
 class Counters:
-    """The sums of one job; changes happen within the caller's transaction."""
+    """The counters of one job; changes happen within the caller's transaction."""
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
@@ -81,32 +81,32 @@ class Counters:
     def _load(self) -> None:
         if self._db.session:
             self._db.many(_BEGUN, [(self._job_id, self._db.session)])
-        # in one statement: what others commit between two of them would be taken from what is ours
+        # in one statement: what others commit between two of them would be subtracted from our own row
         rows = self._db.rows(_OF_ALL, (self._job_id,))
-        self._sums = _Sums(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
-        self._others = _Sums(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
+        self._counts = _Counts(*map(sum, zip(*(row[1:] for row in rows), strict=True)))
+        self._others = _Counts(*map(sum, zip(*(row[1:] for row in rows if row[0] != self._db.session), strict=True)))
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job: what this process added, and what others had when it began."""
-        return Totals(*structs.astuple(self._sums))
+        """Counters of the job: what this process added, and what others had when it began."""
+        return Totals(*structs.astuple(self._counts))
 
-    def count(self, page: PageResult, *, as_page: bool, start: bool) -> int:
-        """Add a done page to its sum; which one that is (`pages.counted`)."""
-        totals = self._sums
+    def count(self, page: PageResult, *, as_page: bool, start: bool) -> PageOutcome:
+        """Add a done page to its counter; returns which one that is (`pages.counted`)."""
+        totals = self._counts
         if is_failed(page.status, page.error):
             totals.failed += 1
-            return 3
+            return PageOutcome.FAILED
         if as_page:
             totals.captured += 1
             totals.starts_captured += start
-            return 1
+            return PageOutcome.CAPTURED
         totals.requisites += 1
-        return 2
+        return PageOutcome.REQUISITE
 
     def add_rows(self, pages: Iterable[PageResult]) -> None:
         """Add the rows of the index that came with pages."""
-        sums = self._sums
+        sums = self._counts
         for page in pages:
             for _, status, error, length, _ in page.exchanges:
                 sums.payload_bytes += length
@@ -119,9 +119,9 @@ class Counters:
                     setattr(sums, kind, getattr(sums, kind) + 1)
 
     def save(self, again: Counter[int]) -> None:
-        """Write them; pages that go again, by the sum that they were added to, are taken out first."""
-        self._sums.captured -= again[1]
-        self._sums.requisites -= again[2]
-        self._sums.failed -= again[3]
-        mine = tuple(map(sub, structs.astuple(self._sums), structs.astuple(self._others)))
+        """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""
+        self._counts.captured -= again[PageOutcome.CAPTURED]
+        self._counts.requisites -= again[PageOutcome.REQUISITE]
+        self._counts.failed -= again[PageOutcome.FAILED]
+        mine = tuple(map(sub, structs.astuple(self._counts), structs.astuple(self._others)))
         self._db.many(_SAVE, [(*mine, self._job_id, self._db.session)])

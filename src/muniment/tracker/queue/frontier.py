@@ -16,9 +16,9 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
+from muniment.model.page import Claim, FinishBatch, PageOutcome, PageResult, PageState, session_of
 from muniment.model.queue import Totals
-from muniment.rules.politeness import THROTTLED
+from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope
 from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
@@ -27,9 +27,9 @@ from muniment.tracker.jobs.store import load_job, settle
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.held_pages import HeldPage, finished_before, held_pages
-from muniment.tracker.queue.lineage import SHOWN
+from muniment.tracker.queue.inheritance import SHOWN
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
@@ -131,13 +131,13 @@ class Frontier:
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
         self.results = ResultStore(db, job_id)
-        self._repair = DepthRepair(db, job_id, scope, admission)
-        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._repair, scope.max_redirects, admission)
-        self._lost = LostCaptures(db, job_id, self._repair, admission.keys, self.payloads)
+        self._depths = DepthUpdates(db, job_id, scope, admission)
+        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
+        self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
-        self.peers = Writers(db, job_id)
-        self._sums = Counters(db, job_id)
+        self.writers = Writers(db, job_id)
+        self._counters = Counters(db, job_id)
 
     @retrying_transaction
     def recover(self) -> int:
@@ -153,8 +153,8 @@ class Frontier:
 
     @property
     def totals(self) -> Totals:
-        """Sums of the job."""
-        return self._sums.totals
+        """The counters of the job."""
+        return self._counters.totals
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
@@ -166,7 +166,7 @@ class Frontier:
         """Pages that wait and that others are shown with: host number, how many."""
         if self._scope.listed:
             return []
-        # the index alone tells it, unless rules give nice values
+        # the index alone is enough, unless rules give nice values
         shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
         waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
@@ -184,9 +184,9 @@ class Frontier:
 
     def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
         """The same, within the caller's transaction."""
-        looks = self.peers.asked()
+        looks = self.writers.asked()
         answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
-        self._keep_up(self.peers.seen(answers[: len(looks)]))
+        self._keep_up(self.writers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []
         left_out: list[tuple[int, str, str]] = []
@@ -210,11 +210,11 @@ class Frontier:
 
     def claimed(self, first: int, last: int) -> list[Claim]:
         """The claims with these numbers again, as far as they hold their pages; within the caller's transaction."""
-        self._keep_up(self.peers.look())
+        self._keep_up(self.writers.look())
         return self._claims.again(first, last, self.hosts, self._admission.tries, self._admission.ruleset)
 
     def _keep_up(self, seen: WriterChanges) -> None:
-        """Go by what other processes changed."""
+        """Read again what other processes changed."""
         if seen.sites:
             self.hosts.look_again()
         if seen.cookies:
@@ -224,7 +224,7 @@ class Frontier:
 
     @retrying_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int, *, checked: bool = False) -> FinishReport:
-        """Take in what became of claimed pages: attempts, states, outlinks and sums, in one transaction.
+        """Take in what became of claimed pages: attempts, states, outlinks and counters, in one transaction.
 
         `checked`: the batch comes from a pipeline. It may be a repeat, lack texts, or name what nobody claimed.
         """
@@ -245,19 +245,19 @@ class Frontier:
                 accepted = [page for page in accepted if page.page_id not in untold]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
-            self._keep_up(self.peers.look())
+            self._keep_up(self.writers.look())
             pending: Counter[int] = Counter()
             retries: dict[int, int] = {}
-            # First, so that a page which another one of this batch brings nearer is known to have told its children.
+            # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
-            self._sums.add_rows(accepted)
+            self._counters.add_rows(accepted)
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
                 pending += self._sites.learn(starts, texts)
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self._admission.admit(parents, texts)
-            pending += self._repair.work()
+            pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
             if results:
@@ -267,7 +267,7 @@ class Frontier:
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._sums.save(self._repair.take_again())
+            self._counters.save(self._depths.take_reopened())
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
@@ -288,7 +288,7 @@ class Frontier:
         free = page.free and not page.done and page.status in THROTTLED
         left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
         parked = left <= 0 and not page.done and held.rounds < self._rounds
-        at = counted = 0
+        at, counted = 0, PageOutcome.NONE
         if parked:
             left, at = 0, now + BETWEEN_ROUNDS_MS
         elif not page.done:
@@ -297,12 +297,12 @@ class Frontier:
             pending[host_id] += 1
         if left == 0:
             as_page = self._scope.as_page(standing)
-            counted = self._sums.count(page, as_page=as_page, start=standing.link_hops == 0)
+            counted = self._counters.count(page, as_page=as_page, start=standing.link_hops == 0)
         if page.done and not page.followed and self._scope.follows(standing.on_site):
-            # the host became part of the site while the page was out
-            self._admission.tell_again(page.page_id)
+            # the host became part of the site while the page was being fetched
+            self._admission.mark_dirty(page.page_id)
         later = int(free and not held.throttled)
-        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+        return (_READY, left, later, at, page.followed, counted.value, "", int(free), self._job_id, page.page_id)
 
     def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (
@@ -321,7 +321,7 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._sums.save(self._repair.take_again())
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @retrying_transaction
@@ -329,12 +329,12 @@ class Frontier:
         """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.of_pipeline(last, pipeline, self._admission.tries)
-            self._sums.save(self._repair.take_again())
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
         """Keep a change of the job; new patterns and tries count at once for what comes in and what is claimed."""
-        self._keep_up(self.peers.look())
+        self._keep_up(self.writers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
             self._admission.ruleset = amended.ruleset
@@ -343,7 +343,7 @@ class Frontier:
         return amended
 
     def judging(self, only: PageState | None = None) -> Rejudging:
-        """A walk through all pages that wait or were ignored, or only these or those, by the patterns in force."""
+        """Judge all pages that wait or were ignored, or those of one state, by the patterns in force."""
         return Rejudging(self._db, self._job_id, self._admission.ruleset, only)
 
     @retrying_transaction
@@ -353,15 +353,15 @@ class Frontier:
             self.cookies.keep(cookies)
 
     def look_again(self) -> None:
-        """See whether another process left shorter paths to be told."""
-        self._repair.look_again()
+        """See whether another process found shorter paths that are still to be passed on."""
+        self._depths.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
         """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        return begin_round(self._db, self._job_id, self._admission.tries, self._sums, waited)
+        return begin_round(self._db, self._job_id, self._admission.tries, self._counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -372,13 +372,13 @@ class Frontier:
         return settle(self._db, self._job_id, now)
 
     @retrying_transaction
-    def repair(self) -> dict[int, int]:
-        """Tell one batch of children again after their parents came nearer; returns pages newly pending per host."""
+    def update_depths(self) -> dict[int, int]:
+        """Lower the hops of one batch of children whose parents came nearer; returns pages newly pending per host."""
         with self._db.transaction():
             self._db.take_turns(self._job_id, alone=False)
-            self._keep_up(self.peers.look())
-            pending = self._repair.work()
-            self._sums.save(self._repair.take_again())
+            self._keep_up(self.writers.look())
+            pending = self._depths.work()
+            self._counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @property
@@ -387,6 +387,6 @@ class Frontier:
         return not self._admission.last_id
 
     @property
-    def repairing(self) -> bool:
-        """Whether shorter paths are still being told; a job is not finished while they are."""
-        return self._repair.waiting
+    def updating_depths(self) -> bool:
+        """Whether shorter paths are still to be passed on to children; a job is not finished while some are."""
+        return self._depths.waiting

@@ -135,8 +135,8 @@ class LocalQueue:
     def _upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         pending: Counter[int] = Counter()
         due: dict[int, int] = {}
-        if self._frontier.repairing:
-            pending.update(self._frontier.repair())
+        if self._frontier.updating_depths:
+            pending.update(self._frontier.update_depths())
         if request.lost:
             pending.update(self._frontier.fetch_again(request.lost))
         if self._seeds is not None and request.lines is not None:
@@ -162,14 +162,14 @@ class LocalQueue:
         pending: Counter[int] = Counter(amended.pending)
         skipped: list[tuple[str, str]] = []
         if amended.ruleset is not None:
-            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and an
-            # unfinished walk is made whole
+            # one more pattern brings nothing back, one less keeps nothing out; rules in order may do both, and one
+            # that was not finished is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             unfinished = self._judging is not None
             whole = unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
             if isinstance(change, SetNice):
-                # claims go by what is written, and the workers ask again at once
+                # claims follow the written nice values, and the workers ask again at once
                 skipped = self._judge(pending)
         return ChangeOutcome(amended.changes, self._changed(pending, skipped), amended.repeated)
 
@@ -206,5 +206,5 @@ class LocalQueue:
             if count
         ]
         frontier = self._frontier
-        state = QueueState(frontier.totals, frontier.repairing, self._judging is not None, frontier.empty)
+        state = QueueState(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty)
         return QueueChanges(state, changes, skipped or [])

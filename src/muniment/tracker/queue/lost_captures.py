@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
-from muniment.model.page import PageState
+from muniment.model.page import PageOutcome, PageState
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, retrying_transaction
 from muniment.tracker.jobs.store import apply_reopen, reopen
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.schema.pipelines import sessions
@@ -38,16 +38,19 @@ _MADE_BY = Lookup(
     attempts.c.page_id,
 )
 _ROBOTS = FoundAs.ROBOTS.label
-_SUMS = {1: job_sums.c.pages_captured, 2: job_sums.c.requisites_captured, 3: job_sums.c.pages_failed}
-"""What `pages.counted` says that a page was added to."""
+_COUNTERS = {
+    PageOutcome.CAPTURED: job_sums.c.pages_captured,
+    PageOutcome.REQUISITE: job_sums.c.requisites_captured,
+    PageOutcome.FAILED: job_sums.c.pages_failed,
+}
 _AT_ONCE = 500
 
 
 class LostCaptures:
     """Takes back what was done with captures of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, repair: DepthRepair, keys: PageKeys, payloads: Payloads) -> None:
-        self._db, self._job_id, self._repair, self._keys, self._payloads = db, job_id, repair, keys, payloads
+    def __init__(self, db: Database, job_id: int, depths: DepthUpdates, keys: PageKeys, payloads: Payloads) -> None:
+        self._db, self._job_id, self._depths, self._keys, self._payloads = db, job_id, depths, keys, payloads
 
     def fetch_again(self, captures: Iterable[Capture], tries: int) -> Counter[int]:
         """Make the pages pending whose last try these captures are; pages newly pending per host number.
@@ -60,7 +63,7 @@ class LostCaptures:
         ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
         for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
             if tried == last[key]:
-                self._repair.send_again(page_id, counted, tries)
+                self._depths.make_pending(page_id, counted, tries)
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
         self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
@@ -74,7 +77,7 @@ class LostCaptures:
         pending: Counter[int] = Counter()
         for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
             if tried == keys.get(bytes(key)) and (page_id, tried) in mine:
-                self._repair.send_again(page_id, counted, tries)
+                self._depths.make_pending(page_id, counted, tries)
                 pending[host_id] += 1
         if pending:
             # a job that has ended goes on
@@ -97,9 +100,9 @@ def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> No
     here = pages.c.job_id == job_id, pages.c.id.in_(ids)
     with db.transaction() as connection:
         sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
-        fewer = {_SUMS[counted]: _SUMS[counted] - count for counted, count in sums if counted in _SUMS}
+        fewer = {_COUNTERS[counted]: _COUNTERS[counted] - count for counted, count in sums if counted in _COUNTERS}
         mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
         connection.execute(job_sums.update().where(*mine).values(fewer))
-        connection.execute(pages.update().where(*here).values(counted=0, **new_tries(tries)))
+        connection.execute(pages.update().where(*here).values(counted=PageOutcome.NONE, **new_tries(tries)))
         for kept in (payloads, fresh_payloads):
             connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))

@@ -1,6 +1,6 @@
-"""Newcomers: pages that a batch brings. Their rows are written at once, each with the best that its parents offer.
+"""New pages: those that a batch brings. Their rows are written at once, each with the best that its parents offer.
 
-Beside other processes, one of them may have brought the same URL in between: its page stands, and ours is its page.
+Another process may have added the same URL in between: its page stays, and the relations of this batch lead to it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from muniment.model.url import host_of, is_web
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
 from muniment.tracker.db.database import BatchInsert, Database, Row
-from muniment.tracker.queue.lineage import before, heirs, heritage, heritages, nice_value
+from muniment.tracker.queue.inheritance import before, inheritance_of, inheritances, inherited_from, nice_value
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.schema.tables import pages
 from muniment.tracker.stores.hosts import Host, Hosts
@@ -112,13 +112,13 @@ class NewPages:
 
     def _ordered(self, fresh: list[tuple[NewPage, Offer | None]], rows: list[Row], ruleset: Ruleset) -> list[Row]:
         """The rows with the nice values that rules say."""
-        via = heirs((page.found_as, page.via_id) for page, _ in fresh)
-        known = heritages(self._db, self._job_id, ruleset, via)
+        via = inherited_from((page.found_as, page.via_id) for page, _ in fresh)
+        known = inheritances(self._db, self._job_id, ruleset, via)
         made = []
         for (page, offer), row in zip(fresh, rows, strict=True):
             link, requisite = (offer.link, offer.requisite) if offer else (FAR, FAR)
             led = before(known, page.found_as, page.via_id)
-            said = heritage(ruleset, page.url, link, page.found_as, led)
+            said = inheritance_of(ruleset, page.url, link, page.found_as, led)
             made.append((*row[:_NICE], nice_value(said.nice, requisite, page.found_as), *row[_NICE + 1 :]))
         return made
 

@@ -1,4 +1,4 @@
-"""What the tracker knows of pages that rows of the index said, too; read after rows were lost."""
+"""Page facts: what rows of the index hold and the tracker holds, too; read after rows were lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Select, case, func, select
 
+from muniment.model.page import PageOutcome
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_keys import PageKeys
@@ -16,7 +17,6 @@ from muniment.tracker.schema.tries import IS_LATEST
 
 __all__ = ["FailedPage", "PageFacts", "failed_pages", "page_facts"]
 
-_FAILED = 3
 _AT_ONCE = 500
 _seed = pages.alias("seed")
 _FIRST = func.coalesce(pages.c.seed_id, pages.c.id)
@@ -35,7 +35,7 @@ class PageFacts(Struct, frozen=True):
 
 
 class FailedPage(Struct, frozen=True):
-    """A page whose last try had no answer: nothing but the tracker and its row tells of it."""
+    """A page whose last try had no answer: only the tracker and its row of the index show it."""
 
     url: str
     error: str
@@ -64,7 +64,7 @@ def failed_pages(db: Database, job_id: int, ids: Sequence[int]) -> Iterator[Fail
     """Those among some pages whose last try had no answer."""
     told = attempts.c.error, attempts.c.number, attempts.c.started_at, attempts.c.finished_at
     found = _facts(pages.c.url, *told).where(
-        pages.c.job_id == job_id, pages.c.counted == _FAILED, attempts.c.status == 0, IS_LATEST
+        pages.c.job_id == job_id, pages.c.counted == PageOutcome.FAILED, attempts.c.status == 0, IS_LATEST
     )
     for at in range(0, len(ids), _AT_ONCE):
         rows = db.connection.execute(found.where(pages.c.id.in_(ids[at : at + _AT_ONCE]))).all()

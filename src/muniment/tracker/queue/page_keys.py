@@ -1,8 +1,8 @@
 """Which URLs of a job are known: the table `page_keys`, which on SQLite follows the pages in bulk (decision 0140).
 
-Keys are hashes, so that each new one lies elsewhere in the table. Written with its page, every key costs a block of the
-log; written together, in their order, thousands share their blocks. What is not there yet is remembered, and after a
-kill it is what the last pages have.
+Keys are hashes, so that each new one has its place elsewhere in the table. Written with its page, every key costs a
+block of the log; written together, in their order, thousands share their blocks. Keys that are not written yet are
+remembered; after a kill, they are read from the last pages.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PageKeys:
         return True
 
     def find(self, keys: Sequence[bytes]) -> list[Row]:
-        """The known among keys, in no order: the key, its page, and the hops of that as half a word (`seen.pack`)."""
+        """The known among keys, in no order: the key, its page, and its hops as half a word (`seen_cache.pack`)."""
         remembered = [self._remembered[key] for key in keys if key in self._remembered]
         asked = [key for key in keys if key not in self._remembered] if remembered else keys
         found = self._db.lookup(_WRITTEN, self._job_id, asked)

@@ -1,7 +1,7 @@
 """Payloads already kept in this directory: what a revisit record may refer to.
 
-Digests are as good as random. Where rows are kept back (`Database.in_bulk`), the newest payloads lie in a table of
-their own, in the order in which they came, and go to `payloads` many at a time (decision 0140).
+Digests are as good as random. Where rows are kept back (`Database.in_bulk`), the newest payloads are in a table of
+their own, in the order in which they came, and are moved to `payloads` many at a time (decision 0140).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _KNOWN = Lookup(
 _URLS = Lookup(select(pages.c.id, pages.c.url), pages.c.job_id, pages.c.id)
 _ANY = Prepared(select(payloads.c.job_id).where(payloads.c.job_id == bindparam("job")).limit(1), "job")
 _BITS = 22
-"""Of a digest, that tell whether one like it was kept: of a million, four in five new ones need no look-up."""
+"""Of a digest, by which a new one is known to be new: of a million, four in five need no look-up."""
 
 
 class Payloads:

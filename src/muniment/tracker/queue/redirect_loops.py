@@ -15,7 +15,7 @@ from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, PageResult, PageState
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
-from muniment.tracker.queue.depth_repair import DepthRepair
+from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.schema.tables import attempts, pages, relations, results
 from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.cookies import CookieStore
@@ -61,7 +61,7 @@ _STEP = Prepared(
 _SAVE = BatchInsert(results, "job_id", "page_id", "attempt", "kind", "value", conflict="REPLACE")
 
 
-class _Target(Struct, frozen=True):
+class _RedirectTarget(Struct, frozen=True):
     """The page that a redirect leads to."""
 
     page_id: int
@@ -79,19 +79,19 @@ class _Target(Struct, frozen=True):
 
 
 class RedirectLoops:
-    """Sends pages again, within the caller's transaction, after the attempts and relations of a batch are written."""
+    """Has pages fetched again, in the caller's transaction, after attempts and relations of a batch are written."""
 
     def __init__(
         self,
         db: Database,
         job_id: int,
-        book: CookieStore,
+        cookies: CookieStore,
         hosts: Hosts,
-        repair: DepthRepair,
+        depths: DepthUpdates,
         max_redirects: int,
         admission: Admission,
     ) -> None:
-        self._db, self._job_id, self._book, self._hosts, self._repair = db, job_id, book, hosts, repair
+        self._db, self._job_id, self._cookies, self._hosts, self._depths = db, job_id, cookies, hosts, depths
         self._max_redirects, self._admission = max_redirects, admission
 
     def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
@@ -106,25 +106,25 @@ class RedirectLoops:
                 self._db.many(_SAVE, [row])
             target = self._target(key)
             if target is not None and target.done and self._has_another_turn(target, page.page_id, now // 1000):
-                self._repair.send_again(target.page_id, target.counted, self._admission.tries)
+                self._depths.make_pending(target.page_id, target.counted, self._admission.tries)
                 pending[target.host_id] += 1
         return pending
 
-    def _has_another_turn(self, target: _Target, page_id: int, now: int) -> bool:
-        cookies = digest_of(self._book.header(target.url, now))
-        # one redirect more than asked: the walk, which costs the most, is for those that would go again
+    def _has_another_turn(self, target: _RedirectTarget, page_id: int, now: int) -> bool:
+        cookies = digest_of(self._cookies.header(target.url, now))
+        # following the chain costs the most: only for pages that one redirect would have fetched again
         if not fetch_again(target.turn, 1, cookies, self._max_redirects):
             return False
         steps = self._steps(target.page_id, page_id)
         return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._max_redirects)
 
-    def _target(self, key: bytes) -> _Target | None:
+    def _target(self, key: bytes) -> _RedirectTarget | None:
         rows = self._db.rows(_TARGET, (_KIND, self._job_id, key))
         if not rows:
             return None
         page_id, url, host_id, state, left, in_scope, counted, tried, redirects, status, sent = rows[0]
         turn = RedirectTurn(status, tried, redirects, bytes.fromhex(sent or ""))
-        return _Target(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
+        return _RedirectTarget(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
 
     def _steps(self, start: int, end: int) -> int | None:
         """How many redirects lead from one page to another; None when they do not."""

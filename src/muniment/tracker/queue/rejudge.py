@@ -1,7 +1,7 @@
 """Judging again the pages that wait or were left out, after the patterns or rules of a job changed.
 
-One batch at a time, so that a running crawl goes on in between. Which version all pages were judged by is kept: a kill
-on the way has the next run begin again.
+One batch at a time, so that a running crawl goes on in between. The version by which all pages were judged is stored:
+after a kill, the next run begins again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from muniment.model.page import PageState
 from muniment.rules.rule_engine import Ruleset, of_rules
 from muniment.tracker.db.database import BatchUpdate, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.queue.lineage import before, heirs, heritage, heritages, nice_value
+from muniment.tracker.queue.inheritance import before, inheritance_of, inheritances, inherited_from, nice_value
 from muniment.tracker.schema.tables import pages
 from muniment.tracker.stores.id_blocks import last_page
 
@@ -125,13 +125,13 @@ def judge_pages(db: Database, job_id: int, ruleset: Ruleset, page_ids: Sequence[
 
 def _in_order(db: Database, job_id: int, ruleset: Ruleset, rows: list[Row]) -> list[Row]:
     """The nice values that are others by these rules than they were."""
-    via = heirs((row[7], row[9]) for row in rows) if ruleset.gives_nice else set()
-    known = heritages(db, job_id, ruleset, via)
+    via = inherited_from((row[7], row[9]) for row in rows) if ruleset.gives_nice else set()
+    known = inheritances(db, job_id, ruleset, via)
     made = []
     for page_id, url, _, _, _, _, hops, found_as, requisite, via_id, nice, throttled in rows:
         said = None
         if ruleset.gives_nice:
-            said = heritage(ruleset, url, hops, found_as, before(known, found_as, via_id)).nice
+            said = inheritance_of(ruleset, url, hops, found_as, before(known, found_as, via_id)).nice
         # it was put behind the others once, when its host said that this is too much
         wanted = nice_value(said, requisite, found_as) + bool(throttled)
         if wanted != nice:

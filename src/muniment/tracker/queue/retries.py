@@ -1,4 +1,4 @@
-"""Retries: pages that get new tries in a later run. They are taken out of the sums, before a run reads these."""
+"""Retries: pages that get new tries in a later run or round. They are taken out of the counters first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
 
 from muniment.model.job import JobState
+from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
@@ -84,11 +85,15 @@ def _has_failed() -> ColumnElement[bool]:
     """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
     asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
     unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
-    return or_(pages.c.counted == 3, unasked, pages.c.counted.in_((1, 2)) & asks_again)
+    return or_(
+        pages.c.counted == PageOutcome.FAILED,
+        unasked,
+        pages.c.counted.in_((PageOutcome.CAPTURED, PageOutcome.REQUISITE)) & asks_again,
+    )
 
 
 def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnElement[bool], tries: int) -> int:
-    """Make pages wait as if they had not been tried, out of the sums; before those of the job are read."""
+    """Make pages wait as if they had not been tried, and take them out of the counters, before a run reads these."""
     here = pages.c.job_id == job_id, which
     is_start = pages.c.link_hops == literal_column("0")
     sums: Counter[int] = Counter()
@@ -96,9 +101,16 @@ def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnE
     found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
     for counted, start, count in connection.execute(found):
         sums[counted] += count
-        starts += count if start and counted == 1 else 0
+        starts += count if start and counted == PageOutcome.CAPTURED else 0
     take_out(db, job_id, sums, starts)
-    anew = {"state": "READY", "reason": "", "rounds": 0, "throttled": 0, "counted": 0, **new_tries(tries)}
+    anew = {
+        "state": "READY",
+        "reason": "",
+        "rounds": 0,
+        "throttled": 0,
+        "counted": PageOutcome.NONE,
+        **new_tries(tries),
+    }
     connection.execute(pages.update().where(*here).values(anew))
     return sums.total()
 
@@ -132,12 +144,12 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     beginnings = (_DEAD, _UNKNOWN) if settings.robots else (_DEAD, _BY_ROBOTS)
     skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
     failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
-    return or_(skipped, (pages.c.counted == 3) & failed_so)
+    return or_(skipped, (pages.c.counted == PageOutcome.FAILED) & failed_so)
 
 
 @retrying_transaction
 def begin_round(
-    db: Database, job_id: int, tries: int, sums: Counters, waited: Collection[int] = ()
+    db: Database, job_id: int, tries: int, counters: Counters, waited: Collection[int] = ()
 ) -> list[tuple[int, int, int]]:
     """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
 
@@ -150,9 +162,9 @@ def begin_round(
         parked = pages.c.job_id == job_id, PARKED
         counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
         found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
-        again = {"counted": 0, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
+        again = {"counted": PageOutcome.NONE, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
         taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
-        sums.save(Counter({3: taken}))
+        counters.save(Counter({PageOutcome.FAILED: taken}))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Sites that grow: the host that a start URL redirects to is a start host too (contract, "Scope of crawl")."""
+"""Sites that grow: the host that a start URL redirects to is a start host, too (decision 0005)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JOIN = Prepared(
 
 
 class Sites:
-    """Makes hosts part of the site and brings their pages along; within the caller's transaction."""
+    """Makes hosts part of the site, with the pages known of them; within the caller's transaction."""
 
     def __init__(
         self, db: Database, job_id: int, scope: Scope, hosts: Hosts, admission: Admission, *, no_parent: bool
@@ -89,7 +89,7 @@ class Sites:
         standing = Standing(link, requisite, True, bool(included), redirects)
         scope = self._scope.admits(standing)
         if tried:
-            self._admission.tell_again(page_id)
+            self._admission.mark_dirty(page_id)
         if scope and not was and left > 0 and state == PageState.READY:
             pending[host_id] += 1
         return (True, scope, self._job_id, page_id)

@@ -1,4 +1,4 @@
-"""Peers: other processes that write the same job. What they changed is seen at the beginning of each batch."""
+"""Writers: other processes that write the same job. What they changed is read at the beginning of each batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import settings_age
-from muniment.tracker.schema.tables import cookies
+from muniment.tracker.schema.cookies import cookies
 from muniment.tracker.schema.tables import jobs as jobs_table
 
 __all__ = ["WriterChanges", "Writers"]

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import DDL
 
 from muniment.tracker.schema.changes import job_changes, job_rulesets
+from muniment.tracker.schema.cookies import cookies
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -43,6 +44,7 @@ from muniment.tracker.schema.tables import (
 __all__ = [
     "LIVE",
     "assignments",
+    "cookies",
     "host_permits",
     "job_changes",
     "job_numbers",
@@ -61,7 +63,7 @@ LIVE = text("sessions.ended_at IS NULL")
 """A session that has not ended; the condition of the index that finds it."""
 
 WRITER_WORDS = "a connection that writes; its number is free again when it has ended"
-COMMITS_WORDS = "counts its transactions, which tells whether one without an answer took place"
+COMMITS_WORDS = "counts its transactions: one without an answer took place if this has grown"
 ASK_WORDS = "number of its latest claim, as it counts them"
 HANDED_OUT_WORDS = "JSON: what that claim was given, [slot, job, number before its claims, most pages] of each slot"
 PAUSED_WORDS = "why it takes no pages: disk | operator; or empty"

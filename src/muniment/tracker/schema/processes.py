@@ -1,6 +1,6 @@
 """The tables of machines and processes: a small database of their own, or beside the tracker in PostgreSQL.
 
-They have their own line of migrations: a program that shows processes knows nothing of jobs.
+They have their own migrations: a program that shows processes knows nothing of jobs.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ processes = Table(
     Column("boot_id", Text, nullable=False, comment="of the machine's start that its pid belongs to"),
     Column("pid_namespace", BigInteger, nullable=False, comment="inode of the namespace that its pid belongs to"),
     Column("pid", BigInteger, comment="NULL until it is spawned"),
-    Column(
-        "start_ticks", BigInteger, comment="clock ticks from boot to its start; NULL where the kernel does not tell"
-    ),
+    Column("start_ticks", BigInteger, comment="clock ticks from boot to its start; NULL where the kernel does not say"),
     Column("cmd", Text, nullable=False, comment="JSON list of arguments, secrets masked"),
     Column("pwd", Text, nullable=False, comment="working directory"),
     Column("env", Text, nullable=False, comment="JSON list of [name, value], secrets masked"),

@@ -28,7 +28,6 @@ __all__ = [
     "PENDING",
     "RESPONSES",
     "attempts",
-    "cookies",
     "fresh_payloads",
     "hosts",
     "job_sums",
@@ -69,7 +68,7 @@ PARKED = text("pages.state = 'READY' AND pages.attempts_remaining = 0 AND pages.
 CLAIMED = text("pages.state = 'CLAIMED'")
 """A page that some worker holds; the condition of the index that finds what a killed run held."""
 
-COUNTED_WORDS = "which sum of the job it is in: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed"
+COUNTED_WORDS = "the job's counter that has it: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed"
 
 GIVEN_WORDS = "what the last command line gave, as JSON: settings and patterns; both may have been changed since"
 JUDGED_WORDS = (
@@ -77,7 +76,7 @@ JUDGED_WORDS = (
 )
 
 TAGS_WORDS = "runs only on pipelines with one of these, one a line; empty: on all that are not matchonly"
-CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
+CONCURRENCY_WORDS = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL: no limit"
 DRIP_WORDS = "pages that come out of the stash each time that none is pending; 0: none do"
 PLACE_WORDS = "the random word in the output directory's tracker.place; empty in an embedded tracker"
 PLACED_WORDS = "opening: which job of a shared database is that of an output directory?"
@@ -134,11 +133,11 @@ job_sums = Table(
     ),
     Column("errors", BigInteger, nullable=False, server_default="0", comment="rows of the index with an error"),
     sqlite_with_rowid=False,
-    info={"holds": "what each session added to the sums of a job: nobody waits for a row that another one writes"},
+    info={"holds": "counters of a job, one row for each session that adds to them: none waits for another's row"},
 )
 EARLIER_WORDS = "attempts made before attempts_remaining was last set"
 ROUNDS_WORDS = "later rounds that it was taken into, after its tries were used up by failures that may pass"
-PATHS_WORDS = "path prefixes that belong to the site, one a line; / is the whole host, empty is no site"
+PATHS_WORDS = "path prefixes that belong to the site, one a line; / is the whole host; empty: not on the site"
 THROTTLED_WORDS = "answers of 429 and 503 that used up no try"
 ANSWERED_WORDS = "its origins that answered in this job, by scheme and given port, as: http https:8443"
 DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
@@ -153,7 +152,7 @@ hosts = Table(
     Column("crawl_delay_ms", Integer, nullable=False, server_default="0", comment="gap that its robots.txt asks for"),
     Column("wait_until", BigInteger, nullable=False, server_default="0", comment="Unix ms: nothing is asked before"),
     Column("wait_reason", Text, nullable=False, server_default="", comment="why; empty without a wait"),
-    Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad news in a row, for the back-off"),
+    Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad answers in a row: back-off"),
     Column("answered", Text, nullable=False, server_default="", comment=ANSWERED_WORDS),
     Index("uq_hosts_job_id_name", "job_id", "name", unique=True, info={"serves": "the number of a host by its name"}),
     sqlite_with_rowid=False,
@@ -180,7 +179,7 @@ pages = Table(
     Column("found_as", SmallInteger, nullable=False, comment="how it was found first (model.link.FoundAs)"),
     Column("via_id", BigInteger, comment="the page that led here first; NULL for start pages"),
     Column("seed_id", BigInteger, comment=SEED_WORDS),
-    Column("on_site", Boolean, nullable=False, comment="lies on the site, by host and path"),
+    Column("on_site", Boolean, nullable=False, comment="is part of the site, by host and path"),
     Column("included", Boolean, nullable=False, comment="matches an include pattern, or the job has none"),
     Column("in_scope", Boolean, nullable=False, comment="some relation admits it now"),
     Column("links_told", Boolean, nullable=False, server_default=false(), comment="its links are among its relations"),
@@ -257,7 +256,7 @@ relations = Table(
     info={"holds": "where each page leads: its children, packed"},
 )
 
-REPAIR_WORDS = "a shorter path to this page was found after its children were told: they are to be told again"
+REPAIR_WORDS = "a shorter path to it was found after its children were recorded: theirs are still to be updated"
 
 repairs = Table(
     "repairs",
@@ -265,7 +264,7 @@ repairs = Table(
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("page_id", BigInteger, primary_key=True, autoincrement=False, comment=REPAIR_WORDS),
     sqlite_with_rowid=False,
-    info={"holds": "pages whose children are to be told of a shorter path: the dirty set of the recursive repair"},
+    info={"holds": "pages with a shorter path, whose children are still to be updated: a dirty set of depths"},
 )
 
 SESSION_WORDS = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
@@ -325,7 +324,7 @@ fresh_payloads = Table(
     Column("record_id", LargeBinary, nullable=False, comment="as in payloads"),
     Column("number", BigInteger, primary_key=True, autoincrement=False, comment="in the order of their captures"),
     sqlite_with_rowid=False,
-    info={"holds": "on SQLite, the newest payloads: they lie together, and those of payloads by their digests"},
+    info={"holds": "on SQLite, the newest payloads, in the order of their captures; moved to payloads in bulk"},
 )
 
 robots = Table(
@@ -338,23 +337,6 @@ robots = Table(
     Column("fetched_at", BigInteger, nullable=False, comment="Unix ms; asked again after a day"),
     sqlite_with_rowid=False,
     info={"holds": "answers to requests for robots.txt"},
-)
-
-cookies = Table(
-    "cookies",
-    metadata,
-    Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
-    Column("domain", Text, primary_key=True, comment="host name, without a leading dot"),
-    Column("name", Text, primary_key=True, comment="may be empty"),
-    Column("path", Text, primary_key=True, comment="goes to URLs below it"),
-    Column("value", Text, nullable=False),
-    Column("host_only", Boolean, nullable=False, comment="not for hosts below the domain"),
-    Column("secure", Boolean, nullable=False, comment="over TLS only"),
-    Column("http_only", Boolean, nullable=False, comment="kept for the cookie file that is written at the end"),
-    Column("expires_at", BigInteger, nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"),
-    Column("set_at", BigInteger, nullable=False, comment="Unix µs at which it was said; the later one counts"),
-    sqlite_with_rowid=False,
-    info={"holds": "the cookie jar of a job"},
 )
 
 LINE_WORDS = "the page of a seed line that says more than its URL"
@@ -381,7 +363,7 @@ seed_lists = Table(
     Column("place_offset", BigInteger, nullable=False, server_default="0", comment="where to read on: bytes or rows"),
     Column("place_number", BigInteger, nullable=False, server_default="0", comment="number of the last line read"),
     Column("lines", BigInteger, nullable=False, server_default="0", comment="URLs taken, of this shard"),
-    Column("bad", BigInteger, nullable=False, server_default="0", comment="lines that are no URL, and bad fields"),
+    Column("bad", BigInteger, nullable=False, server_default="0", comment="lines that are not a URL, and bad fields"),
     Column("duplicates", BigInteger, nullable=False, server_default="0", comment="lines whose URL an earlier one has"),
     Column("ended", Boolean, nullable=False, server_default=false(), comment="the whole list was read"),
     sqlite_with_rowid=False,

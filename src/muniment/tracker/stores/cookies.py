@@ -12,7 +12,7 @@ from muniment.http.jar import Jar, alive
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
-from muniment.tracker.schema.tables import cookies
+from muniment.tracker.schema.cookies import cookies
 
 __all__ = ["CookieStore"]
 

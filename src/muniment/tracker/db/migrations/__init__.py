@@ -1,1 +1,1 @@
-"""Migrations of the tracker's tables, oldest first; `tables.py` is what they add up to."""
+"""Migrations of the tracker's tables, oldest first; `schema/tables.py` is what they add up to."""

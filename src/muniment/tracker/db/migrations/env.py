@@ -1,4 +1,4 @@
-"""How Alembic runs here: on the connection that `tracker.migrate` hands over."""
+"""How Alembic runs here: on the connection that `tracker.db.migrate` hands over."""
 
 from alembic import context
 

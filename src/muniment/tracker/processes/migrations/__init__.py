@@ -1,1 +1,1 @@
-"""Migrations of the tables of machines and processes, oldest first; `process_tables.py` is what they add up to."""
+"""Migrations of the tables of machines and processes, oldest first; `schema/processes.py` is what they add up to."""

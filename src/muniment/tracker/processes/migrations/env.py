@@ -1,4 +1,4 @@
-"""How Alembic runs here: on the connection that `tracker.process_engine` hands over, with its own version table."""
+"""How Alembic runs here: on the connection of `tracker.processes.postgresql`, with its own version table."""
 
 from alembic import context
 

@@ -96,7 +96,7 @@ def _hosts() -> None:
             sa.Text(),
             server_default="",
             nullable=False,
-            comment="path prefixes that belong to the site, one a line; / is the whole host, empty is no site",
+            comment="path prefixes that belong to the site, one a line; / is the whole host; empty: not on the site",
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_hosts_job_id")),
         sa.PrimaryKeyConstraint("job_id", "id", name=op.f("pk_hosts")),
@@ -174,7 +174,7 @@ def _pages() -> None:
         sa.Column(
             "via_id", sa.BigInteger(), nullable=True, comment="the page that led here first; NULL for start pages"
         ),
-        sa.Column("on_site", sa.Boolean(), nullable=False, comment="lies on the site, by host and path"),
+        sa.Column("on_site", sa.Boolean(), nullable=False, comment="is part of the site, by host and path"),
         sa.Column("included", sa.Boolean(), nullable=False, comment="matches an include pattern, or the job has none"),
         sa.Column("in_scope", sa.Boolean(), nullable=False, comment="some relation admits it now"),
         sa.Column(
@@ -189,7 +189,7 @@ def _pages() -> None:
             sa.SmallInteger(),
             server_default="0",
             nullable=False,
-            comment="which sum of the job it is in: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed",
+            comment="the job's counter that has it: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed",
         ),
         sa.Column("ruleset", sa.Integer(), nullable=False, comment="version of job_rulesets that it was judged by"),
         sa.Column("reason", sa.Text(), server_default="", nullable=False, comment="why it is SKIPPED; empty otherwise"),
@@ -260,7 +260,7 @@ def _repairs() -> None:
             sa.BigInteger(),
             autoincrement=False,
             nullable=False,
-            comment="a shorter path to this page was found after its children were told: they are to be told again",
+            comment="a shorter path to it was found after its children were recorded: theirs are still to be updated",
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_repairs_job_id")),
         sa.PrimaryKeyConstraint("job_id", "page_id", name=op.f("pk_repairs")),

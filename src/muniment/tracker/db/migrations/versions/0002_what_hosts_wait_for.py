@@ -15,7 +15,7 @@ def upgrade() -> None:
         hosts.add_column(
             sa.Column("wait_reason", sa.Text(), server_default="", nullable=False, comment="why; empty without a wait")
         )
-        hosts.add_column(_number("strikes", sa.SmallInteger(), "bad news in a row, for the back-off"))
+        hosts.add_column(_number("strikes", sa.SmallInteger(), "bad answers in a row: back-off"))
 
 
 def _number(name: str, kind: sa.types.TypeEngine[int], comment: str) -> sa.Column[int]:

@@ -37,7 +37,7 @@ def upgrade() -> None:
             "expires_at", sa.BigInteger(), nullable=False, comment="Unix s; 0: with the job; a time gone by: deleted"
         ),
         sa.Column(
-            "set_at", sa.BigInteger(), nullable=False, comment="Unix µs at which it was said; the later one counts"
+            "set_at", sa.BigInteger(), nullable=False, comment="Unix µs at which it was set; the later one counts"
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_cookies_job_id")),
         sa.PrimaryKeyConstraint("job_id", "domain", "name", "path", name=op.f("pk_cookies")),

@@ -54,7 +54,7 @@ def _create_seed_lists() -> None:
         ("place_offset", "where to read on: bytes or rows"),
         ("place_number", "number of the last line read"),
         ("lines", "URLs taken, of this shard"),
-        ("bad", "lines that are no URL, and bad fields"),
+        ("bad", "lines that are not a URL, and bad fields"),
         ("duplicates", "lines whose URL an earlier one has"),
     )
     op.create_table(

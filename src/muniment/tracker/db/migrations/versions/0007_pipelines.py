@@ -35,7 +35,7 @@ def _time(name: str, comment: str = "Unix ms", *, nullable: bool = False) -> sa.
 
 def _jobs() -> None:
     tags = "runs only on pipelines with one of these, one a line; empty: on all that are not matchonly"
-    most = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL is no limit"
+    most = "most slots of pipelines that may be assigned to it at once; 0 pauses it, NULL: no limit"
     drip = "pages that come out of the stash each time that none is pending; 0: none do"
     op.add_column("jobs", _text("tags", tags))
     op.add_column("jobs", sa.Column("concurrency", sa.Integer(), comment=most))

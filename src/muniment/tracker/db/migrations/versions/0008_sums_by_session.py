@@ -15,7 +15,7 @@ _SUMS = (
 )
 _PLACE = "the random word in the output directory's tracker.place; empty in an embedded tracker"
 _SESSION = "a process that writes the job; 0 is one that runs it alone"
-_COMMITS = "counts its transactions, which tells whether one without an answer took place; PostgreSQL alone"
+_COMMITS = "counts its transactions: one without an answer took place if this has grown; PostgreSQL alone"
 _FILL = (
     ("pages", "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05"),
     ("job_sums", "fillfactor = 20"),

@@ -8,7 +8,7 @@ down_revision = "0008"
 
 _SESSION = "a process that writes the job; 0 is the one of an embedded tracker"
 _WRITER = "a connection that writes; its number is free again when it has ended"
-_COMMITS = "counts its transactions, which tells whether one without an answer took place"
+_COMMITS = "counts its transactions: one without an answer took place if this has grown"
 _SITES = "how often a host was made part of the site: who knows of fewer reads them again"
 
 

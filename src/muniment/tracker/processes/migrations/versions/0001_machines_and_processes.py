@@ -70,7 +70,7 @@ def _what() -> list[sa.Column[Any]]:
         _column(
             "start_ticks",
             sa.BigInteger,
-            "clock ticks from boot to its start; NULL where the kernel does not tell",
+            "clock ticks from boot to its start; NULL where the kernel does not say",
             null=True,
         ),
         _column("cmd", sa.Text, "JSON list of arguments, secrets masked"),

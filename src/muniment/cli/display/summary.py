@@ -1,0 +1,151 @@
+"""The summary of a run that has ended, and what to do next."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from muniment.cli.display.quantities import counted, duration_text, size_text
+from muniment.crawl.progress import AlreadyFinished, Summary
+from muniment.model.failure import Trouble
+from muniment.rules.causes import SkipCause, advised
+
+__all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
+
+_MOST_TROUBLES = 5
+
+
+def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
+    """The hosts that never answered, a line for each domain; empty for none."""
+    if not troubles:
+        return []
+    hosts, dead = sum(one.hosts for one in troubles), sum(one.given_up for one in troubles)
+    lines = [f"{_hosts(hosts)} never answered, {dead:,} of them dead:"]
+    for one in troubles[:most]:
+        codes = ", ".join(f"{code} {count:,}" for code, count in one.errors)
+        which = "" if one.names == (one.domain,) else f" ({_hosts(one.hosts)})"
+        lines.append(f"  {one.domain}{which}: {codes}")
+    if (more := len(troubles) - most) > 0:
+        lines.append(f"  and {more:,} more {'domains' if more > 1 else 'domain'}")
+    return lines
+
+
+def crowded_lines(pages: int, links: int) -> list[str]:
+    """The line about pages with more links than are followed; empty for none."""
+    if not pages:
+        return []
+    have = "has" if pages == 1 else "have"
+    return [
+        f"{counted(pages, 'page')} {have} too many links: about {links:,} are not followed; see drop in crawl.jsonl"
+    ]
+
+
+def _hosts(count: int) -> str:
+    return f"{count:,} host{'s' if count != 1 else ''}"
+
+
+def tell_summary(summary: Summary, out: Path, start: str) -> None:
+    """The end of a run that began with `start`, a page or a sitemap: what was captured, and what to do next."""
+    place = shlex.quote(str(out))
+    if summary.outcome.exit_code == 4:
+        why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
+        what = "No start URL could be captured" if summary.pages else "Nothing could be captured"
+        click.echo(f"{what}. Why: {why}", err=True)
+        _tell([*_list_lines(summary, start, place), *_left_out_lines(summary, place)])
+        return
+    title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
+    rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
+    lines = [
+        f"{title} after {duration_text(summary.elapsed_s)}: {counted(summary.pages, 'page')} and "
+        f"{counted(summary.requisites, 'requisite')} captured, {summary.failed:,} failed, {summary.skipped:,} skipped, "
+        f"{summary.queued:,} queued; {rate:,.0f}/s",
+        f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.warc_bytes)}, "
+        f"from {size_text(summary.payload_bytes)} of payload, in {out}",
+    ]
+    lines += _list_lines(summary, start, place)
+    lines += _left_out_lines(summary, place)
+    if counts := _counts(summary):
+        lines.append("Answers and errors of this run: " + ", ".join(counts))
+    lines += crowded_lines(summary.crowded, summary.links_dropped)
+    _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
+    if summary.outcome.exit_code == 0:
+        click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
+        _tell(_given_up_lines(summary.given_up))
+    else:
+        click.echo(_how_to_go_on(summary.outcome.reason, place), err=True)
+
+
+def tell_finished(before: AlreadyFinished, out: Path) -> None:
+    """Report that a job had finished before, and what to do next."""
+    click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
+    _tell(_given_up_lines(before.given_up))
+
+
+def _given_up_lines(pages: int) -> list[str]:
+    if not pages:
+        return []
+    one = pages == 1
+    were, them = ("was", "it") if one else ("were", "them")
+    return [f"{counted(pages, 'page')} {were} given up: the same command with --retry-failed asks for {them} again."]
+
+
+def _left_out_lines(summary: Summary, place: str) -> list[str]:
+    """Why pages were left out, and what to do about it, a line for each cause."""
+    left = [SkipCause(cause, pages, False) for cause, pages in summary.skipped_by]
+    left += [SkipCause(cause, pages, True) for cause, pages in summary.failed_by]
+    return [f"  {advised(one, place)}" for one in left]
+
+
+def _counts(summary: Summary) -> list[str]:
+    """Answers by status, with how many pages failed by one; then the errors."""
+    errors = dict(summary.errors)
+    answers = []
+    for status, count in summary.statuses:
+        failed = errors.pop(f"status {status}", 0)
+        if status:
+            answers.append(f"{status} {count:,}{f' ({failed:,} failed)' if failed else ''}")
+    return answers + [f"{code} {count:,}" for code, count in errors.items()]
+
+
+def _tell(lines: Sequence[str]) -> None:
+    """Say this; in a terminal, what is too long for a line of it goes on in the next one, between two words."""
+    width = os.get_terminal_size(2).columns if sys.stderr.isatty() else 0
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip())]
+        fit = textwrap.TextWrapper(
+            width, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+        )
+        click.echo(fit.fill(line) if width else line, err=True)
+
+
+def _how_to_go_on(reason: str, place: str) -> str:
+    if reason == "aborted":
+        return f"To go on, give `muniment job resume -o {place}`, then the same command."
+    option = reason.removeprefix("limit: ")
+    if option in {"--max-pages", "--max-bytes"}:
+        return f"To go on, give the same command with a larger {option}."
+    return "To resume, give the same command again."
+
+
+def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
+    """The counts of a seed list, and its first bad lines with their numbers."""
+    read = summary.list_read
+    if read is None:
+        return []
+    counts = f"{counted(read.lines, 'URL')}, {counted(read.duplicates, 'duplicate')}, {counted(read.bad, 'bad line')}"
+    lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
+    pages = summary.pages + summary.requisites + summary.failed + summary.skipped + summary.queued
+    if start and pages <= read.lines:
+        lines.append(f"  it gave no URL: muniment why {shlex.quote(start)} -o {place}")
+    lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
+    more = read.bad - len(summary.bad_lines)
+    if more > 0:
+        more_than_named = f"and {more:,} more; " if summary.bad_lines else ""
+        lines.append(f"  {more_than_named}crawl.jsonl names them")
+    return lines

@@ -1,0 +1,56 @@
+"""The headers that hold pages in: our own pages run nothing of others, archived ones reach nothing but their origin."""
+
+from __future__ import annotations
+
+__all__ = ["content_headers", "download_headers", "front_headers", "kept_headers"]
+
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-DNS-Prefetch-Control": "off",
+}
+_FORBIDDEN = "camera=(), microphone=(), geolocation=(), usb=(), serial=(), hid=(), bluetooth=(), midi=(), payment=()"
+_DROPPED = frozenset({
+    "alt-svc", "clear-site-data", "connection", "content-security-policy", "content-security-policy-report-only",
+    "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "keep-alive",
+    "link", "nel", "origin-agent-cluster", "permissions-policy", "proxy-authenticate", "referrer-policy", "refresh",
+    "report-to", "reporting-endpoints", "server", "service-worker-allowed", "set-cookie", "sourcemap",
+    "speculation-rules", "strict-transport-security", "transfer-encoding", "www-authenticate", "x-content-type-options",
+    "x-dns-prefetch-control", "x-frame-options", "x-sourcemap", "access-control-allow-origin",
+    "access-control-allow-credentials", "supports-loading-mode", "critical-ch", "accept-ch",
+})  # fmt: skip
+"""What an archived site said to a browser about itself, and what belongs to one connection."""
+
+
+def front_headers(content: str) -> dict[str, str]:
+    """The headers of our own pages; they may frame the origin of archived pages alone."""
+    policy = (
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+        f"frame-ancestors 'none'; frame-src {content}"
+    )
+    return {**_ALWAYS, "Content-Security-Policy": policy, "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+
+
+def download_headers(name: str) -> dict[str, str]:
+    """The headers of stored bytes, which are never shown."""
+    return {
+        **_ALWAYS,
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Cache-Control": "no-store",
+    }
+
+
+def content_headers(front: str) -> dict[str, str]:
+    """The headers of archived pages: every request goes to their own origin, and only the front may frame them."""
+    policy = (
+        "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
+        "frame-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
+        f"frame-ancestors 'self' {front}; webrtc 'block'"
+    )
+    return {**_ALWAYS, "Content-Security-Policy": policy, "Permissions-Policy": _FORBIDDEN, "Cache-Control": "no-store"}
+
+
+def kept_headers(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Of the headers that the rewriter answers with, those that may go to a browser."""
+    return [(name, value) for name, value in headers if name.lower() not in _DROPPED]

@@ -1,0 +1,150 @@
+"""The bytes of captures: the record as it is stored, its payload, and what a revisit stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from muniment.archive.warc.grammar import RecordHeader
+from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.stored import read_message, read_record
+from muniment.clock import iso_us
+from muniment.http.head import Head
+from muniment.replay.catalog import Catalog, Entry
+
+__all__ = ["Message", "RecordError", "message_of", "response_record", "stored_record"]
+
+_EMPTY_LINE = b"\r\n"
+_HOP_BY_HOP = re.compile(rb"(?i)(?:transfer-encoding|content-length)[ \t]*:")
+
+
+class RecordError(Exception):
+    """A capture whose bytes cannot be had; its text says why, and stays inside replay."""
+
+
+class Message(Struct, frozen=True):
+    """What a server said, the payload being that of the original record where the capture is a revisit."""
+
+    head: Head
+    payload: Iterator[bytes]
+    """Without transfer coding, still content-coded."""
+    refers_to: Entry | None
+    """The capture whose payload it is, if that is another one."""
+
+
+def stored_record(catalog: Catalog, entry: Entry) -> Iterator[bytes]:
+    """The record as it is stored, its end included. Raises RecordError."""
+    header, block, raw = _open(catalog, entry)
+    del header
+    yield raw
+    yield from _guarded(entry, block)
+    yield b"\r\n\r\n"
+
+
+def message_of(catalog: Catalog, entry: Entry) -> Message:
+    """The HTTP message of a capture. Raises RecordError when it, or what it refers to, is missing or damaged."""
+    header, block, _ = _open(catalog, entry)
+    if header.get("warc-type") == "resource":
+        return Message(_made_head(header), _guarded(entry, block), None)
+    try:
+        head, payload = read_message(block)
+    except DamageError as error:
+        raise RecordError(f"its record is damaged: {error}") from None
+    if head is None:
+        raise RecordError("its record holds no HTTP response")
+    if header.get("warc-type") != "revisit":
+        return Message(head, _guarded(entry, payload), None)
+    original = _original(catalog, entry, header)
+    found = message_of(catalog, original)
+    # a 304 says little of the page: what it left out is as it was (RFC 9110, section 15.4.5)
+    return Message(found.head if head.status == 304 else head, found.payload, original)
+
+
+def _original(catalog: Catalog, entry: Entry, header: RecordHeader) -> Entry:
+    url, date = header.get("warc-refers-to-target-uri").strip("<>"), header.get("warc-refers-to-date")
+    at = _micros(date)
+    if entry.status != 304 and (found := catalog.original(entry.digest, entry.at if at is None else at)):
+        return found
+    if found := catalog.earlier(url or entry.url, at, entry.at):
+        return found
+    named = f"{url or entry.url}{f' of {date}' if date else ''}"
+    raise RecordError(f"it is unchanged since an earlier capture, {named}, which is not in these archives")
+
+
+def _open(catalog: Catalog, entry: Entry) -> tuple[RecordHeader, Iterator[bytes], bytes]:
+    """Header, block, and the header's bytes."""
+    try:
+        pieces = catalog.container(entry.place).record(entry.offset)
+        held = next(pieces, b"")
+        while (end := held.find(b"\r\n\r\n")) < 0 and (piece := next(pieces, b"")):
+            held += piece
+        header, block = read_record(_again(held, pieces))
+    except DamageError as error:
+        raise RecordError(f"its record is damaged: {error}") from None
+    except OSError as error:
+        raise RecordError(f"its WARC file cannot be read: {error.strerror or error}") from None
+    return header, block, held[: end + 4]
+
+
+def _again(held: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    yield held
+    yield from pieces
+
+
+def _guarded(entry: Entry, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces up to where the record is damaged: what was sent before cannot be taken back."""
+    try:
+        yield from pieces
+    except (DamageError, OSError):
+        return
+
+
+def _made_head(header: RecordHeader) -> Head:
+    kind = header.get("content-type") or "application/octet-stream"
+    raw = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode("latin-1", "replace")
+    return Head(raw, 200, (("content-type", kind),), "close", (), keep_alive=False)
+
+
+def response_record(entry: Entry, message: Message) -> Iterator[bytes]:
+    """A whole response record for the rewriter: a head without transfer coding, and the payload.
+
+    Its length is not known before the payload was read: readers go to the end of the stream.
+    """
+    head = _plain_head(message.head)
+    payload = b"".join(message.payload) if not _is_large(message) else None
+    length = f"Content-Length: {len(head) + len(payload)}\r\n" if payload is not None else ""
+    yield (
+        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
+        f"WARC-Date: {iso_us(entry.at)[:19]}Z\r\nWARC-Target-URI: {entry.url}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\n{length}\r\n"
+    ).encode("utf-8", "replace")
+    yield head
+    if payload is not None:
+        yield payload
+        yield b"\r\n\r\n"
+    else:
+        yield from message.payload
+
+
+def _is_large(message: Message) -> bool:
+    return any(length > 8 << 20 for length in message.head.lengths)
+
+
+def _plain_head(head: Head) -> bytes:
+    lines = head.raw.rstrip(b"\r\n").split(b"\n")
+    kept = [line.rstrip(b"\r") for line in lines[1:] if not _HOP_BY_HOP.match(line)]
+    status = lines[0].rstrip(b"\r")
+    if head.lengths:
+        kept.append(b"Content-Length: %d" % head.lengths[0])
+    return b"\r\n".join([status, *kept, b"", b""])
+
+
+def _micros(date: str) -> int | None:
+    try:
+        at = datetime.fromisoformat(date[:26].rstrip("Z")).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return round(at.timestamp() * 1_000_000)

@@ -1,0 +1,115 @@
+"""Two servers and two pipelines, as the archived sites and their operators see them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from crawled import wait_until
+from tests.support.fleet import Fleet
+from tests.support.gated_site import Answer, GatedSite
+from tests.support.postgres import Postgres
+from warc_reading import captures
+
+PER_HOST = 3
+PAGES = 60
+LATE_S = 2.0
+"""How long a change may take to reach every pipeline."""
+ON_ARRIVAL_S = 0.05
+"""How much later than it came a busy machine may note a request."""
+OPTIONS = ("--no-robots", "--no-sitemaps")
+
+
+def site_of(pages: int = PAGES, after: float = 0.05, address: str = "127.0.0.1") -> GatedSite:
+    """A start page that leads to all others."""
+    paths = [f"/p{number}" for number in range(pages)] + [f"/other/p{number}" for number in range(pages)]
+    links = "".join(f"<a href='{path}'>a page</a>" for path in paths)
+    answers = {path: Answer(f"<p>this is {path}", after=after) for path in paths}
+    return GatedSite({"/": Answer(links), **answers}, address=address)
+
+
+@pytest.fixture(scope="module")
+def fleet(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    place = ("--database", postgres.create("two_servers"))
+    with Fleet(tmp_path_factory.mktemp("fleet") / "work", place, lease_s=10) as fleet:
+        for number in (0, 1):
+            fleet.serve()
+            fleet.pipeline("--workers", "1", server=number)
+        yield fleet
+
+
+def rows_of(fleet: Fleet, job: str) -> list[dict[str, Any]]:
+    """The rows of all pipelines, once their indexes are there."""
+    found = [fleet.directory(number) / job for number in (0, 1)]
+    wait_until(
+        lambda: all((out / "captures.parquet").exists() for out in found if out.exists()),
+        "the indexes",
+    )
+    return [row for out in found if out.exists() for row in captures(out)]
+
+
+def shown(fleet: Fleet, job: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(fleet.ask("job", "show", job, "--json"))
+    return value
+
+
+def test_two_pipelines_capture_each_page_once_and_count_it(fleet: Fleet) -> None:
+    with ExitStack() as stack:
+        sites = [stack.enter_context(site_of(address=f"127.0.0.{number}")) for number in (1, 2)]
+        job = fleet.ask("job", "add", *(site.url for site in sites), *OPTIONS, "--per-host", str(PER_HOST))
+        fleet.ask("job", "wait", job, "--timeout", "60", server=1)
+        for site in sites:
+            assert set(site.counts().values()) == {1}
+            assert site.connections.most <= PER_HOST
+    rows = rows_of(fleet, job)
+    assert len(rows) == len({row["url"] for row in rows}) == 2 * (2 * PAGES + 1)
+    assert {row["status"] for row in rows} == {200}
+    view = shown(fleet, job)
+    assert (view["state"], view["outcome"]) == ("FINISHED", "completed")
+    assert view["pages"]["captured"] == len(rows)
+    assert view["responses"]["2xx"] == len(rows)
+    assert view["payload_bytes"] == sum(row["body_length"] for row in rows)
+
+
+def test_a_delay_holds_over_all_pipelines(fleet: Fleet) -> None:
+    with site_of(10, after=0) as site:
+        job = fleet.ask("job", "add", site.url, *OPTIONS, "--delay", "200")
+        fleet.ask("job", "wait", job, "--timeout", "60")
+        gaps = [later - earlier for earlier, later in pairwise(site.times)]
+    assert len(gaps) == 20
+    assert min(gaps) >= 0.2 - ON_ARRIVAL_S
+
+
+def test_what_is_changed_at_one_server_holds_at_the_pipelines_of_the_other(fleet: Fleet) -> None:
+    with site_of(200, after=0.1) as site:
+        job = fleet.ask("job", "add", site.url, *OPTIONS, "--per-host", "4")
+        site.wait_for("/p3")
+        fleet.ask("job", "pause", job, server=1)
+        paused = time.monotonic()
+        quiet_after(site, paused)
+        fleet.ask("job", "ignore", job, "^http://[^/]+/other/", server=0)
+        ignored = time.monotonic()
+        fleet.ask("job", "resume", job, server=0)
+        asked = len(site.requests)
+        wait_until(lambda: len(site.requests) > asked, "the job goes on")
+        fleet.ask("job", "abort", job, server=1)
+        aborted = time.monotonic()
+        quiet_after(site, aborted)
+        late = [path for path, at in zip(site.requests, site.times, strict=True) if at > ignored + LATE_S]
+        assert not [path for path in late if path.startswith("/other/")]
+    assert shown(fleet, job)["state"] == "ABORTED"
+    whats = [change["what"] for change in json.loads(fleet.ask("job", "changes", job, "--json"))]
+    assert {"paused", "ignores", "state"} <= set(whats)
+
+
+def quiet_after(site: GatedSite, moment: float) -> None:
+    """Nothing is asked for any more, from some seconds after a moment on."""
+    time.sleep(max(0.0, moment + LATE_S - time.monotonic()))
+    asked = len(site.requests)
+    time.sleep(1.0)  # nothing is to happen: there is nothing to wait for
+    assert site.requests[asked:] == []

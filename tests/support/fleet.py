@@ -1,0 +1,202 @@
+"""A fleet of real processes on one tracker: servers, each behind a relay, and pipelines that speak to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+import psutil
+from tests.support.nginx import free_port
+from tests.support.relay import Relay
+
+__all__ = ["Fleet", "Member", "frozen"]
+
+CLOCK = """
+import os, time
+_ahead = int(os.environ.get("CLOCK_AHEAD_S", "0"))
+if _ahead:
+    _real_ns = time.time_ns
+    time.time_ns = lambda: _real_ns() + _ahead * 1_000_000_000
+    time.time = lambda: time.time_ns() / 1e9
+"""
+"""Sets the clock of a process ahead. Python loads this first."""
+
+
+class Member:
+    """One process of the fleet; `start` again after it has ended."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], log: Path) -> None:
+        self._command, self._environment, self._log = command, environment, log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "muniment", *self._command],
+                env=dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self.process.poll() if self.process else None
+
+    def kill(self) -> None:
+        """Kill it at once; what it started follows by itself."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop it and all that it started for as long as the block lasts."""
+        assert self.process is not None
+        with frozen(self.process.pid):
+            yield
+
+    def stop(self, seconds: float = 60.0) -> int | None:
+        """Ask it to stop; its exit code, or None when it had to be killed."""
+        if self.process is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+
+    def said(self) -> str:
+        """The end of what it printed."""
+        return self._log.read_text(errors="replace")[-2000:] if self._log.exists() else ""
+
+
+@contextlib.contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """Stop a process and all its children for as long as the block lasts."""
+    stopped = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        for process in [root, *root.children(recursive=True)]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+                stopped.append(process)
+    try:
+        yield
+    finally:
+        for process in reversed(stopped):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+
+class Fleet:
+    """Servers and pipelines in directories below `work`, on the tracker that `place` names by an option and its value.
+
+    Members with odd numbers have a clock that goes ahead by `apart_s` seconds.
+    """
+
+    def __init__(self, work: Path, place: tuple[str, str], *, lease_s: int = 60, apart_s: int = 0) -> None:
+        self.servers: list[Member] = []
+        self.relays: list[Relay] = []
+        """One before each server."""
+        self.pipelines: list[Member] = []
+        self._work, self._place, self._lease_s, self._apart_s = work, place, lease_s, apart_s
+        self._stack = contextlib.ExitStack()
+        self._token = ""
+
+    def __enter__(self) -> Self:
+        clock = self._work / "clock"
+        clock.mkdir(parents=True)
+        (clock / "sitecustomize.py").write_text(CLOCK)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in [*self.pipelines, *self.servers]:
+            if member.code is None:
+                member.stop(20)
+        self._stack.close()
+
+    def serve(self, *options: str) -> Member:
+        """Start one more server, and wait until it serves."""
+        number, port = len(self.servers), free_port()
+        command = ["serve", *self._place, "--listen", f"127.0.0.1:{port}", "--lease", str(self._lease_s)]
+        log = self._work / f"server-{number}.log"
+        server = Member([*command, "--allow-private", *options], self._environment(number), log)
+        server.start()
+        self.servers.append(server)
+        self.relays.append(self._stack.enter_context(Relay(("127.0.0.1", port))))
+        wait_for(lambda: "serving http" in server.said() or server.code is not None, f"server {number}")
+        assert server.code is None, server.said()
+        if not self._token:
+            given = ("--server", self.url(0)) if self._place[0] == "--state" else self._place
+            self._token = self.run("tokens", "add", "op", "--scope", "admin", *given)
+        return server
+
+    def url(self, number: int = 0) -> str:
+        """The way to a server, by its relay."""
+        return self.relays[number].url.rstrip("/")
+
+    def pipeline(self, *options: str, server: int = 0) -> Member:
+        """Start one more pipeline, which speaks to this server."""
+        number = len(self.pipelines)
+        token = self.ask("pipelines", "add", f"p{number}")
+        command = ["pipeline", self.url(server), "-o", str(self.directory(number)), "--allow-private"]
+        environment = {**self._environment(number), "MUNIMENT_TOKEN": token}
+        log = self._work / f"p{number}.log"
+        pipeline = Member([*command, "--min-free", "0", *options], environment, log)
+        pipeline.start()
+        self.pipelines.append(pipeline)
+        return pipeline
+
+    def directory(self, number: int) -> Path:
+        """The directory of a pipeline."""
+        return self._work / f"p{number}"
+
+    def ask(self, *command: str, server: int = 0) -> str:
+        """What an operator's command prints, given to a server."""
+        return self.run(*command, "--server", self.url(server))
+
+    def run(self, *command: str, seconds: float = 60.0) -> str:
+        """What a command prints; raises RuntimeError when it fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", "muniment", *command],
+            env={**self._environment(0), "MUNIMENT_TOKEN": self._token},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.returncode}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def _environment(self, number: int) -> dict[str, str]:
+        ahead = self._apart_s if number % 2 else 0
+        home = self._work / "home"
+        home.mkdir(exist_ok=True)
+        path = f"{self._work / 'clock'}:{os.environ.get('PYTHONPATH', '')}"
+        mine = {"PYTHONPATH": path, "CLOCK_AHEAD_S": str(ahead), "MUNIMENT_PROCESSES": str(home)}
+        return {**os.environ, **mine}
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
+    """Wait until it is true; raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if condition():
+                return
+        time.sleep(0.05)
+    raise TimeoutError(what)
