@@ -80,6 +80,8 @@ class PipelineQueue:
         """What the orchestrator is to hear of hosts."""
         self._totals: Counter[str] = Counter()
         self._giving_back = False
+        self._closed: set[int] = set()
+        """Hosts without an open connection, whose pages are here."""
         self.wake: Callable[[], object] = lambda: None
         """Called when the orchestrator is to hear of changes."""
         self.taken: Callable[[], object] = lambda: None
@@ -194,6 +196,7 @@ class PipelineQueue:
             claims += self._stock.take(host_id, most, request.now)
         if claims:
             self._out.update((claim.page_id, claim) for claim in claims)
+            self._closed.difference_update([claim.host_id for claim in claims])
             self.taken()
         cookies = self._hosts.cookies_of(dict.fromkeys(claim.host for claim in claims))
         return ClaimOutcome(claims, cookies, [], self._changed())
@@ -263,7 +266,13 @@ class PipelineQueue:
 
     async def keep_permits(self, held: Mapping[int, int]) -> None:
         """So many connections to hosts are open at most from now on, by host number."""
-        if self._hosts.keep_permits(held):
+        # a host whose pages are here keeps its connections, though none is open now
+        self._closed |= {host_id for host_id, permits in held.items() if not permits}
+        kept = {host_id for host_id in self._closed if self._stock.has_host(host_id)}
+        freed = {host_id: permits for host_id, permits in held.items() if host_id not in kept}
+        freed.update(dict.fromkeys(self._closed - kept, 0))
+        self._closed = kept
+        if self._hosts.keep_permits(freed):
             self._outbox.hurry()
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
@@ -274,6 +283,8 @@ class PipelineQueue:
         idle = self._stock.idle_hosts(steady_ms() - _IDLE_MS)
         if idle and self._stock.size > 2 * len(self._out):
             self._shed(self._stock.shed_hosts(idle))
+        if self._closed:
+            await self.keep_permits({})
         return UpkeepOutcome(self._changed())
 
     async def change(self, request: ChangeRequest) -> ChangeOutcome:

@@ -46,6 +46,10 @@ class ClaimStock:
             self._since[host_id] = now
         return self._hosts[host_id]
 
+    def has_host(self, host_id: int) -> bool:
+        """Whether pages of a host are here."""
+        return host_id in self._hosts
+
     def take(self, host_id: int, most: int, now: int) -> list[Claim]:
         """Take pages of a host out."""
         queue = self._hosts.get(host_id)

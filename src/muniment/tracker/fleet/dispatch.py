@@ -140,8 +140,10 @@ class Dispatch:
             answers = self._db.several([*asked, *assignments.asked(epoch)])
             claim = asked_claim(answers[: len(asked)], pipeline, epoch, call)
             self._leases.renew(epoch)
-            if claim.before:
-                return _Draw([(one, self._claimed(one)) for one in claim.before], [])
+            before = [(one, self._claimed(one)) for one in claim.before]
+            # nothing of it is held any more, or could be given: an answer without pages uses up no number
+            if any(claims for _, claims in before):
+                return _Draw(before, [])
             slots = assignments.settle_slots(self._db, answers[len(asked) :], claim.session, self._clock.now())
             draw = self._draw_slots(claim, call, slots)
             keep_ask(self._db, claim, call, [one for one, _ in draw.given])
