@@ -58,9 +58,7 @@ _SERVERS_PATIENCE_S = 5.0
 """A process that serves others waits so long for its server: it can say meanwhile that they are to ask again."""
 _LONGEST_LOCK_S, _LONGEST_IDLE_S = 10, 15
 """Seconds that a statement waits for what another connection holds; and that one may hold it without a word."""
-_NEXT_WRITER = """
-    SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1
-"""
+_NEXT_WRITER = "SELECT writer FROM generate_series(1, %s) AS writer WHERE pg_try_advisory_lock(%s | writer) LIMIT 1"
 _OTHERS = """
     SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_database ON oid = database
     WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid() AND datname = current_database()
