@@ -188,7 +188,7 @@ class Slots:
     async def _left(self, job: int) -> None:
         """No slot is at a job any more: it is paused, or has ended, or another one is better."""
         active = self._active[job]
-        self._stop(active, "its slots are at other jobs")
+        self._stop(active, "no slot is at the job now")
         with suppress(SessionEndedError, ServerError):
             described = job_in_force(await self._link(job).describe())
             if described.state in _OVER and job in self._active:
