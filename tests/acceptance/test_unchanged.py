@@ -94,8 +94,8 @@ def test_an_unchanged_site_is_not_stored_twice(muniment: Muniment, site: Nginx, 
     assert (json.loads(told.stdout)["unchanged"], json.loads(told.stdout)["revisits"]) == (len(FILES), len(FILES))
     # The second index is a list too; the date of a revisit is not the date of a body.
     assert all(row["unchanged"] for row in fetch(muniment, tmp_path / "second" / "captures.parquet", "third").values())
-    for record in stored(tmp_path / "third", "revisit").values():
-        assert not record.all("warc-refers-to-date") + record.all("warc-refers-to-target-uri")
+    for name, record in stored(tmp_path / "third", "revisit").items():
+        assert (record.all("warc-refers-to-date"), record["warc-refers-to-target-uri"]) == ([], site.url + name)
 
 
 def test_only_what_changed_is_stored(muniment: Muniment, site: Nginx, tmp_path: Path) -> None:
@@ -182,7 +182,10 @@ def test_json_lines_tell_digests_and_validators(muniment: Muniment, tmp_path: Pa
     assert not [name for name, request in sent.items() if "Evil" in request]
     # Nobody said when the earlier captures were made.
     for record in stored(tmp_path / "out", "revisit").values():
-        assert not record.all("warc-refers-to-date") + record.all("warc-refers-to-target-uri")
+        assert (record.all("warc-refers-to-date"), record["warc-refers-to-target-uri"]) == (
+            [],
+            record["warc-target-uri"],
+        )
 
 
 def test_a_server_that_answers_304_to_everything(muniment: Muniment, tmp_path: Path) -> None:

@@ -147,12 +147,12 @@ def test_what_makes_no_sense_leaves_nothing(resting: JobDirectory) -> None:
         lambda job, **key: add_ignore(job, "(", **key),
         lambda job, **key: remove_ignore(job, "never given", **key),
         lambda job, **key: change_terms(job, JobTerms(drip=-1), **key),
-        resume,
     ]
     for verb in wrong:
         for key in ({}, {"age": job_age(resting)}):
             with pytest.raises(UsageError):
                 verb(resting, **key)
+    assert resume(resting) == ()
     assert audit(resting) == []
     assert not (resting.out / "crawl.jsonl").read_text()
 

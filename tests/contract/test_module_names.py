@@ -73,7 +73,7 @@ def columns() -> frozenset[str]:
 
 def is_known(name: str) -> bool:
     """Whether a dotted or path-like name exists, or is not one of ours."""
-    if name in FOREIGN or DATA.search(name) or re.fullmatch(r"\w+/[\d.]+", name):
+    if name in FOREIGN or DATA.search(name) or re.fullmatch(r"\w+/[\d.]+|[\d.]+(:\d+)?", name):
         return True
     if "/" in name or name.endswith(CODE):
         is_ours = name.endswith(CODE) or name.partition("/")[0] in folders()
@@ -135,7 +135,7 @@ def words() -> frozenset[str]:
 
 
 def test_stale_names_are_found() -> None:
-    stale = ("tracker.migrate", "rules/heads.py", "seen.pack", "pages.colour", "Crew.end", "queue/tables.py")
+    stale = ("tracker.walk", "rules/heads.py", "seen.pack", "pages.colour", "Crew.end", "queue/tables.py")
     assert [name for name in stale if is_known(name)] == []
 
 

@@ -86,13 +86,14 @@ def _lose_answers(_served: ServedDirectory, _pipeline: subprocess.Popen[str], re
         time.sleep(0.35)
 
 
-def _freeze_pipeline(_served: ServedDirectory, pipeline: subprocess.Popen[str], _relay: Relay, site: GatedSite) -> None:
+def _freeze_pipeline(served: ServedDirectory, pipeline: subprocess.Popen[str], _relay: Relay, site: GatedSite) -> None:
     os.kill(pipeline.pid, signal.SIGSTOP)
     time.sleep(LEASE_S + 0.5)
     before = len(site.requests)
     time.sleep(2.5)
     # its workers go on, but not for longer than others must wait for their pages
     assert len(site.requests) == before
+    until(lambda: not served.call("GET", "/v1/pipelines").value["pipelines"][0]["session"], "the session does not end")
     os.kill(pipeline.pid, signal.SIGCONT)
 
 

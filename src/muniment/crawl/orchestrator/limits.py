@@ -94,6 +94,7 @@ class DiskSpace:
     def __init__(self, limits: Limits, events: Events) -> None:
         self._limits, self._events = limits, events
         self.paused = False
+        self.tick()  # no page is handed out before
 
     def tick(self) -> None:
         """Look again, and return what has changed. Raises ArchiveError when the directory is gone."""

@@ -184,9 +184,10 @@ def wait_for_lock(
     action: Callable[[], _Done],
     passes: Callable[[BaseException], bool],
     complaint: str = "",
-    patience_s: float = PATIENCE_S,
+    patience_s: float | None = None,
 ) -> _Done:
-    """Do something again until no fault is in its way that may pass, or that has lasted too long."""
+    """Do something again until no fault is in its way that may pass, or that has lasted too long (`PATIENCE_S`)."""
+    patience_s = PATIENCE_S if patience_s is None else patience_s
     give_up: float | None = None
     while True:
         try:
@@ -210,7 +211,9 @@ def not_ours(name: str, revision: str) -> UsageError:
 
 def make_tables(connection: Connection) -> None:
     """Make every table in a database, and note their revision; raises UsageError where another program has its own."""
-    if theirs := sorted(set(inspect(connection).get_table_names()) & set(metadata.tables)):
+    there = set(inspect(connection).get_table_names())
+    # a crash may have left our tables without their revision
+    if (theirs := sorted(there & set(metadata.tables))) and "alembic_version" not in there:
         raise UsageError(f"the database has a table {theirs[0]} of another program; choose another database")
     metadata.create_all(connection, checkfirst=True)
     connection.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL)"))

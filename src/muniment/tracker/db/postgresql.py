@@ -19,7 +19,6 @@ from sqlalchemy import Connection, event
 
 from muniment.errors import BusyError, MunimentError, UsageError
 from muniment.tracker.db.database import (
-    PATIENCE_S,
     SCHEMA_REVISION,
     Asked,
     Database,
@@ -177,7 +176,7 @@ class PostgresDatabase(Database):
             self._note_backend()
             self._limit_waits()
 
-        patience_s = _SERVERS_PATIENCE_S if self.shared else PATIENCE_S
+        patience_s = _SERVERS_PATIENCE_S if self.shared else None
         try:
             wait_for_lock(again, _may_pass, f"the tracker {self.name} is gone", patience_s)
         except ServerError as error:
