@@ -60,7 +60,12 @@ def test_a_host_that_answers_in_the_end_is_owed_no_patience_by_the_next_run(tmp_
         assert tracker.execute("SELECT wait_until, wait_reason, strikes FROM hosts").fetchall() == [(0, "", 0)]
 
 
-HASTY = "from muniment.rules.hosts import politeness as p; p._FIRST_MS = p._LAST_MS = 20; from muniment.cli import main; main()"
+HASTY = (
+    "from muniment.rules.hosts import politeness as p\n"
+    "p._FIRST_MS = p._LAST_MS = 20\n"
+    "from muniment.cli import main\n"
+    "main()"
+)
 """The command line, but for waiting a hundredth of the time for a host that throttles."""
 
 

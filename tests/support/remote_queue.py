@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -49,8 +50,10 @@ class RemoteQueue:
             raise AttributeError(name)
         return partial(self._call, name)
 
-    async def _call(self, name: str, *arguments: Any) -> Any:
-        sent = msgspec.msgpack.encode(arguments)
+    async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        given = signature(getattr(Queue, name)).bind(self, *arguments, **named)
+        given.apply_defaults()
+        sent = msgspec.msgpack.encode([value for key, value in given.arguments.items() if key != "self"])
         while True:
             fault = self._fault(name)
             await self._wait()
@@ -69,7 +72,7 @@ class RemoteQueue:
         hints = get_type_hints(getattr(Queue, name))
         del hints["return"]
         arguments = msgspec.msgpack.decode(sent, type=tuple[tuple(hints.values())])  # type: ignore[misc]
-        answer = msgspec.msgpack.encode(await getattr(self._local, name)(*arguments))
+        answer = msgspec.msgpack.encode(await getattr(self._local, name)(**dict(zip(hints, arguments, strict=True))))
         if self._late and self._late[0][0] == name and self._late[0][1] != sent:
             await self._arrive_late(*self._late.pop(0))
         return answer
