@@ -35,6 +35,7 @@ _COLUMNS = (
 )  # fmt: skip
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _OF_NO_LIST = "", "", "", None
+_REDIRECT = FoundAs.REDIRECT.value
 _NAMES = "job", "host", "now", "never", "most"
 
 
@@ -107,7 +108,7 @@ class Claims:
             via = inherited_from((row[6], row[10]) for rows in due for row in rows)
             self._inheritances = inheritances(self._db, self._job_id, ruleset, via)
         if not self._scope.listed:
-            redirecting = {row[10] for rows in due for row in rows if row[6] == FoundAs.REDIRECT and row[10]}
+            redirecting = {row[10] for rows in due for row in rows if row[6] == _REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
 
     def claim(self, row: Row, host_id: int, host: str, tries: int, ruleset: Ruleset) -> Claim:
@@ -135,7 +136,7 @@ class Claims:
             deaths,
             rounds >= self._rounds,
             False,
-            self._referrer(found_as, via, via_id),
+            self._referrer(found_as, via, via_id) if via else "",
             throttled < MOST_FREE,
             nice,
             host_id,
@@ -149,7 +150,7 @@ class Claims:
         for *row, host_id, number in rows:
             self.begin(number - 1)
             claim = self.claim(tuple(row), host_id, hosts.name(host_id), tries, ruleset)
-            claims.append(told_of_answers(claim, hosts))
+            claims.append(told_of_answers(claim, hosts) if claim.last_try else claim)
         return claims
 
     def _orders(self, ruleset: Ruleset, url: str, hops: int, found_as: int, via_id: int | None) -> EngineOrders:
@@ -159,10 +160,10 @@ class Claims:
             return EngineOrders(said.orders.custom_js, before(self._inheritances, found_as, via_id).agent or "")
         return said.orders
 
-    def _referrer(self, found_as: int, via: str | None, via_id: int | None) -> str:
-        if found_as == FoundAs.REDIRECT:
+    def _referrer(self, found_as: int, via: str, via_id: int | None) -> str:
+        if found_as == _REDIRECT:
             return self._referrers.get(via_id or 0, "")
-        return "" if via is None or comes_from_nowhere(found_as) else via
+        return "" if comes_from_nowhere(found_as) else via
 
     def _of_list(self, url: str, listed: list[Any]) -> tuple[str, str, str, Prior | None]:
         redirects, seed_url, more, meta_json, digest, etag, last_modified, captured_at = listed
@@ -180,7 +181,7 @@ class Claims:
 
 
 def told_of_answers(claim: Claim, hosts: Hosts) -> Claim:
-    """A claim that says whether its origin has answered, which counts with the last try."""
-    if claim.last_try and hosts.has_answered(claim.host_id, claim.url):
+    """The claim of a last try, which says whether its origin has answered."""
+    if hosts.has_answered(claim.host_id, claim.url):
         return structs.replace(claim, answered=True)
     return claim

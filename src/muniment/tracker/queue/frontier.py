@@ -16,11 +16,11 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, PageOutcome, PageResult, PageState, session_of
+from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
 from muniment.model.queue import Totals
 from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import Scope
+from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import load_job, settle
@@ -201,7 +201,7 @@ class Frontier:
                     left_out.append((host_id, row[1], reason))
                     continue
                 claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
-                claims.append(told_of_answers(claim, self.hosts))
+                claims.append(told_of_answers(claim, self.hosts) if claim.last_try else claim)
         self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
@@ -285,24 +285,27 @@ class Frontier:
         host_id, standing = held.host_id, held.standing
         if page.refused:
             return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
-        free = page.free and not page.done and page.status in THROTTLED
-        left = 0 if page.done else (held.left if held.tried else self._admission.tries) - (not free)
-        parked = left <= 0 and not page.done and held.rounds < self._rounds
-        at, counted = 0, PageOutcome.NONE
-        if parked:
-            left, at = 0, now + BETWEEN_ROUNDS_MS
-        elif not page.done:
+        if page.done:
+            counted = self._count(page, standing)
+            if not page.followed and self._scope.follows(standing.on_site):
+                # the host became part of the site while the page was being fetched
+                self._admission.mark_dirty(page.page_id)
+            return (_READY, 0, 0, 0, page.followed, counted, "", 0, self._job_id, page.page_id)
+        free = page.free and page.status in THROTTLED
+        left = (held.left if held.tried else self._admission.tries) - (not free)
+        at, counted = 0, 0
+        if left <= 0 and held.rounds < self._rounds:
+            left, at, counted = 0, now + BETWEEN_ROUNDS_MS, self._count(page, standing)
+        else:
             left, at = max(1, left), now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
             pending[host_id] += 1
-        if left == 0:
-            as_page = self._scope.as_page(standing)
-            counted = self._counters.count(page, as_page=as_page, start=standing.link_hops == 0)
-        if page.done and not page.followed and self._scope.follows(standing.on_site):
-            # the host became part of the site while the page was being fetched
-            self._admission.mark_dirty(page.page_id)
         later = int(free and not held.throttled)
-        return (_READY, left, later, at, page.followed, counted.value, "", int(free), self._job_id, page.page_id)
+        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+
+    def _count(self, page: PageResult, standing: Standing) -> int:
+        as_page = self._scope.as_page(standing)
+        return int(self._counters.count(page, as_page=as_page, start=standing.link_hops == 0))
 
     def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (
