@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
 
+from muniment.clock import monotonic
 from muniment.errors import ServerError, SessionEndedError, TooLargeError
 from muniment.model.cookie import Cookie
 from muniment.model.network.sessions import FinishAnswer, FinishCall, HostFacts, RobotsFile, finished_page
@@ -23,8 +25,10 @@ __all__ = ["FinishNews", "NewsSource", "Outbox"]
 
 _MOST_PAGES, _MOST_BYTES = 400, 6 << 20
 """Of one message, about."""
-_ENOUGH = 100
-"""Pages that make a further message worth sending while others are under way."""
+_ENOUGH = 400
+"""Pages that make a message worth sending whatever else is under way or was just sent."""
+_GAP_S = 0.3
+"""Between messages with fewer pages: what a message costs a server is by far the greatest part for a few pages."""
 _SENDERS = 3
 _MOST_WAITING, _MOST_WAITING_BYTES = 2_000, 64 << 20
 """Pages that wait, and bytes of them, above which whoever has more waits, too."""
@@ -90,6 +94,8 @@ class Outbox:
         self._texts: dict[bytes, str] = {}
         """Those that the server may not have."""
         self._under_way = 0
+        self._next_at = 0.0
+        """When a message with few pages may be sent."""
         self._urgent = False
         self._news_under_way = 0
         self._changed = asyncio.Event()
@@ -140,7 +146,9 @@ class Outbox:
         self._wake()
 
     async def drained(self) -> None:
-        """Wait until everything is answered."""
+        """Wait until everything is answered; nothing waits for more any longer."""
+        self._next_at = 0.0
+        self._wake()
         while not self._closed and (self._waiting or self._under_way or self._urgent):
             await self._changed.wait()
 
@@ -154,7 +162,8 @@ class Outbox:
     async def _run(self) -> None:
         while True:
             while not self._due:
-                await self._changed.wait()
+                await self._changed_within(self._next_at - monotonic())
+            self._next_at = monotonic() + _GAP_S
             urgent, self._urgent = self._urgent, False
             self._under_way += 1
             self._news_under_way += urgent
@@ -167,7 +176,15 @@ class Outbox:
 
     @property
     def _due(self) -> bool:
-        return self._urgent or bool(self._waiting and (not self._under_way or self._queued >= _ENOUGH))
+        if self._urgent or self._queued >= _ENOUGH:
+            return True
+        return bool(self._waiting) and not self._under_way and monotonic() >= self._next_at
+
+    async def _changed_within(self, seconds: float) -> None:
+        """Wait for a change; no longer than until what waits may be sent."""
+        timed = self._waiting and not self._under_way
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), max(seconds, 0) if timed else None)
 
     def _next(self) -> list[_Parcel]:
         taken: list[_Parcel] = []
@@ -241,6 +258,7 @@ class Outbox:
         if again and tries >= _MOST_TRIES:
             self._failed(ServerError(f"the server takes {len(again)} pages not in: URLs that they lead to are lost"))
         elif again:
+            self._next_at = 0.0
             self._add(_Parcel(again, _texts_of(again, self._texts), tries + 1))
 
 

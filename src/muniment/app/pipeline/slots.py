@@ -20,7 +20,7 @@ from muniment.remote.job_link import JobLink
 __all__ = ["RunFactory", "Slots"]
 
 _log = logging.getLogger(__name__)
-_LEAST, _MOST = 100, 1_000
+_LEAST, _MOST = 100, 2_000
 """Pages of a job that a slot has in stock."""
 _AHEAD_S = 4.0
 """What is fetched in this time is kept in stock: an answer of the server may be slow."""
@@ -109,7 +109,7 @@ class Slots:
             room = target - active.run.queue.stocked
             if room > 0:
                 wants.append(SlotWant(slot, -(-room // slots)))
-                short = short or room >= target // 3
+                short = short or room >= target // 2
         return wants if short else []
 
     @property
