@@ -4,7 +4,10 @@ The fleet is one server on a PostgreSQL that this script starts, and two pipelin
 workers. The time of a run goes from the first request that nginx saw to its last, so that starting and joining count
 for neither. Prints both rates of each round, and the median of their ratios.
 
-Usage: python benchmarks/fleet.py [--files N] [--copies N] [--rounds N] [--hosts N]
+With `--delay MS` the same two pipelines take the place of `fetch`, and the way to the server takes so long more for
+those of the fleet, there and back together.
+
+Usage: python benchmarks/fleet.py [--files N] [--copies N] [--rounds N] [--hosts N] [--delay MS]
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from make_corpus import make_corpus
@@ -22,6 +27,7 @@ from tests.support.nginx import Nginx
 from tests.support.postgres import Postgres
 
 OPTIONS = ("--per-host", "8")
+Rate = Callable[[Path, list[str], int, Path], float]
 
 
 def main() -> None:
@@ -30,19 +36,24 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=10, help="of each file, every one with other first bytes")
     parser.add_argument("--hosts", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--delay", type=float, default=0.0, metavar="MS")
     given = parser.parse_args()
+    fleet = "fleet", fleet_rate
+    delayed = "delayed", partial(fleet_rate, delay_s=given.delay / 2000)
+    turns: list[tuple[str, Rate]] = [delayed, fleet] if given.delay else [fleet, ("fetch", fetch_rate)]
+    measured, other = (name for name, _ in turns)
     with tempfile.TemporaryDirectory(prefix="bench-fleet-", dir="/dev/shm") as home:
         paths = make_corpus(Path(home) / "corpus", given.files, given.copies)
         ratios = []
         for number in range(given.rounds):
-            turns = [("fleet", fleet_rate), ("fetch", fetch_rate)]
             rates = {}
             for name, rate in turns if number % 2 else reversed(turns):
                 work = Path(home) / f"{name}-{number}"
                 work.mkdir()
                 rates[name] = rate(Path(home) / "corpus", paths, given.hosts, work)
-            ratios.append(rates["fleet"] / rates["fetch"])
-            print(f"round {number}: fleet {rates['fleet']:.0f}, fetch {rates['fetch']:.0f} URLs/s, {ratios[-1]:.2f}")
+            ratios.append(rates[measured] / rates[other])
+            figures = f"{measured} {rates[measured]:.0f}, {other} {rates[other]:.0f}"
+            print(f"round {number}: {figures} URLs/s, {ratios[-1]:.2f}")
     print(f"median {statistics.median(ratios):.2f}")
 
 
@@ -77,11 +88,11 @@ def fetch_rate(corpus: Path, paths: list[str], hosts: int, work: Path) -> float:
         return rate_of(server, len(paths))
 
 
-def fleet_rate(corpus: Path, paths: list[str], hosts: int, work: Path) -> float:
+def fleet_rate(corpus: Path, paths: list[str], hosts: int, work: Path, delay_s: float = 0.0) -> float:
     """Two pipelines of a server."""
     with site(corpus, hosts) as server, Postgres() as postgres:
         listed = write_list(server, paths, work)
-        with Fleet(work / "fleet", ("--database", postgres.create("fleet"))) as fleet:
+        with Fleet(work / "fleet", ("--database", postgres.create("fleet")), delay_s=delay_s) as fleet:
             fleet.serve()
             for _ in range(2):
                 fleet.pipeline("--workers", "1")

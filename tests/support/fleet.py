@@ -104,15 +104,19 @@ def frozen(pid: int) -> Iterator[None]:
 class Fleet:
     """Servers and pipelines in directories below `work`, on the tracker that `place` names by an option and its value.
 
-    Members with odd numbers have a clock that goes ahead by `apart_s` seconds.
+    Members with odd numbers have a clock that goes ahead by `apart_s` seconds; the way to a server takes `delay_s`
+    longer in each direction.
     """
 
-    def __init__(self, work: Path, place: tuple[str, str], *, lease_s: int = 60, apart_s: int = 0) -> None:
+    def __init__(
+        self, work: Path, place: tuple[str, str], *, lease_s: int = 60, apart_s: int = 0, delay_s: float = 0.0
+    ) -> None:
         self.servers: list[Member] = []
         self.relays: list[Relay] = []
         """One before each server."""
         self.pipelines: list[Member] = []
         self._work, self._place, self._lease_s, self._apart_s = work, place, lease_s, apart_s
+        self._delay_s = delay_s
         self._stack = contextlib.ExitStack()
         self._token = ""
 
@@ -136,7 +140,8 @@ class Fleet:
         server = Member([*command, "--allow-private", *options], self._environment(number), log)
         server.start()
         self.servers.append(server)
-        self.relays.append(self._stack.enter_context(Relay(("127.0.0.1", port))))
+        relay = Relay(("127.0.0.1", port), delay_s=self._delay_s)
+        self.relays.append(self._stack.enter_context(relay))
         wait_for(lambda: "serving http" in server.said() or server.code is not None, f"server {number}")
         assert server.code is None, server.said()
         if not self._token:
