@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterable
 
 from muniment.model.page import Claim
 
-__all__ = ["ClaimStock"]
+__all__ = ["LEAST_STOCK", "ClaimStock", "stock_target"]
+
+LEAST_STOCK = 100
+"""Pages of a job that a slot has in stock, at least."""
+_MOST_STOCK = 2_000
+_AHEAD_S = 4.0
+"""What is fetched in this time is kept in stock: an answer of the server may be slow."""
+
+
+def stock_target(rate: float, out: int) -> int:
+    """How many pages of a job to keep in stock at so many finished a second and so many at workers."""
+    return int(min(_MOST_STOCK, max(LEAST_STOCK, rate * _AHEAD_S, out / 2)))
 
 
 class ClaimStock:

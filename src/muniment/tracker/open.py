@@ -16,8 +16,8 @@ from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.jobs.control import begin_terms
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
+from muniment.tracker.jobs.terms import begin_terms
 from muniment.tracker.queue import retries
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier

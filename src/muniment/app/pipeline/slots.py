@@ -16,14 +16,11 @@ from muniment.model.network.pipeline_events import ServerRefused, SlotChange
 from muniment.model.network.sessions import JobNews, JobPages, NewsAnswer, SlotWant
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.job_link import JobLink
+from muniment.remote.stock import LEAST_STOCK, stock_target
 
 __all__ = ["RunFactory", "Slots"]
 
 _log = logging.getLogger(__name__)
-_LEAST, _MOST = 100, 2_000
-"""Pages of a job that a slot has in stock."""
-_AHEAD_S = 4.0
-"""What is fetched in this time is kept in stock: an answer of the server may be slow."""
 _MOVED_S = 2.0
 """News that does not know of a slot's job yet may be older than the pages that came for it."""
 _AGAIN_S = 10.0
@@ -100,12 +97,12 @@ class Slots:
             if job in self._opening or (active is not None and active.stopping):
                 continue
             if active is None:
-                wants.append(SlotWant(slot, _LEAST))
+                wants.append(SlotWant(slot, LEAST_STOCK))
                 short = True
                 continue
             slots = sum(other == job for other in self._jobs.values())
             active.pace.look(active.run.queue.finished)
-            target = int(min(_MOST, max(_LEAST, active.pace.rate * _AHEAD_S, active.run.queue.out / 2)))
+            target = stock_target(active.pace.rate, active.run.queue.out)
             room = target - active.run.queue.stocked
             if room > 0:
                 wants.append(SlotWant(slot, -(-room // slots)))

@@ -8,7 +8,7 @@ from muniment.model.change import ChangeMade
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.audit import note
-from muniment.tracker.jobs.control import PAUSED
+from muniment.tracker.jobs.terms import PAUSED
 from muniment.tracker.schema.tables import CLAIMED, job_sums, jobs, pages
 
 __all__ = ["room_for"]

@@ -37,7 +37,8 @@ from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import AuditEntry, made_since, note
-from muniment.tracker.jobs.control import (
+from muniment.tracker.jobs.stash import apply_stash, apply_unstash
+from muniment.tracker.jobs.terms import (
     FAILED,
     PAUSED,
     apply_abort,
@@ -47,7 +48,6 @@ from muniment.tracker.jobs.control import (
     apply_terms,
     terms_texts,
 )
-from muniment.tracker.jobs.stash import apply_stash, apply_unstash
 
 __all__ = ["ChangeResult", "amend", "amend_all"]
 
