@@ -437,11 +437,19 @@ def test_index_lists_every_document() -> None:
     assert not missing, f"docs/index.md does not link {sorted(map(str, missing))}"
 
 
-def test_decisions_have_all_parts() -> None:
+def test_each_decision_has_one_number_and_is_found_by_it() -> None:
     pages = sorted((DOCS / "decisions").glob("*.md"))
-    numbers = [page.name[:4] for page in pages]
+    text = "\n".join(page.read_text() for page in pages)
+    numbers = re.findall(r"^##? (\d{4})\b", text, re.MULTILINE)
+    assert len(numbers) > 100
     assert len(set(numbers)) == len(numbers)
-    for page in pages:
+    found = set(re.findall(r"^\| \[(\d{4})\]", (DOCS / "decisions/numbers.md").read_text(), re.MULTILINE))
+    found |= set(re.findall(r"^\| \[(\d{4})\]", (DOCS / "index.md").read_text(), re.MULTILINE))
+    assert found == set(numbers)
+
+
+def test_decisions_of_their_own_page_have_all_parts() -> None:
+    for page in sorted((DOCS / "decisions").glob("[0-9]*.md")):
         text = page.read_text()
         assert text.startswith(f"# {page.name[:4]}. "), page.name
         assert re.search(r"^\d{4}-\d\d-\d\d\. ", text, re.MULTILINE), page.name
@@ -451,7 +459,6 @@ def test_decisions_have_all_parts() -> None:
 
 def test_what_documents_name_as_a_test_is_one() -> None:
     named = {name for page in PAGES for name in re.findall(r"`(test_[a-z0-9_]+)`", page.read_text())}
-    assert len(named) > 50
     tests = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
     }
