@@ -37,8 +37,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.job_work import JobWork
 from muniment.tracker.fleet.pipelines import add_pipeline
-from muniment.tracker.jobs import control as terms
-from muniment.tracker.jobs import stash, store
+from muniment.tracker.jobs import stash, store, terms
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.open import StartPages, submit_job
 from muniment.tracker.schema.pipelines import assignments, metadata

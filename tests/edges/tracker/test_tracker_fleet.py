@@ -21,8 +21,8 @@ from muniment.model.rule import Rule
 from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
-from muniment.tracker.jobs import control as terms
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs import terms
 from muniment.tracker.jobs.audit import changes_of
 from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run

@@ -31,7 +31,7 @@ from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.tracker.fleet import assignments
-from muniment.tracker.jobs import control as terms
+from muniment.tracker.jobs import terms
 from muniment.tracker.queue import page_keys, payloads
 from muniment.tracker.schema.pipelines import assignments as assigned
 from muniment.tracker.schema.pipelines import sessions

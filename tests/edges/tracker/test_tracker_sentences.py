@@ -23,7 +23,7 @@ from muniment.model.rule import Rule
 from muniment.rules.scope import FAR
 from muniment.tracker.fleet import assignments
 from muniment.tracker.fleet.pipelines import add_pipeline, authenticate, new_token
-from muniment.tracker.jobs import control as terms
+from muniment.tracker.jobs import terms
 from muniment.tracker.schema.changes import job_rulesets
 from muniment.tracker.schema.pipelines import metadata
 from muniment.tracker.schema.tables import attempts, pages, relations
