@@ -448,17 +448,9 @@ def test_each_decision_has_one_number_and_is_found_by_it() -> None:
     assert found == set(numbers)
 
 
-def test_decisions_of_their_own_page_have_all_parts() -> None:
-    for page in sorted((DOCS / "decisions").glob("[0-9]*.md")):
-        text = page.read_text()
-        assert text.startswith(f"# {page.name[:4]}. "), page.name
-        assert re.search(r"^\d{4}-\d\d-\d\d\. ", text, re.MULTILINE), page.name
-        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-        assert headings == ["Context", "Options", "Decision", "Consequences", "What would change our mind"], page.name
-
-
 def test_what_documents_name_as_a_test_is_one() -> None:
     named = {name for page in PAGES for name in re.findall(r"`(test_[a-z0-9_]+)`", page.read_text())}
+    assert named
     tests = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
     }

@@ -96,6 +96,8 @@ class Outbox:
         self._under_way = 0
         self._next_at = 0.0
         """When a message with few pages may be sent."""
+        self._drains = 0
+        """How many wait until everything is answered."""
         self._urgent = False
         self._news_under_way = 0
         self._changed = asyncio.Event()
@@ -146,11 +148,14 @@ class Outbox:
         self._wake()
 
     async def drained(self) -> None:
-        """Wait until everything is answered; nothing waits for more any longer."""
-        self._next_at = 0.0
+        """Send what waits without a gap, until everything is answered."""
+        self._drains += 1
         self._wake()
-        while not self._closed and (self._waiting or self._under_way or self._urgent):
-            await self._changed.wait()
+        try:
+            while not self._closed and (self._waiting or self._under_way or self._urgent):
+                await self._changed.wait()
+        finally:
+            self._drains -= 1
 
     async def news_sent(self) -> None:
         """Wait until the news that must not wait is answered."""
@@ -178,7 +183,9 @@ class Outbox:
     def _due(self) -> bool:
         if self._urgent or self._queued >= _ENOUGH:
             return True
-        return bool(self._waiting) and not self._under_way and monotonic() >= self._next_at
+        if not self._waiting or self._under_way:
+            return False
+        return self._drains > 0 or monotonic() >= self._next_at
 
     async def _changed_within(self, seconds: float) -> None:
         """Wait for a change; no longer than until what waits may be sent."""
