@@ -97,10 +97,12 @@ def _is_foreign(name: str) -> bool:
     """Whether the longest part of a name that may be a module is one of Python's or of a package."""
     for part in (name, name.rpartition(".")[0]):
         try:
-            if find_spec(part) is not None:
-                return True
+            spec = find_spec(part)
         except ImportError:
             continue
+        # an earlier test may have put a folder of ours on the path of imports
+        if spec is not None and not any(Path(spec.origin or "").is_relative_to(ROOT / ours) for ours in OURS):
+            return True
     return False
 
 

@@ -207,7 +207,7 @@ class Relay:
     async def _pass_on(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         try:
             answers, server = await asyncio.open_connection(*self._target)
-        except OSError:
+        except (OSError, asyncio.CancelledError):
             client.transport.abort()
             return
         line = _Line(client, server)
@@ -288,3 +288,6 @@ class Relay:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        self._reset_all()  # what was accepted a moment before
+        for _ in range(3):
+            await asyncio.sleep(0)  # a transport closes its socket in a later turn of the loop
