@@ -15,8 +15,17 @@ from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.settings.environment import contact_given
+from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS, RenderSettings
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
-from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
+from muniment.settings.values import (
+    is_number,
+    parse_name,
+    parse_number,
+    parse_place,
+    parse_proxy,
+    parse_viewport,
+    parse_words,
+)
 
 __all__ = [
     "PLACE",
@@ -42,6 +51,13 @@ _TEXTS = {
     "--run-id": parse_name,
     "--state": parse_place,
     "--user-agent": parse_agent,
+    "--browser-path": parse_place,
+    "--custom-js": parse_place,
+    "--storage-state": parse_place,
+    "--viewport": parse_viewport,
+    "--behaviors": partial(parse_words, BEHAVIORS),
+    "--screenshots": partial(parse_words, SCREENSHOTS),
+    "--render": partial(parse_words, RENDERED_TEXTS),
 }
 """Options whose text has a grammar."""
 _HOUR_S = 3600
@@ -122,7 +138,7 @@ def setting_options(command: Command) -> Callable[[_F], _F]:
 
 _OF_A_MACHINE = frozenset({
     "workers", "inflight", "warc_size", "min_free", "prefix", "proxy", "auth_file", "header", "insecure",
-    "allow_private",
+    "allow_private", "browser_path", "tabs", "browser_memory",
 })  # fmt: skip
 """Settings that a pipeline has, whatever its jobs say."""
 
@@ -206,7 +222,23 @@ def read_settings(command: Command, given: dict[str, Any]) -> Settings:
         values[name] = value
     if "contact" not in values:
         values["contact"] = _contact_of_environment()
+    _choose_engine(values)
     return structs.replace(defaults(command), **values)
+
+
+_OF_ENGINES = frozenset({"engine", "browser", "browser_path"})
+
+
+def _choose_engine(values: dict[str, Any]) -> None:
+    """`--browser` is `--engine browser`; raises UsageError for what does not go with the engine."""
+    if values.pop("browser", False):
+        if values.get("engine", "browser") != "browser":
+            raise UsageError(f"--browser and --engine {values['engine']} contradict each other; give one of them")
+        values["engine"] = "browser"
+    if values.get("engine", "http") == "http":
+        for name, _, _, option in options():
+            if name in values and name in RenderSettings.__struct_fields__ and name not in _OF_ENGINES:
+                raise UsageError(f"{option.flags[0]} is for pages in a browser: add --browser or --engine auto")
 
 
 def _contact_of_environment() -> str:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 
-__all__ = ["contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
+__all__ = ["browser_given", "contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
+
+
+def browser_given() -> str:
+    """MUNIMENT_BROWSER: the browser where none is given on the command line."""
+    return os.environ.get("MUNIMENT_BROWSER", "").strip()
 
 
 def contact_given() -> str:

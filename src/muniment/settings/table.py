@@ -9,53 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, structs
 
 from muniment import __version__
+from muniment.settings.option import Command, DelayRange, Option, OptionKind
+from muniment.settings.rendering import RenderSettings
 
 __all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
-OnResume = Literal["fixed", "free"]
-Command = Literal["crawl", "fetch"]
-OptionKind = Literal["job", "machine", "run", "file"]
-
-
-class Option(Struct, frozen=True):
-    """The spelling and the help of a setting on the command line."""
-
-    flags: tuple[str, ...]
-    """All spellings, the documented one first; a switch that can be turned off has `--no-…` in `off`."""
-    help: str
-    metavar: str = ""
-    off: str = ""
-    on_resume: OnResume = "free"
-    """`fixed`: a resumed run must give the same value."""
-    live: bool = False
-    """`muniment set` may change it while the crawl runs."""
-    kind: OptionKind = "job"
-    """Whose it is when a job comes over a network.
-
-    `job`: the job's. `machine`: a pipeline's, never a job's. `run`: of one run of a crawl, and of nothing else. `file`:
-    it names what the command reads, and a job has what was in it.
-    """
-    only: Command | None = None
-    """The one command that takes it; both without."""
-    fetch: Any = UNSET
-    """The default in `fetch`, where it is another."""
-    group: str = ""
-    """The heading above it in `--help` and `docs/options.md`; empty: the same as of the option before."""
-
-
-class DelayRange(Struct, frozen=True):
-    """The gap between request starts to one host, drawn evenly between two bounds, in milliseconds."""
-
-    low: int = 0
-    high: int = 0
-
-
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(RenderSettings, frozen=True, kw_only=True):
     """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 
     seed: str = ""
@@ -380,7 +344,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
     hints, group = get_type_hints(Settings, include_extras=True), ""
-    for field in structs.fields(Settings):
+    last = RenderSettings.__struct_fields__
+    for field in sorted(structs.fields(Settings), key=lambda field: field.name in last):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if not isinstance(option, Option):
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from types import NoneType
 from typing import Any, get_args
@@ -16,6 +17,7 @@ __all__ = [
     "DIRECT",
     "LONGEST_SPAN_S",
     "MOST_ROWS",
+    "NO_WORDS",
     "is_number",
     "parse_delay",
     "parse_name",
@@ -25,6 +27,8 @@ __all__ = [
     "parse_seconds",
     "parse_size",
     "parse_span",
+    "parse_viewport",
+    "parse_words",
     "split_proxy",
 ]
 
@@ -32,6 +36,9 @@ MOST_ROWS = 1_000_000
 """Rows that a command may be asked to show."""
 DIRECT = "direct"
 """In place of a proxy's URL: no proxy."""
+NO_WORDS = "none"
+"""In place of a list: nothing of it."""
+_VIEWPORT = re.compile(r"([0-9]{3,4})x([0-9]{3,4})")
 _PROXY_RULE = re.compile(r"(\[[^\]]*\]|[^=:/@\[]+)=(.*)", re.DOTALL)
 _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _LONGEST = 30
@@ -67,6 +74,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
+    "--tabs": (1, 1_000),
+    "--load-time": (0.001, 86_400),
+    "--page-time": (0.001, 86_400),
+    "--behavior-time": (0.001, 86_400),
+    "--browser-memory": (64 << 20, 1 << 50),
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 
@@ -161,6 +173,24 @@ def parse_proxy(text: str) -> str:
         known = ", ".join(f"{scheme}://" for scheme in _PROXIES)
         raise UsageError(f"not a proxy; write HOST={DIRECT}, or one of {known} with a host and a port")
     return text
+
+
+def parse_viewport(text: str) -> str:
+    """The size of a window, `1280x720`; raises UsageError."""
+    match = _VIEWPORT.fullmatch(text.strip())
+    if not match or not (320 <= int(match[1]) <= 3840 and 240 <= int(match[2]) <= 2160):
+        raise UsageError(f"{text!r} is not a size from 320x240 to 3840x2160; write it as 1280x720")
+    return f"{int(match[1])}x{int(match[2])}"
+
+
+def parse_words(known: Sequence[str], text: str) -> str:
+    """A list of these words with commas between them, or `none`; raises UsageError."""
+    words = [word.strip() for word in text.split(",")]
+    if words == [NO_WORDS]:
+        return NO_WORDS
+    if unknown := [word for word in words if word not in known]:
+        raise UsageError(f"there is no {unknown[0]!r}; give some of {','.join(known)}, or {NO_WORDS}")
+    return ",".join(dict.fromkeys(words))
 
 
 def parse_place(text: str) -> str:

@@ -1,0 +1,131 @@
+"""The DevTools protocol over a pipe: JSON texts, each ended by NUL; calls with a time-out, and events by session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from muniment.browser.faults import BrowserFault, CallError
+
+__all__ = ["CALL_S", "DevTools", "Listener"]
+
+CALL_S = 10.0
+"""Seconds in which a browser that is alive answers."""
+Listener = Callable[[str, dict[str, Any]], None]
+"""Gets the name and the parameters of each event of a session."""
+
+
+class _Message(msgspec.Struct):
+    id: int = 0
+    method: str = ""
+    params: dict[str, Any] = {}
+    result: dict[str, Any] = {}
+    error: dict[str, Any] | None = None
+    sessionId: str = ""  # noqa: N815  (the protocol's name)
+
+
+_decoder = msgspec.json.Decoder(_Message)
+_encoder = msgspec.json.Encoder()
+
+
+class DevTools(asyncio.Protocol):
+    """Our end of the pipe to one browser."""
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        """`gone` is called once, when the browser has closed its end."""
+        self._gone = gone
+        self._write: asyncio.WriteTransport | None = None
+        self._read: asyncio.ReadTransport | None = None
+        self._parts: list[bytes] = []
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._listeners: dict[str, Listener] = {}
+        self._numbers = 0
+        self.lost = False
+        """Whether the browser has gone."""
+
+    async def open(self, reading: int, writing: int) -> None:
+        """Begin, with the descriptors of two pipes; they are closed with this."""
+        loop = asyncio.get_running_loop()
+        self._read, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
+        self._write, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(writing, "wb", 0))
+
+    def listen(self, session: str, listener: Listener | None) -> None:
+        """From now on `listener` gets the events of a session; those of the browser itself have an empty one."""
+        if listener is None:
+            self._listeners.pop(session, None)
+        else:
+            self._listeners[session] = listener
+
+    def tell(self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "") -> int:
+        """Send a call and wait for nothing; its number."""
+        self._numbers += 1
+        message: dict[str, Any] = {"id": self._numbers, "method": method, "params": arguments or {}}
+        if session:
+            message["sessionId"] = session
+        if self._write is not None and not self.lost:
+            self._write.write(_encoder.encode(message) + b"\0")
+        return self._numbers
+
+    async def call(
+        self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "", timeout: float = CALL_S
+    ) -> dict[str, Any]:
+        """The result of a call. Raises CallError when the browser refuses it, BrowserFault when it does not answer."""
+        if self.lost:
+            raise BrowserFault("crashed")
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        number = self.tell(method, arguments, session)
+        self._waiting[number] = answer
+        try:
+            return await asyncio.wait_for(answer, timeout)
+        except TimeoutError:
+            raise BrowserFault("hung", f"{method} was not answered within {timeout:g} s") from None
+        finally:
+            self._waiting.pop(number, None)
+
+    def close(self) -> None:
+        """Close the pipe: the browser ends when it sees that."""
+        for transport in (self._write, self._read):
+            if transport is not None:
+                transport.close()
+        self._lose()
+
+    # -- the pipe
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came in."""
+        *ended, rest = data.split(b"\0")
+        for text in ended:
+            self._parts.append(text)
+            whole, self._parts = b"".join(self._parts), []
+            self._take(_decoder.decode(whole))
+        if rest:
+            self._parts.append(rest)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """The browser has closed its end."""
+        self._lose()
+
+    def _take(self, message: _Message) -> None:
+        if message.id:
+            waiting = self._waiting.get(message.id)
+            if waiting is None or waiting.done():
+                return
+            if message.error is not None:
+                waiting.set_exception(CallError(str(message.error.get("message", "refused"))))
+            else:
+                waiting.set_result(message.result)
+        elif (listener := self._listeners.get(message.sessionId)) is not None:
+            listener(message.method, message.params)
+
+    def _lose(self) -> None:
+        if self.lost:
+            return
+        self.lost = True
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(BrowserFault("crashed"))
+        self._gone()

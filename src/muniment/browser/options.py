@@ -1,0 +1,46 @@
+"""How pages are rendered: the part of a job's settings that a browser needs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.settings.table import Settings
+
+__all__ = ["RenderOptions", "words"]
+
+
+class RenderOptions(Struct, frozen=True, kw_only=True):
+    """How pages are rendered; times are seconds."""
+
+    width: int = 1280
+    height: int = 720
+    load_time: float = 30.0
+    page_time: float = 90.0
+    behaviors: tuple[str, ...] = ()
+    behavior_time: float = 20.0
+    screenshots: frozenset[str] = frozenset()
+    render: frozenset[str] = frozenset()
+    custom_js: str = ""
+    service_workers: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings, custom_js: str = "") -> RenderOptions:
+        """What a job's settings say; `custom_js` is what the job has for every page."""
+        width, _, height = settings.viewport.partition("x")
+        return cls(
+            width=int(width),
+            height=int(height),
+            load_time=settings.load_time,
+            page_time=settings.page_time,
+            behaviors=words(settings.behaviors),
+            behavior_time=settings.behavior_time,
+            screenshots=frozenset(words(settings.screenshots)),
+            render=frozenset(words(settings.render)),
+            custom_js=custom_js,
+            service_workers=settings.service_workers == "on",
+        )
+
+
+def words(given: str) -> tuple[str, ...]:
+    """The words of a list that is written with commas; `none` has none."""
+    return () if given == "none" else tuple(dict.fromkeys(word for word in given.split(",") if word))

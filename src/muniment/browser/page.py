@@ -1,0 +1,248 @@
+"""One page in a tab: it is loaded, settles, is scrolled and looked at, and gives what there is of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import json as msgspec_json
+
+from muniment.browser.agent import BrowserAgent
+from muniment.browser.devtools import CALL_S, DevTools
+from muniment.browser.faults import BrowserFault, CallError
+from muniment.browser.options import RenderOptions
+from muniment.browser.page_events import PageEvents
+from muniment.browser.ports import PageAnswer
+from muniment.browser.rendered import RenderedPage, ScriptOutcome
+from muniment.browser.tab import Tab
+from muniment.browser.traffic import PageTraffic
+from muniment.clock import monotonic
+
+__all__ = ["PageRun"]
+
+T = TypeVar("T")
+_LOOK_AGAIN_S = 0.05
+_LAST_S = 10.0
+"""Seconds that are left for a page's last records when its time is over."""
+_MOST_PIXELS = 16_384
+_THUMBNAIL = 640
+_MOST_VALUE = 1 << 20
+_NOT_OURS = frozenset({
+    "content-length", "transfer-encoding", "content-encoding", "connection", "keep-alive", "trailer",
+    "content-disposition",
+})  # fmt: skip
+
+
+class PageRun:
+    """Renders one page; what it has so far is in `result`."""
+
+    def __init__(
+        self, tools: DevTools, tab: Tab, options: RenderOptions, agent: BrowserAgent, traffic: PageTraffic
+    ) -> None:
+        self._tools, self._tab, self._options, self._agent, self._traffic = tools, tab, options, agent, traffic
+        self.result = RenderedPage(agent=agent.text)
+        self.phase = "load"
+        self._deadline = 0.0
+
+    async def run(self, answer: PageAnswer, scripts: str) -> RenderedPage:
+        """Render a page whose answer is known; raises BrowserFault."""
+        options, result = self._options, self.result
+        self._deadline = monotonic() + options.page_time
+        events = PageEvents(self._tab, self._traffic, result, answer.url, _fulfilled(answer))
+        self._tools.listen(self._tab.session, events.take)
+        try:
+            await self._tab.prepare(options, self._agent.override)
+            await self._unless_gone(events, self._go(events, answer, scripts))
+        finally:
+            self._tools.listen(self._tab.session, None)
+        return result
+
+    async def _unless_gone(self, events: PageEvents, going: Awaitable[None]) -> None:
+        """Go on until the tab crashes."""
+        work = asyncio.ensure_future(going)
+        crash = asyncio.ensure_future(events.crashed.wait())
+        try:
+            await asyncio.wait({work, crash}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise BrowserFault("crashed")
+            await work
+        finally:
+            for task in (work, crash):
+                task.cancel()
+            await asyncio.gather(work, crash, return_exceptions=True)
+
+    async def _go(self, events: PageEvents, answer: PageAnswer, scripts: str) -> None:
+        options, result = self._options, self.result
+        await self._load(events, answer.url)
+        await self._settle()
+        events.follows = False
+        self.phase = "view"
+        await self._pictures()
+        if options.behaviors and self._left > 0:
+            self.phase = "behaviors"
+            await self._behave()
+            await self._settle()
+        if scripts:
+            self.phase = "custom_js"
+            result.script = await self._run_script(scripts)
+            await self._settle()
+            if "view" in options.screenshots:
+                await self._picture("customJs", format="png")
+        self.phase = "records"
+        if self._left <= 0:
+            result.state = "time"
+            await self._tab.interrupt()
+        await self._document()
+        if "full" in options.screenshots:
+            await self._whole_page()
+        with suppress(CallError):
+            found = await self._tools.call("Storage.getCookies", {"browserContextId": self._tab.context})
+            result.cookies = found["cookies"]
+        result.chains = list(self._traffic.chains())
+
+    @property
+    def _left(self) -> float:
+        return self._deadline - monotonic()
+
+    # -- load and settle
+
+    async def _load(self, events: PageEvents, url: str) -> None:
+        loading = asyncio.ensure_future(self._tab.call("Page.navigate", self._options.load_time, url=url))
+        try:
+            async with asyncio.timeout(min(self._options.load_time, max(self._left, 0.0))):
+                said = await loading
+                if error := said.get("errorText"):
+                    raise BrowserFault("hung", f"the page could not be opened: {error}")
+                await events.loaded.wait()
+        except TimeoutError:
+            pass
+        finally:
+            loading.cancel()
+
+    async def _settle(self) -> None:
+        """Wait until the page is settled, or its time is over."""
+        while self._left > 0 and not self._traffic.settled():
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    # -- what is done with it
+
+    async def _behave(self) -> None:
+        time = min(self._options.behavior_time, self._left)
+        source, names = _source("behaviors"), list(self._options.behaviors)
+        try:
+            await self._tab.run(source, names, int(time * 1000), timeout=time + 1.0)
+        except CallError:
+            pass  # the page went elsewhere meanwhile
+        except BrowserFault as fault:
+            if fault.kind != "hung":
+                raise
+            await self._tab.interrupt()
+
+    async def _run_script(self, source: str) -> ScriptOutcome:
+        """What custom_js gives; it runs among the page's own scripts, and may await at its top level."""
+        if self._left <= 0:
+            return _failed("timeout")
+        try:
+            answer = await self._tab.call(
+                "Runtime.evaluate",
+                self._left,
+                expression=source,
+                replMode=True,
+                awaitPromise=True,
+                returnByValue=True,
+                userGesture=True,
+            )
+        except CallError as error:
+            return _failed(f"exception: {error}")
+        except BrowserFault as fault:
+            if fault.kind != "hung":
+                raise
+            await self._tab.interrupt()
+            return _failed("timeout")
+        if (details := answer.get("exceptionDetails")) is not None:
+            told = details.get("exception", {}).get("description") or details.get("exception", {}).get("value")
+            return _failed(f"exception: {told or details.get('text', '')}"[:1000])
+        value = msgspec_json.encode(answer["result"].get("value"))
+        return ScriptOutcome(True, value) if len(value) <= _MOST_VALUE else _failed("too large")
+
+    # -- what is taken of it
+
+    async def _pictures(self) -> None:
+        if "view" in self._options.screenshots:
+            await self._picture("view", format="png")
+        if "thumbnail" in self._options.screenshots:
+            width, height = self._options.width, self._options.height
+            clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": _THUMBNAIL / width}
+            await self._picture("thumbnail", format="jpeg", quality=70, clip=clip)
+
+    async def _whole_page(self) -> None:
+        with suppress(CallError):
+            size = (await self._tab.call("Page.getLayoutMetrics"))["cssContentSize"]
+            width, height = max(self._options.width, min(size["width"], _MOST_PIXELS)), size["height"]
+            clip = {"x": 0, "y": 0, "width": width, "height": max(1, min(height, _MOST_PIXELS)), "scale": 1}
+            await self._picture("fullPage", format="png", captureBeyondViewport=True, clip=clip)
+
+    async def _picture(self, name: str, **arguments: Any) -> None:
+        try:
+            self.result.pictures[name] = await self._tab.picture(max(_LAST_S, min(self._left, 60.0)), **arguments)
+        except CallError:
+            pass
+        except BrowserFault as fault:
+            if fault.kind != "hung":
+                raise
+            await self._tab.interrupt()
+
+    async def _document(self) -> None:
+        """Links, title, markup and text: of the document and of its frames."""
+        result, source = self.result, _source("document")
+        with suppress(CallError):
+            for frame in (await self._tab.frames())[:500]:
+                whole = frame == self._tab.target
+                found = await self._read(source, frame, whole=whole)
+                if found is None:
+                    continue
+                result.links += [(url, how) for url, how in found["links"]]
+                if whole:
+                    result.title = found["title"]
+                    wanted = self._options.render
+                    result.dom = found["dom"].encode("utf-8", "replace") if "dom" in wanted else b""
+                    result.text = found["text"].encode("utf-8", "replace") if "text" in wanted else b""
+
+    async def _read(self, source: str, frame: str, *, whole: bool) -> dict[str, Any] | None:
+        for again in (True, False):
+            try:
+                found: dict[str, Any] = await self._tab.run(source, whole, frame=frame, timeout=CALL_S)
+            except CallError:
+                continue
+            except BrowserFault as fault:
+                if fault.kind != "hung" or not again:
+                    raise
+                await self._tab.interrupt()
+                continue
+            return found
+        return None
+
+
+def _fulfilled(answer: PageAnswer) -> dict[str, Any]:
+    """The answer as `Fetch.fulfillRequest` takes it."""
+    headers = [{"name": n, "value": v} for n, v in answer.headers if n not in _NOT_OURS]
+    return {
+        "responseCode": answer.status,
+        "responseHeaders": headers,
+        "body": base64.b64encode(answer.body).decode(),
+    }
+
+
+def _failed(why: str) -> ScriptOutcome:
+    return ScriptOutcome(False, msgspec_json.encode(why))
+
+
+@cache
+def _source(name: str) -> str:
+    text = Path(__file__).with_name(f"{name}.js").read_text("utf-8")
+    return "\n".join(line for line in text.splitlines() if not line.startswith("//"))

@@ -1,0 +1,92 @@
+"""A tab: a context of its own, with a port for its requests, and one page in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from muniment.browser.devtools import CALL_S, DevTools
+from muniment.browser.faults import BrowserFault, CallError
+from muniment.browser.options import RenderOptions
+
+__all__ = ["Tab"]
+
+_WORLD = "muniment"
+
+
+class Tab:
+    """One tab of a browser, ready for a page."""
+
+    def __init__(self, tools: DevTools, context: str, target: str, session: str) -> None:
+        self._tools, self.context, self.target, self.session = tools, context, target, session
+
+    async def call(self, method: str, timeout: float = CALL_S, **arguments: Any) -> dict[str, Any]:
+        """The result of a call to its page."""
+        return await self._tools.call(method, arguments, self.session, timeout)
+
+    def tell(self, method: str, **arguments: Any) -> None:
+        """Send its page a call, and wait for nothing."""
+        self._tools.tell(method, arguments, self.session)
+
+    async def prepare(self, options: RenderOptions, agent: Mapping[str, Any]) -> None:
+        """Set it up before anything is loaded."""
+        deny = {"behavior": "deny", "browserContextId": self.context, "eventsEnabled": True}
+        await self._tools.call("Browser.setDownloadBehavior", deny)
+        await self.call("Runtime.runIfWaitingForDebugger")
+        for domain in ("Page", "Runtime", "Network", "Inspector"):
+            self.tell(f"{domain}.enable")
+        self.tell("Network.setBypassServiceWorker", bypass=not options.service_workers)
+        size = {"width": options.width, "height": options.height, "deviceScaleFactor": 1, "mobile": False}
+        self.tell("Emulation.setDeviceMetricsOverride", **size)
+        self.tell("Emulation.setFocusEmulationEnabled", enabled=True)
+        self.tell("Emulation.setUserAgentOverride", **agent)
+        await self.call("Fetch.enable", patterns=[{"resourceType": "Document", "requestStage": "Request"}])
+
+    async def close(self) -> None:
+        """Close it with all that its context keeps."""
+        with suppress(BrowserFault, CallError):
+            await self._tools.call("Target.disposeBrowserContext", {"browserContextId": self.context})
+
+    # -- its page
+
+    async def frames(self, timeout: float = CALL_S) -> list[str]:
+        """Its frames, the main one first."""
+        tree = (await self.call("Page.getFrameTree", timeout))["frameTree"]
+        found, left = [], [tree]
+        while left:
+            one = left.pop(0)
+            found.append(one["frame"]["id"])
+            left += one.get("childFrames", [])
+        return found
+
+    async def run(self, source: str, *arguments: object, frame: str = "", timeout: float = CALL_S) -> Any:
+        """The value of a function of ours, called in a frame, in a world of its own; raises CallError, BrowserFault."""
+        world = await self.call(
+            "Page.createIsolatedWorld", timeout, frameId=frame or self.target, worldName=_WORLD
+        )
+        given = ", ".join(json.dumps(argument) for argument in arguments)
+        answer = await self.call(
+            "Runtime.evaluate",
+            timeout,
+            expression=f"({source})({given})",
+            contextId=world["executionContextId"],
+            awaitPromise=True,
+            returnByValue=True,
+        )
+        if "exceptionDetails" in answer:
+            raise CallError(answer["exceptionDetails"].get("text", "exception"))
+        return answer["result"].get("value")
+
+    async def picture(self, timeout: float, **arguments: Any) -> bytes:
+        """A picture of it."""
+        return base64.b64decode((await self.call("Page.captureScreenshot", timeout, **arguments))["data"])
+
+    async def interrupt(self) -> None:
+        """End the script that runs in it, whatever that is; raises BrowserFault when it does not answer then."""
+        with suppress(CallError):
+            self.tell("Runtime.terminateExecution")
+            self.tell("Page.stopLoading")
+            await self.call("Runtime.evaluate", expression="1")

@@ -1,0 +1,121 @@
+"""The requests of one page: how many are open, when the last one began, and what came of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from muniment.clock import monotonic
+
+__all__ = ["PageRequest", "PageTraffic"]
+
+QUIET_S = 0.5
+"""Seconds without a new request after which a page is settled."""
+LONG_S = 5.0
+"""Seconds after which an open request counts no more: it may stay open for ever."""
+_MOST = 10_000
+_TYPES = frozenset(
+    "document stylesheet image media font script texttrack xhr fetch prefetch eventsource manifest ping "
+    "preflight".split()
+)
+
+
+class PageRequest(Struct, frozen=True, kw_only=True):
+    """A request that has ended."""
+
+    url: str
+    method: str
+    status: int = 0
+    mime: str = ""
+    type: str = "other"
+    size: int = 0
+    error: str = ""
+    refused: str = ""
+    from_cache: bool = False
+
+
+class _Seen(Struct):
+    """A request as the browser tells of it."""
+
+    chain: list[tuple[str, str]]
+    """Method and URL of each, the redirects before it first."""
+    type: str
+    cached: bool = False
+
+
+class PageTraffic:
+    """What is known of a page's requests: their port tells when they begin and end, the browser what they are for."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, float] = {}
+        self._last = monotonic()
+        self.ended: list[PageRequest] = []
+        self._seen: dict[str, _Seen] = {}
+        self._types: dict[tuple[str, str], str] = {}
+
+    # -- what the port tells
+
+    def begun(self, number: int) -> None:
+        """A request came in."""
+        self._last = self._open[number] = monotonic()
+
+    def over(self, number: int, request: PageRequest) -> None:
+        """It has its answer, or never will."""
+        self._open.pop(number, None)
+        if len(self.ended) < _MOST:
+            self.ended.append(request)
+
+    def streams(self, number: int) -> None:
+        """It is an event stream or a websocket, which counts no more."""
+        self._open.pop(number, None)
+
+    def type_of(self, method: str, url: str) -> str:
+        """The resource type of a request; empty when the browser did not tell."""
+        return self._types.get((method, url), "")
+
+    # -- what the browser tells
+
+    def sent(self, request_id: str, method: str, url: str, kind: str) -> None:
+        """The browser wants this; a request that was seen before was redirected to it."""
+        url = url.partition("#")[0]
+        kind = kind.lower() if kind.lower() in _TYPES else "other"
+        seen = self._seen.get(request_id)
+        if seen is None:
+            if len(self._seen) >= _MOST:
+                return
+            self._seen[request_id] = _Seen([(method, url)], kind)
+        else:
+            seen.chain.append((method, url))
+        self._types[method, url] = kind
+
+    def cached(self, request_id: str) -> None:
+        """The browser had it."""
+        if (seen := self._seen.get(request_id)) is not None:
+            seen.cached = True
+
+    # -- what comes of it
+
+    def settled(self) -> bool:
+        """Whether no request is open that may end soon, and none began of late."""
+        now = monotonic()
+        return now - self._last >= QUIET_S and all(now - at > LONG_S for at in self._open.values())
+
+    def chains(self) -> Iterator[list[PageRequest]]:
+        """All requests, each with the redirects that led to it."""
+        ended: dict[tuple[str, str], deque[PageRequest]] = defaultdict(deque)
+        for one in self.ended:
+            ended[one.method, one.url.partition("#")[0]].append(one)
+        for seen in self._seen.values():
+            chain = []
+            for method, url in seen.chain:
+                found = ended.get((method, url))
+                if found:
+                    chain.append(found.popleft())
+                elif seen.cached and url.startswith("http"):
+                    chain.append(PageRequest(url=url, method=method, type=seen.type, from_cache=True))
+            if chain:
+                yield chain
+        for rest in ended.values():
+            yield from ([one] for one in rest)
