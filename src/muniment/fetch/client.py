@@ -46,7 +46,8 @@ class Client:
 
         Raises UsageError for a proxy URL or a certificate file that cannot be used.
         """
-        self._spool_dir = spool_dir
+        self.spool_dir = spool_dir
+        """Where large bodies are kept meanwhile."""
         self._max_body = config.max_body
         self._requests = Requests(config)
         self._connector = Connector(config)
@@ -109,9 +110,7 @@ class Client:
         """Forwards the requests of others over the same connections."""
         from muniment.fetch.forward import Forwarder  # noqa: PLC0415  (no crawl without it pays for it)
 
-        return Forwarder(
-            self._requests, self._pool, self._spool_dir, self._max_body, lambda exchange: self._throttled(exchange)
-        )
+        return Forwarder(self._requests, self._pool, self._connector, self.spool_dir, self._max_body, self._throttled)
 
     def when_throttled(self, told: Callable[[Exchange], None]) -> None:
         """From now on `told` gets every answer of 429 or 503 when its header block is complete, without its body.
@@ -151,7 +150,7 @@ class Client:
     async def _exchange(self, connection: Connection, url: str, request: bytes) -> Exchange | None:
         """Send and receive; None when a kept connection died before its answer began."""
         kept = connection.served > 0
-        builder = BodyBuilder(self._spool_dir)
+        builder = BodyBuilder(self.spool_dir)
         reader = ResponseReader(builder, self._max_body)
         asked = url, request, now_us()
         try:

@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from muniment.clock import monotonic, now_us
 from muniment.fetch.bodies import EMPTY_BODY
+from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.exchanges import answered, failed, finished
 from muniment.fetch.followed import FollowedBody, FollowedReader, Follower
 from muniment.fetch.pool import ConnectionPool
-from muniment.fetch.request import Requests, ServerOrigin, UnsupportedSchemeError
+from muniment.fetch.request import Requests, UnsupportedSchemeError
+from muniment.fetch.tunnel import Peer, Tunnel
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
 from muniment.rules.hosts.politeness import THROTTLED
@@ -45,14 +47,16 @@ class Forwarder:
         self,
         requests: Requests,
         pool: ConnectionPool,
+        connector: Connector,
         spool_dir: Path,
         max_body: int | None,
         throttled: Callable[[Exchange], None],
     ) -> None:
-        self._requests, self._pool = requests, pool
+        self._requests, self._pool, self._connector = requests, pool, connector
         self._spool_dir, self._max_body = spool_dir, max_body
         self._throttled = throttled
         self._under_way: set[Connection] = set()
+        self._tunnels: set[Tunnel] = set()
 
     async def send(self, asked: Forwarded, start: Callable[[], bool], follower: Follower) -> Exchange | None:
         """The exchange of a request; None when `start`, asked when a connection is there, says that none may go out.
@@ -76,10 +80,28 @@ class Forwarder:
             connection = await self._pool.acquire(origin, fresh=True)
         return failed(asked.url, connection, begun, asked.method)
 
+    async def tunnel(self, asked: Forwarded, peer: Peer) -> Tunnel | Failure:
+        """Send a request that asks for another protocol, over a connection of its own whose bytes go to `peer`."""
+        try:
+            origin, _ = self._requests.split(asked.url)
+        except UnsupportedSchemeError as error:
+            return Failure("scheme", str(error))
+        tunnel = Tunnel(origin, peer)
+        failure = await self._connector.open(tunnel)
+        if failure is not None:
+            tunnel.hang_up()
+            return failure
+        tunnel.receive(self._requests.forward(origin, asked.method, asked.target, asked.version, asked.headers))
+        self._tunnels.add(tunnel)
+        tunnel.closed = self._tunnels.discard
+        return tunnel
+
     def cut(self) -> None:
         """End what is under way."""
         for connection in list(self._under_way):
             connection.overrun(_CUT)
+        for tunnel in list(self._tunnels):
+            tunnel.hang_up()
 
     async def _exchange(
         self, connection: Connection, asked: Forwarded, head: bytes, follower: Follower
