@@ -45,24 +45,31 @@ class RequestHead(Struct, frozen=True):
 def parse_request_head(raw: bytes) -> RequestHead | None:
     """Read a complete head; None for what a client of ours must not write: two clients could read it in two ways."""
     line, *lines = raw.decode("latin-1").rstrip("\r\n").split("\n")
-    match = _LINE.fullmatch(line.rstrip("\r"))
-    if match is None:
+    match, headers = _LINE.fullmatch(line.rstrip("\r")), _headers(lines)
+    if match is None or headers is None:
         return None
+    found = _body_of(RequestHead(match[1], match[2], match[3], headers, "none", 0))
+    return None if found is None else RequestHead(match[1], match[2], match[3], headers, *found)
+
+
+def _headers(lines: list[str]) -> tuple[tuple[str, str], ...] | None:
     headers = []
     for one in lines:
         name, colon, value = one.rstrip("\r").partition(":")
         if not colon or not _NAME.fullmatch(name) or "\r" in value or "\0" in value:
             return None
         headers.append((name, value.strip(" \t")))
-    head = RequestHead(match[1], match[2], match[3], tuple(headers), "none", 0)
-    codings, lengths = head.all("transfer-encoding"), set(head.all("content-length"))
+    return tuple(headers)
+
+
+def _body_of(head: RequestHead) -> tuple[RequestBodyKind, int] | None:
+    """What ends its body and its length; None when that is in doubt."""
+    codings, lengths = head.all("transfer-encoding"), head.all("content-length")
     if codings:
-        if len(codings) > 1 or codings[0].lower() != "chunked" or lengths:
-            return None
-        return RequestHead(match[1], match[2], match[3], head.headers, "chunked", 0)
+        return ("chunked", 0) if not lengths and [one.lower() for one in codings] == ["chunked"] else None
     if not lengths:
-        return head
-    length = lengths.pop()
-    if lengths or not _LENGTH.fullmatch(length):
+        return "none", 0
+    if len(set(lengths)) > 1 or not _LENGTH.fullmatch(lengths[0]):
         return None
-    return RequestHead(match[1], match[2], match[3], head.headers, "length" if int(length) else "none", int(length))
+    length = int(lengths[0])
+    return ("length" if length else "none"), length

@@ -57,8 +57,11 @@ class AnswerTaker(Protocol):
     def gone(self) -> bool:
         """Whether the client has hung up."""
 
-    def begin(self, head: bytes, *, keep: bool) -> None:
-        """The header block, exactly as it is sent; `keep`: its body ends by itself, the connection may stay."""
+    def begin(self, head: bytes, *, keep: bool, streamed: bool = False) -> None:
+        """The header block, exactly as it is sent.
+
+        `keep`: its body ends by itself, the connection may stay; `streamed`: it may never end.
+        """
 
     def more(self, piece: bytes | memoryview, stored: StoredBytes | None = None) -> None:
         """More bytes of the body, as on the wire; those so far can be read from `stored` again when it is given.

@@ -35,6 +35,8 @@ class ClientAnswer:
 
     def __init__(self, client: ClientWriter, done: Callable[[bool], None]) -> None:
         self._client, self._done = client, done
+        self.begun: Callable[[bool], None] = lambda _streamed: None
+        """Told that the answer has begun, and whether it may never end."""
         self._keep = self._behind = self._ended = self._finished = False
         self._sent = 0
         self._stored: StoredBytes | None = None
@@ -45,9 +47,10 @@ class ClientAnswer:
         """Whether the client has hung up."""
         return self._client.gone
 
-    def begin(self, head: bytes, *, keep: bool) -> None:
+    def begin(self, head: bytes, *, keep: bool, streamed: bool = False) -> None:
         """The header block."""
         self._keep = keep
+        self.begun(streamed)
         self._client.write(head)
 
     def more(self, piece: bytes | memoryview, stored: StoredBytes | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["PageOwner", "ProxyEvent", "RequestBegun", "RequestEnded"]
+__all__ = ["PageOwner", "ProxyEvent", "RequestAnswered", "RequestBegun", "RequestEnded"]
 
 
 class PageOwner(Struct, frozen=True, kw_only=True):
@@ -32,6 +32,14 @@ class RequestBegun(Struct, frozen=True):
     url: str
 
 
+class RequestAnswered(Struct, frozen=True):
+    """The header block of its answer is there."""
+
+    number: int
+    streamed: bool
+    """An event stream, which may never end."""
+
+
 class RequestEnded(Struct, frozen=True, kw_only=True):
     """A request has its whole answer, or never will."""
 
@@ -56,4 +64,4 @@ class RequestEnded(Struct, frozen=True, kw_only=True):
     """An event stream, or a websocket: it does not count as unsettled."""
 
 
-ProxyEvent = RequestBegun | RequestEnded
+ProxyEvent = RequestBegun | RequestAnswered | RequestEnded

@@ -10,7 +10,7 @@ from muniment.proxy.answerer import Answered, Answerer, Headers, ProxyRequest, R
 from muniment.proxy.authority import CertificateAuthority
 from muniment.proxy.client_answer import ClientAnswer
 from muniment.proxy.client_connection import ClientConnection
-from muniment.proxy.events import PageOwner, ProxyEvent, RequestBegun, RequestEnded
+from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded
 from muniment.proxy.request_reader import ReadRequest
 
 __all__ = ["PagePort"]
@@ -107,6 +107,7 @@ class PagePort:
 
     async def _answer(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> None:
         begun = monotonic()
+        answer.begun = lambda streamed: self._told(RequestAnswered(request.number, streamed))
         self.in_flight += 1
         self._told(RequestBegun(request.number, request.method, request.url))
         answered = Answered(error="cut: the page has ended")
