@@ -79,6 +79,9 @@ class ManyExchanges:
         """None are set."""
         return [[]]
 
+    async def close(self) -> None:
+        """There is nothing to end."""
+
     def forget_old(self, now: int) -> None:
         """Nothing is remembered."""
 

@@ -40,6 +40,7 @@ from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
+from muniment.model.browser import BrowserSetup
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.job import JobState
@@ -207,6 +208,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         credentials=taken.credentials,
         private=taken.private,
         late_names=reach.late_names,
+        browser=await _browser(taken),
     )
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
@@ -245,6 +247,17 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
+
+
+async def _browser(taken: RunContext) -> BrowserSetup | None:
+    """The browser of a run that may render pages."""
+    settings, place = taken.request.settings, taken.place
+    if settings.engine == "http":
+        return None
+    from muniment.app.browsers import browser_for  # noqa: PLC0415  (a crawl without browsers needs none of it)
+
+    state = None if place.directory.resolve() == taken.out.resolve() else place.directory.absolute()
+    return await browser_for(settings, taken.registry, state, place.database)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:

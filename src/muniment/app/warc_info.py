@@ -18,4 +18,5 @@ def warc_info(setup: Setup) -> WarcInfo:
         robots="obey" if setup.settings.robots else "ignore",
         operator=operator_text(setup.operator, setup.settings.contact),
         command=setup.command_line,
+        browser=f"Chromium {setup.browser.version}" if setup.browser is not None else "",
     )

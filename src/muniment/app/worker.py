@@ -101,7 +101,7 @@ def _build(channel: Channel, setup: protocol.Setup, engine: EngineFactory) -> Wo
         keep_private()
     settings = setup.settings
     config = FetchConfig(
-        user_agent=agent_text(settings.user_agent, settings.contact),
+        user_agent=_agent_of(setup),
         credentials=setup.credentials,
         polite=settings.mode == "polite",
         compression=settings.http_compression,
@@ -118,7 +118,26 @@ def _build(channel: Channel, setup: protocol.Setup, engine: EngineFactory) -> Wo
     )
     parts = Path(setup.out) / "parts"
     parts.mkdir(exist_ok=True)
-    return Worker(channel, setup, Client(config, parts), engine, warc_info(setup))
+    return Worker(channel, setup, Client(config, parts), _engine_of(setup, engine), warc_info(setup))
+
+
+def _engine_of(setup: protocol.Setup, engine: EngineFactory) -> EngineFactory:
+    if setup.browser is None:
+        return engine
+    from muniment.app.browsers import browser_engine  # noqa: PLC0415  (a crawl without browsers needs none of it)
+
+    return browser_engine(setup.browser)
+
+
+def _agent_of(setup: protocol.Setup) -> str:
+    """The agent of the whole run: that of the browser, where there is one."""
+    settings = setup.settings
+    if setup.browser is None:
+        return agent_text(settings.user_agent, settings.contact)
+    from muniment.browser.agent import browser_agent  # noqa: PLC0415  (as above)
+
+    major = int(setup.browser.version.partition(".")[0])
+    return browser_agent(settings.user_agent, settings.contact, major).text
 
 
 def _with_account(rule: ProxyRule, accounts: Mapping[str, Account]) -> ProxyRule:

@@ -14,18 +14,20 @@ from isal import isal_zlib
 
 from muniment.archive.durable import GrowingFile, archive_error, seal
 from muniment.archive.index.journal import JournalEntry, entry_frame, header_frame, journal_path
-from muniment.archive.index.rows import failure_row, record_row
+from muniment.archive.index.rows import failure_row, record_row, resource_row
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc import records
+from muniment.archive.warc.digests import sha1_label, sha1_of
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource, build_records, compress
-from muniment.archive.warc.members import Part, deflate_member, stream_deflated, stream_stored
-from muniment.archive.warc.records import RECORD_END, WarcInfo
+from muniment.archive.warc.members import Part, deflate_member, store_member, stream_deflated, stream_stored
+from muniment.archive.warc.records import RECORD_END, ExchangeHeader, WarcInfo
 from muniment.clock import new_record_urn, now_us
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
+from muniment.model.resource import PageResource
 
 __all__ = ["Segment"]
 
@@ -105,6 +107,19 @@ class Segment:
         for one in made:
             compress(one)
         return made
+
+    def write_resource(self, resource: PageResource, page: Exchange, context: PageContext, response: str) -> Capture:
+        """Add the record of what a browser made of a page, whose response has this id, and its row."""
+        event = ExchangeHeader.of(page, context, self._warcinfo)
+        digest = sha1_of(resource.block)
+        offset = self._warc.length
+        whole = records.resource_record(event, response, resource, sha1_label(digest))
+        already_dense = resource.content_type.startswith("image/")
+        self._append(store_member((whole,)) if already_dense else deflate_member(whole))
+        place = (self.name, offset, self._warc.length - offset)
+        capture = resource_row(resource, page, context, digest, place)
+        self._note(capture)
+        return capture
 
     def keep(self, row: Capture) -> None:
         """Add a row that was lost, and had no record."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from muniment.browser.faults import BrowserFault, CallError
+from muniment.browser.faults import BrowserError, CallError
 
 __all__ = ["CALL_S", "DevTools", "Listener"]
 
@@ -71,18 +71,18 @@ class DevTools(asyncio.Protocol):
         return self._numbers
 
     async def call(
-        self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "", timeout: float = CALL_S
+        self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "", within: float = CALL_S
     ) -> dict[str, Any]:
-        """The result of a call. Raises CallError when the browser refuses it, BrowserFault when it does not answer."""
+        """The result of a call. Raises CallError when the browser refuses it, BrowserError when it does not answer."""
         if self.lost:
-            raise BrowserFault("crashed")
+            raise BrowserError("crashed")
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         number = self.tell(method, arguments, session)
         self._waiting[number] = answer
         try:
-            return await asyncio.wait_for(answer, timeout)
+            return await asyncio.wait_for(answer, within)
         except TimeoutError:
-            raise BrowserFault("hung", f"{method} was not answered within {timeout:g} s") from None
+            raise BrowserError("hung", f"{method} was not answered within {within:g} s") from None
         finally:
             self._waiting.pop(number, None)
 
@@ -127,5 +127,5 @@ class DevTools(asyncio.Protocol):
         self.lost = True
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(BrowserFault("crashed"))
+                waiting.set_exception(BrowserError("crashed"))
         self._gone()

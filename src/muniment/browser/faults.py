@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["BrowserFault", "CallError", "FaultKind"]
+__all__ = ["BrowserError", "CallError", "FaultKind"]
 
 FaultKind = Literal["crashed", "hung", "memory", "start"]
 
 
-class BrowserFault(Exception):
+class BrowserError(Exception):
     """A browser or a tab is of no more use; the page in it is to be tried again in a fresh one."""
 
     def __init__(self, kind: FaultKind, text: str = "") -> None:

@@ -14,7 +14,7 @@ from msgspec import json as msgspec_json
 
 from muniment.browser.agent import BrowserAgent
 from muniment.browser.devtools import CALL_S, DevTools
-from muniment.browser.faults import BrowserFault, CallError
+from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.options import RenderOptions
 from muniment.browser.page_events import PageEvents
 from muniment.browser.ports import PageAnswer
@@ -50,7 +50,7 @@ class PageRun:
         self._deadline = 0.0
 
     async def run(self, answer: PageAnswer, scripts: str) -> RenderedPage:
-        """Render a page whose answer is known; raises BrowserFault."""
+        """Render a page whose answer is known; raises BrowserError."""
         options, result = self._options, self.result
         self._deadline = monotonic() + options.page_time
         events = PageEvents(self._tab, self._traffic, result, answer.url, _fulfilled(answer))
@@ -69,7 +69,7 @@ class PageRun:
         try:
             await asyncio.wait({work, crash}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                raise BrowserFault("crashed")
+                raise BrowserError("crashed")
             await work
         finally:
             for task in (work, crash):
@@ -117,7 +117,7 @@ class PageRun:
             async with asyncio.timeout(min(self._options.load_time, max(self._left, 0.0))):
                 said = await loading
                 if error := said.get("errorText"):
-                    raise BrowserFault("hung", f"the page could not be opened: {error}")
+                    raise BrowserError("hung", f"the page could not be opened: {error}")
                 await events.loaded.wait()
         except TimeoutError:
             pass
@@ -126,7 +126,7 @@ class PageRun:
 
     async def _settle(self) -> None:
         """Wait until the page is settled, or its time is over."""
-        while self._left > 0 and not self._traffic.settled():
+        while self._left > 0 and not self._traffic.settled():  # noqa: ASYNC110 (time alone settles it)
             await asyncio.sleep(_LOOK_AGAIN_S)
 
     # -- what is done with it
@@ -135,10 +135,10 @@ class PageRun:
         time = min(self._options.behavior_time, self._left)
         source, names = _source("behaviors"), list(self._options.behaviors)
         try:
-            await self._tab.run(source, names, int(time * 1000), timeout=time + 1.0)
+            await self._tab.run(source, names, int(time * 1000), within=time + 1.0)
         except CallError:
             pass  # the page went elsewhere meanwhile
-        except BrowserFault as fault:
+        except BrowserError as fault:
             if fault.kind != "hung":
                 raise
             await self._tab.interrupt()
@@ -159,7 +159,7 @@ class PageRun:
             )
         except CallError as error:
             return _failed(f"exception: {error}")
-        except BrowserFault as fault:
+        except BrowserError as fault:
             if fault.kind != "hung":
                 raise
             await self._tab.interrupt()
@@ -192,7 +192,7 @@ class PageRun:
             self.result.pictures[name] = await self._tab.picture(max(_LAST_S, min(self._left, 60.0)), **arguments)
         except CallError:
             pass
-        except BrowserFault as fault:
+        except BrowserError as fault:
             if fault.kind != "hung":
                 raise
             await self._tab.interrupt()
@@ -216,10 +216,10 @@ class PageRun:
     async def _read(self, source: str, frame: str, *, whole: bool) -> dict[str, Any] | None:
         for again in (True, False):
             try:
-                found: dict[str, Any] = await self._tab.run(source, whole, frame=frame, timeout=CALL_S)
+                found: dict[str, Any] = await self._tab.run(source, whole, frame=frame, within=CALL_S)
             except CallError:
                 continue
-            except BrowserFault as fault:
+            except BrowserError as fault:
                 if fault.kind != "hung" or not again:
                     raise
                 await self._tab.interrupt()

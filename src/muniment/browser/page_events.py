@@ -20,9 +20,7 @@ _LONGEST_LINE = 1_000
 class PageEvents:
     """Takes the events of a tab, and answers what waits for an answer."""
 
-    def __init__(
-        self, tab: Tab, traffic: PageTraffic, result: RenderedPage, url: str, answer: dict[str, Any]
-    ) -> None:
+    def __init__(self, tab: Tab, traffic: PageTraffic, result: RenderedPage, url: str, answer: dict[str, Any]) -> None:
         self._tab, self._traffic, self._result = tab, traffic, result
         self._url, self._answer = url, answer
         self.loaded, self.crashed = asyncio.Event(), asyncio.Event()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from muniment.browser.agent import BrowserAgent
-from muniment.browser.faults import BrowserFault, FaultKind
+from muniment.browser.faults import BrowserError, FaultKind
 from muniment.browser.options import RenderOptions
 from muniment.browser.page import PageRun
 from muniment.browser.ports import PageAnswer, Processes, Recording
@@ -40,7 +41,7 @@ class BrowserPool:
         self._processes, self._program, self._profiles, self._trusted = processes, program, profiles, trusted
         self._sandbox, self._memory = sandbox, memory
         self._tabs, self._busy = tabs, 0
-        self._free = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._starting = asyncio.Lock()
         self._browser: RunningBrowser | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -50,11 +51,34 @@ class BrowserPool:
         self.replaced = 0
         """Those of them that took the place of one that was of no more use, its pages apart."""
 
-    async def set_tabs(self, tabs: int) -> None:
+    def set_tabs(self, tabs: int) -> None:
         """So many pages at once from now on."""
         self._tabs = tabs
-        async with self._free:
-            self._free.notify_all()
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let pages go on that wait, as far as there are tabs."""
+        while self._busy < self._tabs and self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                self._busy += 1
+                waiting.set_result(None)
+
+    async def _turn(self) -> None:
+        """Wait for a tab."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._pass_on()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        self._busy -= 1
+        self._pass_on()
 
     async def render(
         self,
@@ -65,24 +89,20 @@ class BrowserPool:
         scripts: str,
         began: Callable[[PageRun], None] = lambda _run: None,
     ) -> RenderedPage:
-        """Render a page when it is its turn; raises BrowserFault when a browser was lost over it.
+        """Render a page when it is its turn; raises BrowserError when a browser was lost over it.
 
         One that loses its browser over another page begins again, once.
         """
-        async with self._free:
-            await self._free.wait_for(lambda: self._busy < self._tabs)
-            self._busy += 1
+        await self._turn()
         try:
             try:
                 return await self._once(recording, options, agent, answer, scripts, began)
-            except _OthersFault:
+            except _OthersError:
                 return await self._once(recording, options, agent, answer, scripts, began)
-        except _OthersFault as fault:
-            raise BrowserFault(fault.kind) from None
+        except _OthersError as fault:
+            raise BrowserError(fault.kind) from None
         finally:
-            self._busy -= 1
-            async with self._free:
-                self._free.notify_all()
+            self._leave()
 
     async def _once(
         self,
@@ -101,14 +121,14 @@ class BrowserPool:
         except TimeoutError:
             self._drop(browser)
             browser.kill("hung")
-            raise BrowserFault("hung") from None
-        except BrowserFault as fault:
+            raise BrowserError("hung") from None
+        except BrowserError as fault:
             was_whole = browser.fault is None
             self._drop(browser)
             if fault.kind == "hung" and was_whole:
                 browser.kill("hung")
             if not was_whole and browser.crowd > 1:
-                raise _OthersFault(fault.kind) from fault
+                raise _OthersError(fault.kind) from fault
             raise
 
     async def _ready(self) -> RunningBrowser:
@@ -156,13 +176,12 @@ class BrowserPool:
             await asyncio.gather(*self._ending, return_exceptions=True)
 
 
-class _OthersFault(Exception):
+class _OthersError(Exception):
     def __init__(self, kind: FaultKind) -> None:
         super().__init__(kind)
         self.kind: FaultKind = kind
 
 
 async def _retire(browser: RunningBrowser) -> None:
-    while browser.runs and not browser.tools.lost:
-        await asyncio.sleep(0.1)
+    await browser.idle.wait()
     await browser.end()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from muniment.browser.traffic import PageTraffic
 
-__all__ = ["BrowserProcess", "PageAnswer", "Processes", "RecordingPort", "Recording"]
+__all__ = ["BrowserProcess", "PageAnswer", "Processes", "Recording", "RecordingPort"]
 
 
 class PageAnswer(Struct, frozen=True):

@@ -86,9 +86,7 @@ def _asked(path: str) -> BrowserProgram:
         lines = (said.stderr.decode("utf-8", "replace") + text).strip().splitlines()
         raise UsageError(f"{path} is not a Chromium: {lines[-1].strip() if lines else 'it said nothing'}")
     if int(version[1]) < LEAST_MAJOR:
-        raise UsageError(
-            f"{path} is Chromium {version[1]}, too old to be used; {LEAST_MAJOR} or newer is needed"
-        )
+        raise UsageError(f"{path} is Chromium {version[1]}, too old to be used; {LEAST_MAJOR} or newer is needed")
     return BrowserProgram(path, version[1] + version[2])
 
 

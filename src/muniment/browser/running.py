@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from muniment.browser.agent import BrowserAgent
 from muniment.browser.devtools import DevTools
-from muniment.browser.faults import BrowserFault, CallError, FaultKind
+from muniment.browser.faults import BrowserError, CallError, FaultKind
 from muniment.browser.options import RenderOptions
 from muniment.browser.page import PageRun
 from muniment.browser.ports import BrowserProcess, PageAnswer, Processes, Recording
@@ -38,6 +38,9 @@ class RunningBrowser:
         self.process, self._profile = process, profile
         self.tools = DevTools(self._gone)
         self.tabs = Tabs(self.tools)
+        self.idle = asyncio.Event()
+        """Set while no page is in it, and when it has gone."""
+        self.idle.set()
         self.runs: set[PageRun] = set()
         self.pages = 0
         self.fault: FaultKind | None = None
@@ -54,6 +57,7 @@ class RunningBrowser:
     def _gone(self) -> None:
         if self.fault is None:
             self.fault, self.crowd = "crashed", len(self.runs)
+        self.idle.set()
 
     def kill(self, why: FaultKind) -> None:
         """End it at once, with all its processes."""
@@ -72,10 +76,15 @@ class RunningBrowser:
         await asyncio.to_thread(_remove, self._profile)
 
     async def render(
-        self, recording: Recording, options: RenderOptions, agent: BrowserAgent, answer: PageAnswer, scripts: str,
+        self,
+        recording: Recording,
+        options: RenderOptions,
+        agent: BrowserAgent,
+        answer: PageAnswer,
+        scripts: str,
         began: Callable[[PageRun], None] = lambda _run: None,
     ) -> RenderedPage:
-        """Render a page in a tab of its own; raises BrowserFault."""
+        """Render a page in a tab of its own; raises BrowserError."""
         self.pages += 1
         traffic = PageTraffic()
         port = await recording.open(traffic)
@@ -85,15 +94,18 @@ class RunningBrowser:
             tab = await self.tabs.open(port.address, options)
             run = PageRun(self.tools, tab, options, agent, traffic)
             self.runs.add(run)
+            self.idle.clear()
             began(run)
             page = await run.run(answer, scripts)
         except CallError as error:
-            raise BrowserFault(self.fault or "crashed", str(error)) from error
-        except BrowserFault as fault:
-            raise BrowserFault(self.fault or fault.kind, str(fault)) from fault
+            raise BrowserError(self.fault or "crashed", str(error)) from error
+        except BrowserError as fault:
+            raise BrowserError(self.fault or fault.kind, str(fault)) from fault
         finally:
             if run is not None:
                 self.runs.discard(run)
+                if not self.runs:
+                    self.idle.set()
             if tab is not None:
                 await tab.close()
                 self.tabs.closed(tab)
@@ -105,7 +117,7 @@ class RunningBrowser:
 async def start_browser(
     processes: Processes, program: BrowserProgram, profile_in: Path, trusted: str, *, sandbox: bool
 ) -> RunningBrowser:
-    """Start a browser; raises BrowserFault of the kind `start` when it does not answer."""
+    """Start a browser; raises BrowserError of the kind `start` when it does not answer."""
     profile = profile_in / f"browser-{uuid4().hex[:12]}"
     profile.mkdir(mode=0o700, parents=True)
     theirs_in, ours_out = os.pipe()
@@ -117,19 +129,19 @@ async def start_browser(
         os.close(ours_in)
         os.close(ours_out)
         _remove(profile)
-        raise BrowserFault("start", str(error.strerror or error)) from error
+        raise BrowserError("start", str(error.strerror or error)) from error
     finally:
         os.close(theirs_in)
         os.close(theirs_out)
     browser = RunningBrowser(process, profile)
     await browser.tools.open(ours_in, ours_out)
     try:
-        await browser.tools.call("Browser.getVersion", timeout=_START_S)
+        await browser.tools.call("Browser.getVersion", within=_START_S)
         await browser.tabs.begin()
-    except (BrowserFault, CallError) as fault:
+    except (BrowserError, CallError) as fault:
         browser.kill("start")
         await browser.end()
-        raise BrowserFault("start", process.last_words or str(fault)) from fault
+        raise BrowserError("start", process.last_words or str(fault)) from fault
     return browser
 
 

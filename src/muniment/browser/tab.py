@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from muniment.browser.devtools import CALL_S, DevTools
-from muniment.browser.faults import BrowserFault, CallError
+from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.options import RenderOptions
 
 __all__ = ["Tab"]
@@ -23,9 +23,9 @@ class Tab:
     def __init__(self, tools: DevTools, context: str, target: str, session: str) -> None:
         self._tools, self.context, self.target, self.session = tools, context, target, session
 
-    async def call(self, method: str, timeout: float = CALL_S, **arguments: Any) -> dict[str, Any]:
+    async def call(self, method: str, within: float = CALL_S, **arguments: Any) -> dict[str, Any]:
         """The result of a call to its page."""
-        return await self._tools.call(method, arguments, self.session, timeout)
+        return await self._tools.call(method, arguments, self.session, within)
 
     def tell(self, method: str, **arguments: Any) -> None:
         """Send its page a call, and wait for nothing."""
@@ -47,14 +47,14 @@ class Tab:
 
     async def close(self) -> None:
         """Close it with all that its context keeps."""
-        with suppress(BrowserFault, CallError):
+        with suppress(BrowserError, CallError):
             await self._tools.call("Target.disposeBrowserContext", {"browserContextId": self.context})
 
     # -- its page
 
-    async def frames(self, timeout: float = CALL_S) -> list[str]:
+    async def frames(self, within: float = CALL_S) -> list[str]:
         """Its frames, the main one first."""
-        tree = (await self.call("Page.getFrameTree", timeout))["frameTree"]
+        tree = (await self.call("Page.getFrameTree", within))["frameTree"]
         found, left = [], [tree]
         while left:
             one = left.pop(0)
@@ -62,15 +62,13 @@ class Tab:
             left += one.get("childFrames", [])
         return found
 
-    async def run(self, source: str, *arguments: object, frame: str = "", timeout: float = CALL_S) -> Any:
-        """The value of a function of ours, called in a frame, in a world of its own; raises CallError, BrowserFault."""
-        world = await self.call(
-            "Page.createIsolatedWorld", timeout, frameId=frame or self.target, worldName=_WORLD
-        )
+    async def run(self, source: str, *arguments: object, frame: str = "", within: float = CALL_S) -> Any:
+        """The value of a function of ours, called in a frame, in a world of its own; raises CallError, BrowserError."""
+        world = await self.call("Page.createIsolatedWorld", within, frameId=frame or self.target, worldName=_WORLD)
         given = ", ".join(json.dumps(argument) for argument in arguments)
         answer = await self.call(
             "Runtime.evaluate",
-            timeout,
+            within,
             expression=f"({source})({given})",
             contextId=world["executionContextId"],
             awaitPromise=True,
@@ -80,12 +78,12 @@ class Tab:
             raise CallError(answer["exceptionDetails"].get("text", "exception"))
         return answer["result"].get("value")
 
-    async def picture(self, timeout: float, **arguments: Any) -> bytes:
+    async def picture(self, within: float, **arguments: Any) -> bytes:
         """A picture of it."""
-        return base64.b64decode((await self.call("Page.captureScreenshot", timeout, **arguments))["data"])
+        return base64.b64decode((await self.call("Page.captureScreenshot", within, **arguments))["data"])
 
     async def interrupt(self) -> None:
-        """End the script that runs in it, whatever that is; raises BrowserFault when it does not answer then."""
+        """End the script that runs in it, whatever that is; raises BrowserError when it does not answer then."""
         with suppress(CallError):
             self.tell("Runtime.terminateExecution")
             self.tell("Page.stopLoading")

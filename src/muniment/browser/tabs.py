@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from muniment.browser.devtools import CALL_S, DevTools
-from muniment.browser.faults import BrowserFault
+from muniment.browser.faults import BrowserError
 from muniment.browser.options import RenderOptions
 from muniment.browser.tab import Tab
 
@@ -39,7 +39,7 @@ class Tabs:
             await self._tools.call("Target.createTarget", blank)
             target, session = await asyncio.wait_for(attached, CALL_S)
         except TimeoutError:
-            raise BrowserFault("hung", "a new tab did not open") from None
+            raise BrowserError("hung", "a new tab did not open") from None
         return Tab(self._tools, context, target, session)
 
     def closed(self, tab: Tab) -> None:

@@ -16,10 +16,10 @@ QUIET_S = 0.5
 LONG_S = 5.0
 """Seconds after which an open request counts no more: it may stay open for ever."""
 _MOST = 10_000
-_TYPES = frozenset(
-    "document stylesheet image media font script texttrack xhr fetch prefetch eventsource manifest ping "
-    "preflight".split()
-)
+_TYPES = frozenset({
+    "document", "stylesheet", "image", "media", "font", "script", "texttrack", "xhr", "fetch", "prefetch",
+    "eventsource", "manifest", "ping", "preflight",
+})  # fmt: skip
 
 
 class PageRequest(Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ _COMMANDS = {
     "export": ("muniment.cli.export", "export"),
     "replay": ("muniment.cli.replay", "replay"),
     "why": ("muniment.cli.why", "why"),
+    "results": ("muniment.cli.results", "results"),
     "set": ("muniment.cli.set", "set_"),
     "job": ("muniment.cli.fleet.changes", "job"),
     "pipelines": ("muniment.cli.fleet.pipelines", "pipelines"),

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_TEXTS = {
+_TEXTS: dict[str, Callable[[str], Any]] = {
     "--contact": parse_contact,
     "--header": parse_header,
     "--input": parse_place,

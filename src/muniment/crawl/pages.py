@@ -7,6 +7,7 @@ from msgspec import Struct
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.page import Claim
+from muniment.model.resource import PageResource
 from muniment.model.result import Result
 
 __all__ = ["NOTHING", "Evaluation", "Page", "Refusal", "ResolvedLinks"]
@@ -47,6 +48,8 @@ class Evaluation(Struct, frozen=True):
     """The capture that its seed line knows, which makes another copy unnecessary."""
     results: tuple[Result, ...] = ()
     """Results saved beyond the records."""
+    resources: tuple[PageResource, ...] = ()
+    """What a browser made of it, for records of their own."""
 
 
 class Refusal(Struct, frozen=True):

@@ -48,6 +48,9 @@ class Engine(Protocol):
     def forget_old(self, now: int) -> None:
         """Drop what no longer holds at `now` (Unix ms); called about once a minute."""
 
+    async def close(self) -> None:
+        """End what it has started; no visit is under way."""
+
 
 class Events(Protocol):
     """Gets the events of a crawl; no listener delays it."""

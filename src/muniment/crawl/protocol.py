@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
+from muniment.model.browser import BrowserSetup
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostTerms
@@ -235,6 +236,10 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     """Files are for their owner only."""
     late_names: tuple[str, ...] = ()
     """The hosts of start URLs that did not resolve: their first addresses add to `allowed_classes`."""
+    browser: BrowserSetup | None = None
+    """None when no page is rendered."""
+    tabs: int = 0
+    """This worker's part of the pages that may be open in browsers, for now."""
 
 
 class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
@@ -257,9 +262,10 @@ class HostUpdate(Struct, frozen=True, array_like=True, tag=True):
 
 
 class InflightShare(Struct, frozen=True, array_like=True, tag=True):
-    """The worker's part of the requests that may be in flight over all hosts, from now on."""
+    """The worker's part of the requests that may be in flight over all hosts, and of open pages, from now on."""
 
     most: int
+    tabs: int = 0
 
 
 class CookiesUpdate(Struct, frozen=True, array_like=True, tag=True):

@@ -45,6 +45,7 @@ FailureCode = Literal[
     "private-address",
     "limit",
     "disk",
+    "browser",
 ]
 FAILURE_CODES: tuple[str, ...] = get_args(FailureCode)
 

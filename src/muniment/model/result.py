@@ -24,7 +24,11 @@ class ResultKind(StrEnum):
     REQUISITES = "requisites"
     """What was asked for to show it: a list of chains of requests, an object each."""
     SCREENSHOT = "screenshot"
-    """A picture of the whole page: a file."""
+    """The ids of the records of its pictures, by name."""
+    TITLE = "title"
+    """The title of the document: a text."""
+    CONSOLE = "console"
+    """The errors that it wrote and the exceptions that nobody caught: a list of objects."""
     CUSTOM_JS = "custom_js"
     """What the rule's JavaScript gave: any value, or the exception."""
     UA = "ua"
@@ -58,6 +62,9 @@ _TYPES: dict[str, object] = {
     ResultKind.OUTLINKS: list[str],
     ResultKind.REQUISITES: list[list[dict[str, object]]],
     ResultKind.UA: str,
+    ResultKind.TITLE: str,
+    ResultKind.CONSOLE: list[dict[str, object]],
+    ResultKind.SCREENSHOT: dict[str, str],
 }
 _JSON = "application/json"
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
-__all__ = ["NO_ORDERS", "EngineOrders", "Rule"]
+__all__ = ["NO_ORDERS", "EngineOrders", "Rule", "RuledEngine"]
+
+RuledEngine = Literal["http", "browser"]
 
 
 class Rule(Struct, frozen=True, omit_defaults=True):
@@ -30,6 +34,8 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     """User agent to ask with: a name or a text; empty for the job's own."""
     nice: int | None = None
     """The nice value: lower goes first."""
+    engine: RuledEngine | None = None
+    """Whether the page is rendered in a browser."""
 
 
 class EngineOrders(Struct, frozen=True, array_like=True):
@@ -37,6 +43,7 @@ class EngineOrders(Struct, frozen=True, array_like=True):
 
     custom_js: str = ""
     ua: str = ""
+    engine: Literal["", "http", "browser"] = ""
 
 
 NO_ORDERS = EngineOrders()

@@ -30,6 +30,7 @@ _CODES = frozenset(
         "timeout-header",
         "timeout-body",
         "cut",
+        "browser",
     }
 )
 _TOO_MANY, _OF_SERVERS = 429, 5

@@ -7,6 +7,7 @@ all of them: each is a rule that says `accept: false` and `skip: true`, decided 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -60,7 +61,7 @@ class OrderedRules:
         self._patterns = Patterns({made for _, _, regexes in self._rules for made in regexes})
         self.by_depth = any(rule.depth for rule in rules)
         """Whether a page has to be judged again when it comes nearer."""
-        self.gives_orders = any(rule.custom_js is not None or rule.ua is not None for rule in rules)
+        self.gives_orders = any(rule.custom_js is not None or rule.ua is not None or rule.engine for rule in rules)
         """Whether some page may have orders."""
         self.gives_agents = any(rule.ua for rule in rules)
         """Whether some page may be asked for with another agent than the job's."""
@@ -75,6 +76,7 @@ class OrderedRules:
         custom_js = ""
         nice: int | None = None
         ua: str | None = None
+        engine: Literal["", "http", "browser"] = ""
         for name, rule, regexes in self._rules:
             if (regexes and not regexes & found) or not _is_about(rule, url, host, depth, found_as):
                 continue
@@ -84,8 +86,9 @@ class OrderedRules:
                 skipped = name + "skip is true" if rule.skip else ""
             custom_js = custom_js if rule.custom_js is None else rule.custom_js
             ua = ua if rule.ua is None else rule.ua
+            engine = rule.engine or engine
             nice = nice if rule.nice is None else rule.nice
-        return Verdict(refused, skipped, EngineOrders(custom_js, ua or ""), nice, ua)
+        return Verdict(refused, skipped, EngineOrders(custom_js, ua or "", engine), nice, ua)
 
 
 def _is_about(rule: Rule, url: str, host: str, depth: int, found_as: int) -> bool:
@@ -164,8 +167,8 @@ def of_rules(reason: str) -> bool:
 def check_rules(rules: Sequence[Rule]) -> None:
     """Raise UsageError with one line for the first rule that makes no sense, regular expressions apart."""
     for number, rule in enumerate(rules, 1):
-        if {rule.accept, rule.skip, rule.custom_js, rule.ua, rule.nice} == {None}:
-            raise UsageError(f"rule {number} sets nothing; give it accept, skip, custom_js, ua or nice")
+        if {rule.accept, rule.skip, rule.custom_js, rule.ua, rule.nice, rule.engine} == {None}:
+            raise UsageError(f"rule {number} sets nothing; give it accept, skip, custom_js, ua, nice or engine")
         if rule.nice is not None and abs(rule.nice) > MOST_NICE:
             raise UsageError(f"rule {number}: the nice value {rule.nice} is not from -{MOST_NICE} to {MOST_NICE}")
         if rule.ua and not rule.ua.isprintable():

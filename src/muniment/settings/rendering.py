@@ -56,7 +56,9 @@ class RenderSettings(Struct, frozen=True, kw_only=True):
     ] = 30.0
     page_time: Annotated[
         float,
-        Option(("--page-time",), "Maximum seconds of a page in the browser, its last records included.", "S", live=True),
+        Option(
+            ("--page-time",), "Maximum seconds of a page in the browser, its last records included.", "S", live=True
+        ),
     ] = 90.0
     behaviors: Annotated[
         str,

@@ -19,6 +19,7 @@ __all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind"
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
+
 class Settings(RenderSettings, frozen=True, kw_only=True):
     """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 

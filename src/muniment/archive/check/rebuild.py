@@ -28,7 +28,7 @@ _MOST_METADATA = 4096
 
 
 def rows_of_records(path: Path, name: str) -> list[Capture]:
-    """A row for each response and revisit record of a sealed WARC, in their order.
+    """A row for each response, revisit and resource record of a sealed WARC, in their order.
 
     No record has `meta_json`, `seed_url`, `attempt`, `found_as` and `ttfb_ms`; only a metadata record has `depth`
     and `duration_ms`.
@@ -87,6 +87,9 @@ class _RowMaker(Checker):
     def _note(self, header: RecordHeader, block: HttpBlock, offset: int, length: int) -> None:
         if block.head is not None:
             self.rows.append(_row(header, block, (self._name, offset, length)))
+
+    def _note_resource(self, header: RecordHeader, offset: int, length: int) -> None:
+        self.rows.append(_resource_row(header, (self._name, offset, length)))
 
 
 class _Metadata(PlainBlock):
@@ -147,6 +150,41 @@ def _row(header: RecordHeader, block: HttpBlock, place: tuple[str, int, int]) ->
         last_modified=last_modified,
         page_id=header.get("warc-page-id"),
         engine=_engine_of(header),
+    )
+
+
+def _resource_row(header: RecordHeader, place: tuple[str, int, int]) -> Capture:
+    url, length, started_at = header.get("warc-target-uri"), int(header.get("content-length")), header.get("warc-date")
+    return Capture(
+        url=url,
+        host=host_in(url),
+        status=0,
+        fetched_at=_micros(started_at) // 1000,
+        content_type=header.get("content-type"),
+        body_length=length,
+        digest=sha1_hex(header.get("warc-payload-digest")),
+        unchanged=False,
+        warc_file=place[0],
+        warc_offset=place[1],
+        warc_length=place[2],
+        error="",
+        meta_json="",
+        record_id=header.get("warc-record-id").strip("<>"),
+        record_type="resource",
+        ip="",
+        started_at=_micros(started_at),
+        duration_ms=0,
+        ttfb_ms=0,
+        redirect_to="",
+        seed_url="",
+        attempt=1,
+        depth=-1,
+        found_as="requisite",
+        truncated="",
+        etag="",
+        last_modified="",
+        page_id=header.get("warc-page-id"),
+        engine="browser",
     )
 
 

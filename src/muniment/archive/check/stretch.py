@@ -44,7 +44,7 @@ class Stretch(Struct, frozen=True):
 
 
 class IndexedRecord(Struct, frozen=True, array_like=True):
-    """The record of one capture in a file: a response or revisit record of an HTTP exchange."""
+    """A record that has a row: a response or revisit record of an HTTP exchange, or what a browser made of a page."""
 
     offset: int
     length: int
@@ -174,6 +174,8 @@ class Checker:
             self._fault(offset, code, text)
         if isinstance(block, HttpBlock):
             self._note(header, block, offset, reader.position - offset)
+        elif self._stretch.own and header.get("warc-type") == "resource":
+            self._note_resource(header, offset, reader.position - offset)
 
     def _usual(self, data: bytes, offset: int, length: int) -> bool:
         """Judge a member as nearly all are; False for another one, and for one with a fault.
@@ -329,6 +331,27 @@ class Checker:
                 header.get("warc-ip-address"),
                 header.get("warc-truncated") if header.get("warc-type") != "revisit" else "",
                 *block.told(),
+            )
+        )
+
+    def _note_resource(self, header: RecordHeader, offset: int, length: int) -> None:
+        """A browser made it of a page: it has a row, too."""
+        self._found.append(
+            IndexedRecord(
+                offset,
+                length,
+                header.get("warc-target-uri"),
+                header.get("warc-date"),
+                0,
+                sha1_hex(header.get("warc-payload-digest")),
+                int(header.get("content-length")),
+                "resource",
+                header.get("warc-record-id").strip("<>"),
+                "",
+                "",
+                header.get("content-type"),
+                "",
+                "",
             )
         )
 

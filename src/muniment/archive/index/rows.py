@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from msgspec import structs
+
 from muniment.model.capture import Capture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
+from muniment.model.resource import PageResource
 
-__all__ = ["failure_row", "host_in", "record_row"]
+__all__ = ["failure_row", "host_in", "record_row", "resource_row"]
 
 
+_NO_FAILURE = Failure("limit", "")
 Place = tuple[str, int, int]
 """File name, offset and length of a record's gzip member."""
 
@@ -54,6 +58,29 @@ def record_row(
         exchange.method,
         context.page_id,
         context.engine,
+    )
+
+
+def resource_row(resource: PageResource, page: Exchange, context: PageContext, digest: bytes, place: Place) -> Capture:
+    """The row of what a browser made of a page; its host is the page's."""
+    row = failure_row(page.url, _NO_FAILURE, context, page.started_at, page)
+    return structs.replace(
+        row,
+        url=resource.uri,
+        content_type=resource.content_type,
+        body_length=len(resource.block),
+        digest=digest.hex(),
+        warc_file=place[0],
+        warc_offset=place[1],
+        warc_length=place[2],
+        error="",
+        record_id=resource.record_id,
+        record_type="resource",
+        ip="",
+        ttfb_ms=0,
+        meta_json="",
+        method="GET",
+        found_as="requisite",
     )
 
 

@@ -20,7 +20,7 @@ _DIGEST = re.compile(r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+:\S+\Z")
 _ALWAYS = ("warc-type", "warc-record-id", "warc-date", "content-length")
 _CAPTURED = frozenset({"response", "resource", "request", "revisit", "conversion", "continuation"})
 _KNOWN = _CAPTURED | {"warcinfo", "metadata"}
-_WRITTEN = frozenset({"warcinfo", "response", "revisit", "request", "metadata"})
+_WRITTEN = frozenset({"warcinfo", "response", "revisit", "request", "metadata", "resource"})
 """By Muniment."""
 _VERSIONS = frozenset({"WARC/1.0", "WARC/1.1"})
 _REPEATABLE = frozenset({"warc-concurrent-to", "warc-protocol"})

@@ -14,6 +14,7 @@ from muniment.archive.warc.digests import sha1_label, sha1_of
 from muniment.clock import iso_us, record_urn
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
+from muniment.model.resource import PageResource
 
 __all__ = [
     "RECORD_END",
@@ -24,6 +25,7 @@ __all__ = [
     "outlink_line",
     "request_header",
     "request_record",
+    "resource_record",
     "response_header",
     "revisit_header",
     "warcinfo_record",
@@ -48,6 +50,8 @@ class WarcInfo(Struct, frozen=True, kw_only=True):
     hostname: str = ""
     command: str = ""
     """The command line, its secrets already redacted."""
+    browser: str = ""
+    """The browser that renders pages, and its version."""
 
 
 class ExchangeHeader(Struct, frozen=True):
@@ -61,6 +65,8 @@ class ExchangeHeader(Struct, frozen=True):
     """The lines about address, protocols and cipher, each with its line end; may be empty."""
     page: str = ""
     """Those about the page that a browser or a hook had open."""
+    page_id: str = ""
+    """The first of them."""
 
     @classmethod
     def of(cls, exchange: Exchange, context: PageContext, warcinfo: str) -> ExchangeHeader:
@@ -69,8 +75,9 @@ class ExchangeHeader(Struct, frozen=True):
         if not context.page_id:
             return cls(url, date, warcinfo, _connection(exchange))
         kind = f"WARC-Resource-Type: {_clean(context.resource_type)}\r\n" if context.resource_type else ""
-        page = f"WARC-Page-ID: {_clean(context.page_id)}\r\n{kind}"
-        return cls(url, date, warcinfo, _connection(exchange) + page, page)
+        page_id = f"WARC-Page-ID: {_clean(context.page_id)}\r\n"
+        page = page_id + kind
+        return cls(url, date, warcinfo, _connection(exchange) + page, page, page_id)
 
 
 def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -> bytes:
@@ -84,6 +91,7 @@ def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -
         ("http-header-user-agent", info.user_agent),
         ("robots", info.robots),
         ("command", info.command),
+        ("browser", info.browser),
     )
     block = _encode("".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value))
     head = (
@@ -142,6 +150,18 @@ def request_header(event: ExchangeHeader, record_id: str, response: str, length:
         f"WARC-Concurrent-To: <{response}>\r\n{event.connection}WARC-Block-Digest: {digest}\r\n"
         f"Content-Type: application/http; msgtype=request\r\nContent-Length: {length}\r\n\r\n"
     )
+
+
+def resource_record(event: ExchangeHeader, response: str, resource: PageResource, digest: str) -> bytes:
+    """The whole record of what a browser made of a page, its end included, bound to the page's response."""
+    head = (
+        f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <{resource.record_id}>\r\nWARC-Date: {event.date}\r\n"
+        f"WARC-Target-URI: {_clean(resource.uri)}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
+        f"WARC-Concurrent-To: <{response}>\r\n{event.page_id}WARC-Payload-Digest: {digest}\r\n"
+        f"WARC-Block-Digest: {digest}\r\n"
+        f"Content-Type: {resource.content_type}\r\nContent-Length: {len(resource.block)}\r\n\r\n"
+    )
+    return b"".join((_encode(head), resource.block, RECORD_END))
 
 
 def metadata_record(event: ExchangeHeader, record_id: str, response: str, block: bytes) -> bytes:

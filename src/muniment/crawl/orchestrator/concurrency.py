@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from muniment.crawl import protocol
+from muniment.crawl.orchestrator.workers import most_tabs
 from muniment.crawl.ports import Events
 from muniment.model.event import ChangeEvent
 from muniment.rules.domains import registered_domain
@@ -31,6 +32,7 @@ class Concurrency:
         self._least, self._most = settings.min_inflight, settings.inflight
         self._silent: dict[str, int] = {}
         """Registered domains of hosts that answered before and stopped answering, and when."""
+        self._tabs = _tabs_of(settings)
         self._parts: dict[int, int] = {}
 
     @property
@@ -46,16 +48,22 @@ class Concurrency:
         """Apply the bounds of these settings from now on."""
         self._least, self._most = settings.min_inflight, settings.inflight
         self._set(flow_within(self._flow, self._least, self._most))
+        before, self._tabs = self._tabs, _tabs_of(settings)
+        self._divide(anew=self._tabs != before)
 
     def staff(self, workers: Iterable[int]) -> None:
         """Divide the limit among these workers from now on."""
         before = self._parts
         self._parts = {worker: before.get(worker, 0) for worker in workers}
-        self._divide()
+        self._divide(anew=bool(self._tabs))
 
     def part(self, worker: int) -> int:
         """The requests that a worker may have in flight."""
         return self._parts[worker]
+
+    def tabs(self, worker: int) -> int:
+        """The pages that a worker may have open in browsers."""
+        return share_of(self._tabs, len(self._parts), list(self._parts).index(worker)) if self._tabs else 0
 
     def wanted(self, now: int) -> None:
         """The limit holds a worker back."""
@@ -88,9 +96,13 @@ class Concurrency:
         if changed:
             self._divide()
 
-    def _divide(self) -> None:
+    def _divide(self, *, anew: bool = False) -> None:
         for position, (worker, before) in enumerate(list(self._parts.items())):
             part = share_of(self.limit, len(self._parts), position)
-            if part != before:
+            if part != before or anew:
                 self._parts[worker] = part
-                self._tell(worker, protocol.InflightShare(part))
+                self._tell(worker, protocol.InflightShare(part, self.tabs(worker)))
+
+
+def _tabs_of(settings: Settings) -> int:
+    return 0 if settings.engine == "http" else most_tabs(settings)

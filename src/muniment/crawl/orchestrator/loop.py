@@ -262,7 +262,11 @@ class Orchestrator:
         number, setup = worker.number, self.settings.setup
         self._hosts.add_worker(number)
         self._inflight.staff(self._schedule.workers)
-        worker.send(structs.replace(setup, number=number, inflight=self._inflight.part(number)))
+        worker.send(
+            structs.replace(
+                setup, number=number, inflight=self._inflight.part(number), tabs=self._inflight.tabs(number)
+            )
+        )
         self._events.publish(WorkerEvent(number=number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))

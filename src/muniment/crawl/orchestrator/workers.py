@@ -19,19 +19,26 @@ from muniment.procs.children.child import Child
 from muniment.procs.children.launch import OUT_OF_MEMORY, LaunchedWorker, ending
 from muniment.settings.table import Settings
 
-__all__ = ["WorkerHandle", "Workers", "most_workers"]
+__all__ = ["WorkerHandle", "Workers", "most_tabs", "most_workers"]
 
 _BUSY = 0.5
 """Share of a core from which a worker counts as CPU-bound: alone on a fast site it waits a quarter of its time."""
 _JUDGED_AFTER_S = 0.1
 _SILENCE_S = 60.0
 """How long a worker that holds pages may be silent; it reports every second."""
+_MOST_TABS = 8
 _log = logging.getLogger(__name__)
 
 
 def most_workers(settings: Settings) -> int:
     """How many workers a crawl may have."""
-    return settings.workers or os.cpu_count() or 1
+    most = settings.workers or os.cpu_count() or 1
+    return most if settings.engine == "http" else min(most, most_tabs(settings))
+
+
+def most_tabs(settings: Settings) -> int:
+    """How many pages may be open in browsers at once."""
+    return settings.tabs or min(os.cpu_count() or 1, _MOST_TABS)
 
 
 class WorkerHandle:

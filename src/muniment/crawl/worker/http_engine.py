@@ -71,7 +71,7 @@ class HttpEngine:
                 return turned_away(claim, DISALLOWED, self._outlinks, self._policy)
             named = rules.sitemaps
             del rules  # megabytes of them may be dropped meanwhile
-        visit = await self._agent.visit(claim.url, claim.host, self._policy.headers(claim))
+        visit = await self._agent.visit(claim.url, claim.host, self._headers(claim))
         if visit is None:
             return None
         exchange = visit.exchange
@@ -83,6 +83,9 @@ class HttpEngine:
             self._services.signal(claim.host, signal)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
+
+    def _headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        return self._policy.headers(claim)
 
     def page_proxy(self) -> PageProxy:
         """The recording proxy for the pages of browsers and hooks (see `muniment.proxy`); one per worker."""
@@ -130,6 +133,9 @@ class HttpEngine:
         """Drop the rules of robots.txt that no longer hold at `now` (Unix ms)."""
         if self._robots is not None:
             self._robots.forget_old(now)
+
+    async def close(self) -> None:
+        """It has started nothing."""
 
     def _amend(self, settings: Settings) -> None:
         self._settings, self._policy = settings, ReadPolicy.of(settings)

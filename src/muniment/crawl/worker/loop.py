@@ -84,6 +84,7 @@ class Worker:
             self._ended.result()
         finally:
             recording.cancel()
+            await self._engine.close()
             await self._client.close()
 
     # -- the way of a page
@@ -197,6 +198,7 @@ class Worker:
             case protocol.HostUpdate(hosts, answer):
                 self._treat(hosts, answer=answer)
             case protocol.InflightShare(most):
+                self._engine.received(message)
                 self._held.set_inflight(most)
                 self._start_pages()
                 self._ask_pages()

@@ -75,6 +75,10 @@ class Outlinks:
         line = outlink_line(told, _LABEL[found_as])
         return target, ResolvedLinks(key + _BYTE[found_as], line, ((key, told),))
 
+    def key(self, url: str) -> bytes:
+        """The key by which the tracker knows a normalised URL."""
+        return self._key(url)
+
     def resolve(
         self, base: str, links: Iterable[tuple[str, FoundAs]], anchors: Iterable[str] = (), *, follow: bool
     ) -> ResolvedLinks:

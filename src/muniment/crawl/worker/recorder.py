@@ -190,7 +190,7 @@ class Recorder:
         for at, page in enumerate(pages):
             if isinstance(page, Refusal):
                 results.append(refused(page))
-            elif at in made and not page.before:
+            elif at in made and not (page.before or page.resources):
                 results.append(_write(await self._open_segment(), page, earlier, made[at]))
             else:
                 results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
@@ -299,8 +299,9 @@ def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRec
     else:
         exchange, context, known, unchanged = _source(page, earlier)
         capture = segment.write(exchange, context, known, unchanged=unchanged)
+    beside = [segment.write_resource(one, exchange, page.context, capture.record_id) for one in page.resources]
     fresh = _digest_of(page) if capture.record_type == "response" else b""
-    rows = (*before, _row(capture))
+    rows = (*before, _row(capture), *map(_row, beside))
     return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "look",
     "mark_of",
     "place",
+    "proportional_memory",
     "send",
     "started_at",
     "unnamed_file",
@@ -86,6 +87,14 @@ def everyone() -> dict[int, LiveProcess]:
     """Every process that can be seen from here."""
     numbers = (int(name) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208
     return {pid: seen for pid in numbers if (seen := look(pid)) is not None}
+
+
+def proportional_memory(pid: int) -> int:
+    """Bytes that a process takes, its part of what it shares with others included; 0 for one that is gone."""
+    for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * RSS_UNIT
+    return 0
 
 
 def mark_of(pid: int, variable: str) -> str:

@@ -1,0 +1,146 @@
+"""Results of a page: what its attempts gave, and the files that a browser made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from muniment.archive.durable import archive_error
+from muniment.archive.index.read import rows
+from muniment.archive.names import OPEN_SUFFIX
+from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.stored import member_pieces, read_record
+from muniment.errors import ArchiveError, UsageError
+from muniment.model.place import TrackerPlace
+from muniment.model.url import did_you_mean, normalise
+from muniment.tracker.connect import tracker_to_read
+from muniment.tracker.jobs import store as jobs
+from muniment.tracker.queue.page_lookup import AttemptRecord, find_page
+from muniment.tracker.stores.results import ResultStore, StoredResult
+
+__all__ = ["FILES", "PageResults", "results_of", "save_results"]
+
+_COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type")
+_MOST_REDIRECTS = 20
+FILES = {
+    "view": "view.png",
+    "fullPage": "fullPage.png",
+    "thumbnail": "thumbnail.jpg",
+    "dom": "dom.html",
+    "text": "text.txt",
+    "pageinfo": "pageinfo.json",
+}
+"""The file of each record, by the word after `urn:`."""
+
+
+class PageResults(Struct, frozen=True, kw_only=True):
+    """What one attempt at a page gave; None stands for what there is none of."""
+
+    url: str
+    attempt: int | None = None
+    state: str
+    status_code: int | None = None
+    final_url: str | None = None
+    title: str | None = None
+    outlinks: Any = None
+    requisites: Any = None
+    console: Any = None
+    screenshot: Any = None
+    custom_js: Any = None
+    """Status and value."""
+    ua: str | None = None
+    page_id: str | None = None
+
+
+def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -> PageResults:
+    """The results of the last attempt at a page, or of a certain one; raises UsageError when it is no page."""
+    url = normalise(text)
+    if url is None:
+        raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
+    url = _followed(out, url)
+    with tracker_to_read(place) as db:
+        job = jobs.find_job(db)
+        page = find_page(db, job.job_id, url) if job is not None else None
+        if job is None or page is None:
+            raise UsageError(f"{url} is no page of the job in {out}; muniment why tells what is known of it")
+        stored = ResultStore(db, job.job_id).of_page(page.page_id)
+    tried = {one.number: one for one in page.attempts}
+    if attempt is not None and attempt not in tried:
+        raise UsageError(f"{url} has no attempt {attempt}; it was tried {len(tried)} times")
+    number = attempt if attempt is not None else max(tried, default=None)
+    mine = [one for one in stored if one.attempt == number]
+    return _told(page.url, page.state, tried.get(number or 0), mine, _page_id(out, page.url, number))
+
+
+def _told(
+    url: str, state: str, tried: AttemptRecord | None, stored: list[StoredResult], page_id: str | None
+) -> PageResults:
+    values: dict[str, Any] = {one.kind: _value(one) for one in stored if one.kind != "custom_js"}
+    script = next((one for one in stored if one.kind == "custom_js"), None)
+    values.setdefault("status_code", tried.status or None if tried else None)
+    if script is not None:
+        values["custom_js"] = {"status": script.status, "value": _value(script)}
+    attempt = tried.number if tried else None
+    return msgspec.convert({**values, "url": url, "attempt": attempt, "state": state, "page_id": page_id}, PageResults)
+
+
+def _value(one: StoredResult) -> Any:
+    return msgspec.json.decode(one.value) if one.value else None
+
+
+def _followed(out: Path, url: str) -> str:
+    """Where a URL leads by the redirects that were captured."""
+    leads = {row["url"]: row["redirect_to"] for row in _rows(out) if row["redirect_to"]}
+    for _ in range(_MOST_REDIRECTS):
+        if url not in leads:
+            break
+        url = leads[url]
+    return url
+
+
+def _page_id(out: Path, url: str, attempt: int | None) -> str | None:
+    mine = [row for row in _rows(out) if row["url"] == url and row["attempt"] == attempt and row["page_id"]]
+    return mine[-1]["page_id"] if mine else None
+
+
+def _rows(out: Path) -> Iterator[dict[str, Any]]:
+    for batch in rows(out, _COLUMNS):
+        yield from batch.to_pylist()
+
+
+def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
+    """Write the files that there are; their names. Raises ArchiveError when a record cannot be read."""
+    saved = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for row in _rows(out) if found.page_id else ():
+            kind, _, url = row["url"].removeprefix("urn:").partition(":")
+            if row["record_type"] == "resource" and row["page_id"] == found.page_id and url == found.url:
+                if name := FILES.get(kind):
+                    _save(_container(out, row["warc_file"]), row["warc_offset"], folder / name)
+                    saved.append(name)
+        if found.custom_js is not None:
+            (folder / "custom_js.json").write_bytes(msgspec.json.encode(found.custom_js) + b"\n")
+            saved.append("custom_js.json")
+    except OSError as error:
+        raise archive_error(error, folder) from error
+    return saved
+
+
+def _container(out: Path, name: str) -> Path:
+    sealed = out / name
+    return sealed if sealed.exists() else out / (name + OPEN_SUFFIX)
+
+
+def _save(warc: Path, offset: int, file: Path) -> None:
+    try:
+        _, block = read_record(member_pieces(warc, offset))
+        with file.open("wb") as stream:
+            for piece in block:
+                stream.write(piece)
+    except DamageError as error:
+        raise ArchiveError(f"{warc.name}: the record at {offset} cannot be read: {error}") from None

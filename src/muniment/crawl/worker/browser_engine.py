@@ -1,0 +1,130 @@
+"""The browser engine: a page is fetched as by the HTTP engine, and its answer is then rendered where that is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+from muniment.browser.agent import BrowserAgent, browser_agent, named_agent, page_headers
+from muniment.browser.faults import BrowserError
+from muniment.browser.options import RenderOptions
+from muniment.browser.pool import BrowserPool
+from muniment.browser.ports import PageAnswer, Processes
+from muniment.browser.program import BrowserProgram
+from muniment.crawl import protocol
+from muniment.crawl.pages import Evaluation, Page
+from muniment.crawl.worker.http_engine import HttpEngine
+from muniment.crawl.worker.page_recording import PageRecording
+from muniment.crawl.worker.rendering import failed_page, rendered_page
+from muniment.crawl.worker.services import EngineServices
+from muniment.errors import MunimentError
+from muniment.extract.charset import decode as decode_text
+from muniment.extract.charset import label
+from muniment.extract.coding import decode
+from muniment.http.user_agent import agent_text
+from muniment.model.browser import BrowserSetup
+from muniment.model.failure import Failure
+from muniment.model.page import Claim
+from muniment.proxy.events import PageOwner
+from muniment.rules.rendering import is_document, reason_to_render, wanted_engine
+
+__all__ = ["BrowserEngine"]
+
+_MOST_MARKUP = 64 << 20
+"""Bytes of a document that a browser is given."""
+
+
+class BrowserEngine(HttpEngine):
+    """An `Engine` that renders pages."""
+
+    def __init__(self, services: EngineServices, setup: BrowserSetup, processes: Processes) -> None:
+        super().__init__(services)
+        self._setup, self._processes = setup, processes
+        self._program = BrowserProgram(setup.path, setup.version)
+        self._proxy = self.page_proxy()
+        self._options = RenderOptions.of(self._settings, setup.scripts)
+        self._job_agent = browser_agent(self._settings.user_agent, self._settings.contact, self._program.major)
+        self._pool = BrowserPool(
+            processes,
+            self._program,
+            Path(services.setup.out) / "parts",
+            self._proxy.authority.spki_sha256,
+            sandbox=setup.sandbox,
+            memory=self._settings.browser_memory,
+            tabs=services.setup.tabs,
+        )
+
+    async def visit(self, claim: Claim) -> Page | None:
+        """What became of a page; None when its host may not be asked now."""
+        page = await super().visit(claim)
+        if not isinstance(page, Evaluation) or not self._is_to_be_rendered(page):
+            return page
+        return await self._render(page)
+
+    def received(self, message: protocol.FromOrchestrator) -> None:
+        """Take what the orchestrator sends beside claims."""
+        if isinstance(message, protocol.InflightShare):
+            self._pool.set_tabs(message.tabs)
+            return
+        super().received(message)
+        if isinstance(message, protocol.SettingsUpdate):
+            self._options = RenderOptions.of(self._settings, self._setup.scripts)
+
+    async def close(self) -> None:
+        """End its browsers."""
+        await self._pool.close()
+        await self._proxy.close()
+
+    def _engine_of(self, claim: Claim) -> str:
+        return wanted_engine(self._settings.engine, claim.orders.engine) if claim.depth >= 0 else "http"
+
+    def _headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        headers = super()._headers(claim)
+        if self._engine_of(claim) == "http":
+            return headers
+        given = {name.lower() for name, _ in headers}
+        agent = self._agent_of(claim)
+        own = page_headers(agent, claim.url, came_from=bool(claim.via))
+        return (*(pair for pair in own if pair[0].lower() not in given), *headers)
+
+    def _agent_of(self, claim: Claim) -> BrowserAgent:
+        return named_agent(agent_text(claim.orders.ua)) if claim.orders.ua else self._job_agent
+
+    def _is_to_be_rendered(self, page: Evaluation) -> bool:
+        claim, exchange = page.claim, page.exchange
+        engine = self._engine_of(claim)
+        if engine == "http" or not page.done or exchange.failure is not None or page.context.redirect_to:
+            return False
+        kind = exchange.header("content-type")
+        if not is_document(exchange.status, kind, exchange.header("content-disposition")):
+            return False
+        return engine == "browser" or bool(reason_to_render(decode_text(_markup(page), label(kind))))
+
+    async def _render(self, page: Evaluation) -> Evaluation:
+        claim, exchange, page_id = page.claim, page.exchange, str(uuid4())
+        owner = PageOwner(
+            page_id=page_id,
+            url=claim.url,
+            host=claim.host,
+            depth=claim.depth,
+            attempt=claim.attempt,
+            seed_url=claim.seed_url,
+            meta_json=claim.meta_json,
+        )
+        answer = PageAnswer(claim.url, exchange.status, exchange.headers, _markup(page))
+        recording, agent = PageRecording(self._proxy, owner), self._agent_of(claim)
+        scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
+        try:
+            rendered = await self._pool.render(recording, self._options, agent, answer, scripts)
+        except BrowserError as fault:
+            if fault.kind == "start":
+                raise MunimentError(f"the browser {self._setup.path} cannot be started: {fault}") from None
+            return failed_page(page, Failure("browser", fault.kind), self._policy, page_id)
+        return rendered_page(page, rendered, page_id, self._outlinks, self._policy)
+
+
+def _markup(page: Evaluation) -> bytes:
+    """The document of an answer, without its codings."""
+    payload = page.exchange.body.payload(_MOST_MARKUP)
+    coding = page.exchange.header("content-encoding")
+    return decode(payload, coding, _MOST_MARKUP) if coding else payload

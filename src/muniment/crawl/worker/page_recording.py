@@ -1,0 +1,53 @@
+"""The port of one page, as the browser uses it: what the proxy tells of requests becomes the page's traffic."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from muniment.browser.ports import RecordingPort
+from muniment.browser.traffic import PageRequest, PageTraffic
+from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded
+from muniment.proxy.page_proxy import PageProxy
+
+__all__ = ["PageRecording"]
+
+
+class PageRecording:
+    """A `Recording` for one page; it may be opened again when a browser was lost."""
+
+    def __init__(self, proxy: PageProxy, owner: PageOwner) -> None:
+        self._proxy, self._owner = proxy, owner
+
+    @property
+    def trusted(self) -> str:
+        """The digest of the key by which it signs certificates."""
+        return self._proxy.authority.spki_sha256
+
+    async def open(self, traffic: PageTraffic) -> RecordingPort:
+        """A port whose requests are told to `traffic`; raises OSError."""
+        told, type_of = partial(_tell, traffic), lambda request: traffic.type_of(request.method, request.url)
+        return await self._proxy.open(self._owner, told, type_of)
+
+
+def _tell(traffic: PageTraffic, event: ProxyEvent) -> None:
+    match event:
+        case RequestBegun(number):
+            traffic.begun(number)
+        case RequestAnswered(number, streamed):
+            if streamed:
+                traffic.streams(number)
+        case RequestEnded():
+            traffic.over(
+                event.number,
+                PageRequest(
+                    url=event.url,
+                    method=event.method,
+                    status=event.status,
+                    mime=event.mime,
+                    type=event.type,
+                    size=event.size,
+                    error=event.error,
+                    refused=event.refused,
+                    from_cache=event.from_cache,
+                ),
+            )

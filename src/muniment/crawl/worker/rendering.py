@@ -1,0 +1,188 @@
+"""What a rendered page leaves: its records, its results and its links. No waits, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from muniment.browser.rendered import RenderedPage
+from muniment.browser.traffic import PageRequest
+from muniment.clock import iso_us, new_record_urn
+from muniment.crawl.pages import Evaluation, ResolvedLinks
+from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
+from muniment.crawl.worker.outlinks import Outlinks
+from muniment.model.failure import Failure
+from muniment.model.link import FoundAs
+from muniment.model.page import LINK_ENTRY, Claim
+from muniment.model.resource import PageResource
+from muniment.model.result import Result, ResultKind, ResultStatus
+from muniment.model.url import normalise
+from muniment.rules.retry import is_last
+
+__all__ = ["failed_page", "rendered_page"]
+
+_PNG, _JPEG = "image/png", "image/jpeg"
+_PICTURES = {"view": _PNG, "thumbnail": _JPEG, "fullPage": _PNG, "customJs": _PNG}
+_NAMES = {"fullPage": "full"}
+_FOUND = {found_as.label: found_as for found_as in FoundAs}
+_LEADS = frozenset({"a", "area", "form"})
+_MOST_LISTED = 10_000
+"""Links and requests that a result names."""
+
+
+def rendered_page(
+    page: Evaluation, rendered: RenderedPage, page_id: str, outlinks: Outlinks, policy: ReadPolicy
+) -> Evaluation:
+    """A page with what a browser made of it."""
+    resources = list(_resources(page, rendered, page_id))
+    results = (*page.results, *_results(page, rendered, resources))
+    found = page.found if policy.listed else _links(page.claim, page.found, rendered, outlinks)
+    made = structs.replace(
+        _of_browser(page, page_id), found=found, resources=tuple(resources), results=_latest(results)
+    )
+    made = structs.replace(made, context=structs.replace(made.context, outlinks=found.lines))
+    script = rendered.script
+    if script is not None and not script.done:
+        return failed_page(made, Failure("browser", f"custom_js: {msgspec.json.decode(script.value)}"), policy)
+    return made
+
+
+def failed_page(page: Evaluation, failure: Failure, policy: ReadPolicy, page_id: str = "") -> Evaluation:
+    """A page that a browser did not come through with: it is tried again, and is done after the last try."""
+    exchange = structs.replace(page.exchange, failure=failure)
+    done = is_last(page.claim, exchange.status, failure)
+    wait = 0 if done else retry_wait(page.claim, policy.tries, exchange.status)
+    made = structs.replace(page, exchange=exchange, done=done, retry_after_ms=wait)
+    return _of_browser(made, page_id) if page_id else made
+
+
+def _of_browser(page: Evaluation, page_id: str) -> Evaluation:
+    context = structs.replace(page.context, page_id=page_id, engine="browser", resource_type="document")
+    return structs.replace(page, context=context)
+
+
+def _latest(results: tuple[Result, ...]) -> tuple[Result, ...]:
+    """One result of each kind, the last one."""
+    return tuple({result.kind: result for result in results}.values())
+
+
+# -- records
+
+
+def _resources(page: Evaluation, rendered: RenderedPage, page_id: str) -> Iterator[PageResource]:
+    url = page.claim.url
+    texts = [
+        ("dom", "text/html; charset=utf-8", rendered.dom),
+        ("text", "text/plain; charset=utf-8", rendered.text),
+    ]
+    pictures = [(name, _PICTURES[name], picture) for name, picture in rendered.pictures.items()]
+    for name, content_type, block in (*pictures, *texts):
+        if block:
+            yield PageResource(f"urn:{name}:{url}", content_type, block, new_record_urn())
+    info = msgspec.json.encode(_page_info(page, rendered, page_id))
+    yield PageResource(f"urn:pageinfo:{url}", "application/json", info, new_record_urn())
+
+
+def _page_info(page: Evaluation, rendered: RenderedPage, page_id: str) -> dict[str, Any]:
+    exchange = page.exchange
+    urls: dict[str, dict[str, Any]] = {
+        exchange.url: {"status": exchange.status, "mime": _mime(exchange.header("content-type")), "type": "document"}
+    }
+    for request in (one for chain in rendered.chains for one in chain):
+        urls.setdefault(request.url, _told(request))
+    info: dict[str, Any] = {
+        "pageid": page_id,
+        "url": page.claim.url,
+        "ts": iso_us(exchange.started_at),
+        "finalUrl": rendered.final_url,
+        "title": rendered.title,
+        "status": exchange.status,
+        "state": rendered.state,
+        "urls": urls,
+        "counts": {"jsErrors": rendered.script_errors},
+    }
+    if rendered.script is not None:
+        info["custom_js"] = {
+            "status": "done" if rendered.script.done else "failed",
+            "value": msgspec.Raw(rendered.script.value),
+        }
+    return info
+
+
+def _told(request: PageRequest) -> dict[str, Any]:
+    told: dict[str, Any] = {"status": request.status, "mime": request.mime, "type": request.type}
+    if request.method != "GET":
+        told["method"] = request.method
+    if request.refused or request.error:
+        told["error"] = request.refused or request.error
+    if request.from_cache:
+        told["fromCache"] = True
+    return told
+
+
+def _mime(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+# -- results
+
+
+def _results(page: Evaluation, rendered: RenderedPage, resources: list[PageResource]) -> Iterator[Result]:
+    yield _result(ResultKind.STATUS_CODE, page.exchange.status)
+    yield _result(ResultKind.FINAL_URL, rendered.final_url)
+    yield _result(ResultKind.TITLE, rendered.title)
+    yield _result(ResultKind.UA, rendered.agent)
+    leads = dict.fromkeys(url for url, how in rendered.links if how in _LEADS)
+    yield _result(ResultKind.OUTLINKS, [*leads][:_MOST_LISTED])
+    chains = [[_listed(request) for request in chain] for chain in rendered.chains]
+    yield _result(ResultKind.REQUISITES, chains[:_MOST_LISTED])
+    yield _result(ResultKind.CONSOLE, [structs.asdict(line) for line in rendered.console])
+    names = {one.uri.split(":", 2)[1]: one.record_id for one in resources}
+    shown = {_NAMES.get(name, name): names[name] for name in _PICTURES if name in names}
+    yield _result(ResultKind.SCREENSHOT, shown)
+    script = rendered.script
+    if script is not None:
+        status = ResultStatus.DONE if script.done else ResultStatus.FAILED
+        yield Result(ResultKind.CUSTOM_JS.value, script.value, status.value)
+
+
+def _result(kind: ResultKind, value: object) -> Result:
+    return Result(kind.value, msgspec.json.encode(value))
+
+
+def _listed(request: PageRequest) -> dict[str, Any]:
+    told = structs.asdict(request)
+    refused = told.pop("refused")
+    return {**told, "error": refused or told["error"]}
+
+
+# -- links
+
+
+def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks: Outlinks) -> ResolvedLinks:
+    """The links of the answer and of the rendered page; what the browser had got is not asked for again."""
+    leads = [(url, _FOUND[how]) for url, how in rendered.links if how in _FOUND]
+    anchors = [url for url, found_as in leads if found_as is FoundAs.A]
+    others = [link for link in leads if link[1] is not FoundAs.A]
+    base = rendered.final_url or claim.url
+    more = outlinks.resolve(base, others, anchors, follow=claim.follow)
+    had = {outlinks.key(url) for url in _had(rendered)}
+    entries = dict.fromkeys((*_entries(first.entries), *_entries(more.entries)))
+    kept = [entry for entry in entries if entry[:-1] not in had]
+    lines = dict.fromkeys((*first.lines.splitlines(keepends=True), *more.lines.splitlines(keepends=True)))
+    return ResolvedLinks(b"".join(kept), b"".join(lines), (*first.news, *more.news), first.dropped + more.dropped)
+
+
+def _had(rendered: RenderedPage) -> Iterator[str]:
+    for request in (one for chain in rendered.chains for one in chain):
+        if request.method == "GET" and (request.status or request.from_cache):
+            url = normalise(request.url)
+            if url is not None:
+                yield url
+
+
+def _entries(packed: bytes) -> list[bytes]:
+    return [packed[at : at + LINK_ENTRY] for at in range(0, len(packed), LINK_ENTRY)]
