@@ -34,6 +34,7 @@ CODES = [
     "private-address",
     "limit",
     "disk",
+    "browser",
 ]
 COLUMNS = {
     "url": pa.string(),

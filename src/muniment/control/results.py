@@ -119,10 +119,10 @@ def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for row in _rows(out) if found.page_id else ():
             kind, _, url = row["url"].removeprefix("urn:").partition(":")
-            if row["record_type"] == "resource" and row["page_id"] == found.page_id and url == found.url:
-                if name := FILES.get(kind):
-                    _save(_container(out, row["warc_file"]), row["warc_offset"], folder / name)
-                    saved.append(name)
+            mine = row["record_type"] == "resource" and row["page_id"] == found.page_id and url == found.url
+            if mine and (name := FILES.get(kind)):
+                _save(_container(out, row["warc_file"]), row["warc_offset"], folder / name)
+                saved.append(name)
         if found.custom_js is not None:
             (folder / "custom_js.json").write_bytes(msgspec.json.encode(found.custom_js) + b"\n")
             saved.append("custom_js.json")
