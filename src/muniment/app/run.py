@@ -26,6 +26,7 @@ from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
+from muniment.browser.options import BrowserSetup
 from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_crawl
 from muniment.control.place import keep_place
@@ -40,7 +41,6 @@ from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
-from muniment.model.browser import BrowserSetup
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.job import JobState
@@ -254,9 +254,10 @@ async def _browser(taken: RunContext) -> BrowserSetup | None:
     settings, place = taken.request.settings, taken.place
     if settings.engine == "http":
         return None
-    from muniment.app.browsers import browser_for  # noqa: PLC0415  (a crawl without browsers needs none of it)
+    from muniment.app.browsers import browser_for, clear_profiles  # noqa: PLC0415  (a crawl without browsers needs none of it)
 
     state = None if place.directory.resolve() == taken.out.resolve() else place.directory.absolute()
+    clear_profiles(taken.out / PARTS)
     return await browser_for(settings, taken.registry, state, place.database)
 
 

@@ -27,7 +27,7 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
-from muniment.model.resource import PageResource
+from muniment.model.result import PageResource
 
 __all__ = ["Segment"]
 

@@ -1,4 +1,4 @@
-"""How pages are rendered: the part of a job's settings that a browser needs."""
+"""The browser of a run, and how it renders pages: the part of a job's settings that it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,24 @@ from msgspec import Struct
 
 from muniment.settings.table import Settings
 
-__all__ = ["RenderOptions", "words"]
+__all__ = ["BrowserSetup", "RenderOptions", "words"]
+
+
+class BrowserSetup(Struct, frozen=True, array_like=True):
+    """What a worker needs to start browsers."""
+
+    path: str
+    version: str
+    sandbox: bool = True
+    """Whether it can start with its sandbox."""
+    scripts: str = ""
+    """The JavaScript of `--custom-js`."""
+    storage_state: str = ""
+    """The JSON of `--storage-state`."""
+    processes: str = ""
+    """The directory of the store of processes; empty for this user's own."""
+    database: str = ""
+    """Where the rows of processes are instead, by its URL."""
 
 
 class RenderOptions(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,6 @@ import asyncio
 import base64
 from collections.abc import Awaitable
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import json as msgspec_json
@@ -19,7 +17,7 @@ from muniment.browser.options import RenderOptions
 from muniment.browser.page_events import PageEvents
 from muniment.browser.ports import PageAnswer
 from muniment.browser.rendered import RenderedPage, ScriptOutcome
-from muniment.browser.tab import Tab
+from muniment.browser.tab import Tab, source
 from muniment.browser.traffic import PageTraffic
 from muniment.clock import monotonic
 
@@ -133,9 +131,9 @@ class PageRun:
 
     async def _behave(self) -> None:
         time = min(self._options.behavior_time, self._left)
-        source, names = _source("behaviors"), list(self._options.behaviors)
+        code, names = source("behaviors"), list(self._options.behaviors)
         try:
-            await self._tab.run(source, names, int(time * 1000), within=time + 1.0)
+            await self._tab.run(code, names, int(time * 1000), within=time + 1.0)
         except CallError:
             pass  # the page went elsewhere meanwhile
         except BrowserError as fault:
@@ -143,7 +141,7 @@ class PageRun:
                 raise
             await self._tab.interrupt()
 
-    async def _run_script(self, source: str) -> ScriptOutcome:
+    async def _run_script(self, scripts: str) -> ScriptOutcome:
         """What custom_js gives; it runs among the page's own scripts, and may await at its top level."""
         if self._left <= 0:
             return _failed("timeout")
@@ -151,7 +149,7 @@ class PageRun:
             answer = await self._tab.call(
                 "Runtime.evaluate",
                 self._left,
-                expression=source,
+                expression=scripts,
                 replMode=True,
                 awaitPromise=True,
                 returnByValue=True,
@@ -199,11 +197,11 @@ class PageRun:
 
     async def _document(self) -> None:
         """Links, title, markup and text: of the document and of its frames."""
-        result, source = self.result, _source("document")
+        result, code = self.result, source("document")
         with suppress(CallError):
             for frame in (await self._tab.frames())[:500]:
                 whole = frame == self._tab.target
-                found = await self._read(source, frame, whole=whole)
+                found = await self._read(code, frame, whole=whole)
                 if found is None:
                     continue
                 result.links += [(url, how) for url, how in found["links"]]
@@ -213,10 +211,10 @@ class PageRun:
                     result.dom = found["dom"].encode("utf-8", "replace") if "dom" in wanted else b""
                     result.text = found["text"].encode("utf-8", "replace") if "text" in wanted else b""
 
-    async def _read(self, source: str, frame: str, *, whole: bool) -> dict[str, Any] | None:
+    async def _read(self, code: str, frame: str, *, whole: bool) -> dict[str, Any] | None:
         for again in (True, False):
             try:
-                found: dict[str, Any] = await self._tab.run(source, whole, frame=frame, within=CALL_S)
+                found: dict[str, Any] = await self._tab.run(code, whole, frame=frame, within=CALL_S)
             except CallError:
                 continue
             except BrowserError as fault:
@@ -240,9 +238,3 @@ def _fulfilled(answer: PageAnswer) -> dict[str, Any]:
 
 def _failed(why: str) -> ScriptOutcome:
     return ScriptOutcome(False, msgspec_json.encode(why))
-
-
-@cache
-def _source(name: str) -> str:
-    text = Path(__file__).with_name(f"{name}.js").read_text("utf-8")
-    return "\n".join(line for line in text.splitlines() if not line.startswith("//"))

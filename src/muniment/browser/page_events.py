@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from muniment.browser.rendered import ConsoleLine, RenderedPage
-from muniment.browser.tab import Tab
+from muniment.browser.tab import WINDOW, Tab
 from muniment.browser.traffic import PageTraffic
 
 __all__ = ["PageEvents"]
@@ -66,6 +66,10 @@ class PageEvents:
 
     def _opens(self, said: dict[str, Any]) -> None:
         self._link(said["url"])
+
+    def _bound(self, said: dict[str, Any]) -> None:
+        if said["name"] == WINDOW:
+            self._link(said["payload"])
 
     def _asks(self, said: dict[str, Any]) -> None:
         """A dialog is open, and all scripts wait."""
@@ -129,6 +133,7 @@ _TAKERS = {
     "Network.requestServedFromCache": PageEvents._cached,
     "Network.responseReceived": PageEvents._answered,
     "Runtime.consoleAPICalled": PageEvents._wrote,
+    "Runtime.bindingCalled": PageEvents._bound,
     "Runtime.exceptionThrown": PageEvents._threw,
     "Inspector.targetCrashed": PageEvents._crash,
 }

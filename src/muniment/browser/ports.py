@@ -69,4 +69,4 @@ class Recording(Protocol):
         """The digest of the key by which it signs certificates."""
 
     async def open(self, traffic: PageTraffic) -> RecordingPort:
-        """A port whose requests are told to `traffic`; raises OSError."""
+        """A port whose requests `traffic` is informed of; raises OSError."""

@@ -1,4 +1,4 @@
-"""The program: which Chromium is used, whether it can be, and how it is told to keep to itself."""
+"""The program: which Chromium is used, whether it can be, and how it is kept to itself."""
 
 from __future__ import annotations
 

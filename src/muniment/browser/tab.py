@@ -6,15 +6,19 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from muniment.browser.devtools import CALL_S, DevTools
 from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.options import RenderOptions
 
-__all__ = ["Tab"]
+__all__ = ["WINDOW", "Tab", "source"]
 
 _WORLD = "muniment"
+WINDOW = "__munimentWindow"
+"""The binding by which a page names the window that it would have opened."""
 
 
 class Tab:
@@ -38,6 +42,8 @@ class Tab:
         await self.call("Runtime.runIfWaitingForDebugger")
         for domain in ("Page", "Runtime", "Network", "Inspector"):
             self.tell(f"{domain}.enable")
+        self.tell("Runtime.addBinding", name=WINDOW)
+        self.tell("Page.addScriptToEvaluateOnNewDocument", source=source("windows"))
         self.tell("Network.setBypassServiceWorker", bypass=not options.service_workers)
         size = {"width": options.width, "height": options.height, "deviceScaleFactor": 1, "mobile": False}
         self.tell("Emulation.setDeviceMetricsOverride", **size)
@@ -88,3 +94,10 @@ class Tab:
             self.tell("Runtime.terminateExecution")
             self.tell("Page.stopLoading")
             await self.call("Runtime.evaluate", expression="1")
+
+
+@cache
+def source(name: str) -> str:
+    """The JavaScript of a file beside this one."""
+    text = Path(__file__).with_name(f"{name}.js").read_text("utf-8")
+    return "\n".join(line for line in text.splitlines() if not line.startswith("//"))

@@ -37,7 +37,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
 
 
 class _Seen(Struct):
-    """A request as the browser tells of it."""
+    """A request as the browser sees it."""
 
     chain: list[tuple[str, str]]
     """Method and URL of each, the redirects before it first."""
@@ -46,7 +46,7 @@ class _Seen(Struct):
 
 
 class PageTraffic:
-    """What is known of a page's requests: their port tells when they begin and end, the browser what they are for."""
+    """What is known of a page's requests: their port says when they begin and end, the browser what they are for."""
 
     def __init__(self) -> None:
         self._open: dict[int, float] = {}
@@ -55,7 +55,7 @@ class PageTraffic:
         self._seen: dict[str, _Seen] = {}
         self._types: dict[tuple[str, str], str] = {}
 
-    # -- what the port tells
+    # -- what the port says
 
     def begun(self, number: int) -> None:
         """A request came in."""
@@ -72,10 +72,10 @@ class PageTraffic:
         self._open.pop(number, None)
 
     def type_of(self, method: str, url: str) -> str:
-        """The resource type of a request; empty when the browser did not tell."""
+        """The resource type of a request; empty when the browser did not say."""
         return self._types.get((method, url), "")
 
-    # -- what the browser tells
+    # -- what the browser says
 
     def sent(self, request_id: str, method: str, url: str, kind: str) -> None:
         """The browser wants this; a request that was seen before was redirected to it."""

@@ -222,23 +222,25 @@ def read_settings(command: Command, given: dict[str, Any]) -> Settings:
         values[name] = value
     if "contact" not in values:
         values["contact"] = _contact_of_environment()
-    _choose_engine(values)
-    return structs.replace(defaults(command), **values)
+    settings = structs.replace(defaults(command), **values)
+    if settings.browser:
+        if "engine" in values and settings.engine != "browser":
+            raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
+        settings = structs.replace(settings, engine="browser", browser=False)
+    _check_engine(settings, values)
+    return settings
 
 
 _OF_ENGINES = frozenset({"engine", "browser", "browser_path"})
 
 
-def _choose_engine(values: dict[str, Any]) -> None:
-    """`--browser` is `--engine browser`; raises UsageError for what does not go with the engine."""
-    if values.pop("browser", False):
-        if values.get("engine", "browser") != "browser":
-            raise UsageError(f"--browser and --engine {values['engine']} contradict each other; give one of them")
-        values["engine"] = "browser"
-    if values.get("engine", "http") == "http":
-        for name, _, _, option in options():
-            if name in values and name in RenderSettings.__struct_fields__ and name not in _OF_ENGINES:
-                raise UsageError(f"{option.flags[0]} is for pages in a browser: add --browser or --engine auto")
+def _check_engine(settings: Settings, given: dict[str, Any]) -> None:
+    """Raise UsageError for what only goes with a browser, and there is none."""
+    if settings.engine != "http":
+        return
+    for name, _, _, option in options():
+        if name in given and name in RenderSettings.__struct_fields__ and name not in _OF_ENGINES:
+            raise UsageError(f"{option.flags[0]} is for pages in a browser: add --browser or --engine auto")
 
 
 def _contact_of_environment() -> str:

@@ -57,7 +57,7 @@ class PageResults(Struct, frozen=True, kw_only=True):
 
 
 def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -> PageResults:
-    """The results of the last attempt at a page, or of a certain one; raises UsageError when it is no page."""
+    """The results of the last attempt at a page, or of a certain one; raises UsageError when there is no such page."""
     url = normalise(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
@@ -66,7 +66,9 @@ def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -
         job = jobs.find_job(db)
         page = find_page(db, job.job_id, url) if job is not None else None
         if job is None or page is None:
-            raise UsageError(f"{url} is no page of the job in {out}; muniment why tells what is known of it")
+            raise UsageError(
+                f"{url} is not a page of the job in {out}; muniment why {url} -o {out} says what is known of it"
+            )
         stored = ResultStore(db, job.job_id).of_page(page.page_id)
     tried = {one.number: one for one in page.attempts}
     if attempt is not None and attempt not in tried:

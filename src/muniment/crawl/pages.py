@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
 from muniment.model.page import Claim
-from muniment.model.resource import PageResource
-from muniment.model.result import Result
+from muniment.model.result import PageResource, Result
 
 __all__ = ["NOTHING", "Evaluation", "Page", "Refusal", "ResolvedLinks"]
 
@@ -48,6 +48,8 @@ class Evaluation(Struct, frozen=True):
     """The capture that its seed line knows, which makes another copy unnecessary."""
     results: tuple[Result, ...] = ()
     """Results saved beyond the records."""
+    failure: Failure | None = None
+    """Why the page failed although its exchange is complete."""
     resources: tuple[PageResource, ...] = ()
     """What a browser made of it, for records of their own."""
 

@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from muniment.browser.options import BrowserSetup
 from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
-from muniment.model.browser import BrowserSetup
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostTerms

@@ -21,7 +21,7 @@ from muniment.model.failure import Failure
 from muniment.rules.hosts.politeness import THROTTLED
 
 if TYPE_CHECKING:
-    from muniment.fetch.forward import Forwarder
+    from muniment.fetch.forwarding.forward import Forwarder
 
 __all__ = ["Client", "unreached"]
 
@@ -108,7 +108,7 @@ class Client:
 
     def forwarder(self) -> Forwarder:
         """Forwards the requests of others over the same connections."""
-        from muniment.fetch.forward import Forwarder  # noqa: PLC0415  (no crawl without it pays for it)
+        from muniment.fetch.forwarding.forward import Forwarder  # noqa: PLC0415  (no crawl without it pays for it)
 
         return Forwarder(self._requests, self._pool, self._connector, self.spool_dir, self._max_body, self._throttled)
 

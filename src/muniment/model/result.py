@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from muniment.errors import ProtocolError
 
-__all__ = ["Result", "ResultKind", "ResultStatus", "check_result"]
+__all__ = ["PageResource", "Result", "ResultKind", "ResultStatus", "check_result"]
 
 
 class ResultKind(StrEnum):
@@ -54,6 +54,17 @@ class Result(Struct, frozen=True, array_like=True):
     value: bytes
     status: str = ResultStatus.DONE.value
     media_type: str = "application/json"
+
+
+class PageResource(Struct, frozen=True):
+    """What becomes one `resource` record."""
+
+    uri: str
+    """`urn:KIND:URL`."""
+    content_type: str
+    block: bytes
+    record_id: str
+    """`urn:uuid:…`."""
 
 
 _TYPES: dict[str, object] = {

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -14,10 +16,10 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from muniment.model.process import Output, ProcessEnding
+from muniment.model.process import Output, Process, ProcessEnding
 from muniment.procs.command_text import plain_text, script_of
 
-__all__ = ["KEPT", "STREAMS", "ProcessFiles", "ShimReport", "summary"]
+__all__ = ["KEPT", "STREAMS", "ProcessFiles", "ShimReport", "remove_profile", "summary"]
 
 STREAMS = ("stdout", "stderr")
 KEPT = 4096
@@ -25,6 +27,7 @@ KEPT = 4096
 _SMALL = 4096
 """Bytes that are not worth compressing."""
 _CHUNK = 1 << 20
+_PROFILE = re.compile(r"browser-[0-9a-f]{12}")
 
 
 class ShimReport(Struct, frozen=True):
@@ -145,3 +148,10 @@ def _summed_up(file: IO[bytes], use: Callable[[bytes], object]) -> Output:
         head, rest = (head, piece) if head else (piece[:KEPT], piece[KEPT:])
         tail = (tail + rest[-KEPT:])[-KEPT:]
     return Output(_words(head), _words(tail), size, digest.hexdigest() if size else "")
+
+
+def remove_profile(row: Process) -> None:
+    """Remove what a browser has kept in the directory in which it was started; nothing of any other command."""
+    place = Path(row.pwd)
+    if row.process_type == "binary" and place.parent.name == "parts" and _PROFILE.fullmatch(place.name):
+        shutil.rmtree(place, ignore_errors=True)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import LiveProcess, Process, ProcessEnding, ProcessOwners
-from muniment.procs.files import ProcessFiles, ShimReport
+from muniment.procs.files import ProcessFiles, ShimReport, remove_profile
 from muniment.procs.platform.identity import booted_at, here, is_own, look, started_at, within_reach
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.stop import conclude, is_alive, kill_strays
@@ -55,6 +55,8 @@ def cleanup_stale_running(store: Store) -> SweepReport:
     retired = {row.id: row for row in (*dead, *strays)}
     for row in retired.values():
         conclude(store, row, ProcessEnding(-signal.SIGKILL if row.place == here() and row.pid in killed else None))
+        if row.place == here():
+            remove_profile(row)
     return SweepReport(len(retired), len(killed))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from muniment.model.exchange import Body
 
-__all__ = ["AnswerTaker", "Answered", "Answerer", "Headers", "ProxyRequest", "RequestBody", "TunnelEnd"]
+__all__ = ["AnswerTaker", "Answered", "Answerer", "Headers", "ProxyRequest", "RequestBody", "StoredBytes", "TunnelEnd"]
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -66,7 +66,7 @@ class AnswerTaker(Protocol):
     def more(self, piece: bytes | memoryview, stored: StoredBytes | None = None) -> None:
         """More bytes of the body, as on the wire; those so far can be read from `stored` again when it is given.
 
-        Without it, they are held until the client takes them: `room` tells when it has.
+        Without it, they are held until the client takes them; await `room` between.
         """
 
     async def room(self) -> None:

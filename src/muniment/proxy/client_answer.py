@@ -36,7 +36,7 @@ class ClientAnswer:
     def __init__(self, client: ClientWriter, done: Callable[[bool], None]) -> None:
         self._client, self._done = client, done
         self.begun: Callable[[bool], None] = lambda _streamed: None
-        """Told that the answer has begun, and whether it may never end."""
+        """Called when the answer has begun, with whether it may never end."""
         self._keep = self._behind = self._ended = self._finished = False
         self._sent = 0
         self._stored: StoredBytes | None = None

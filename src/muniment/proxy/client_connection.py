@@ -77,7 +77,7 @@ class ClientConnection(asyncio.Protocol):
             try:
                 data = self._tls.feed(data)
             except ssl.SSLError:
-                self._flush()  # it is told why
+                self._flush()  # the alert
                 self.close()
                 return
             self._flush()
@@ -211,7 +211,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.write(out)
 
     def close(self, *, goodbye: bool = True) -> None:
-        """Close when all is sent; without `goodbye`, TLS tells the client that this was not all."""
+        """Close when all is sent; without `goodbye`, a client over TLS sees that this was not all."""
         if self._transport is None or self._transport.is_closing():
             return
         if self._tls is not None and goodbye:

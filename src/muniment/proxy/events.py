@@ -1,4 +1,4 @@
-"""What the owner of a page is told of the requests that came through its port, and who that owner is."""
+"""Events of the requests that come through a port, and the page that owns it."""
 
 from __future__ import annotations
 

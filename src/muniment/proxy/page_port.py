@@ -31,12 +31,12 @@ class PagePort:
         answerer: Answerer,
         authority: CertificateAuthority,
         make_body: Callable[[], RequestBody],
-        told: Callable[[ProxyEvent], None],
+        notify: Callable[[ProxyEvent], None],
     ) -> None:
         self.owner, self.authority = owner, authority
         self.make_body = make_body
         self.closed: Callable[[PagePort], None] = lambda _port: None
-        self._answerer, self._told = answerer, told
+        self._answerer, self._notify = answerer, notify
         self._server: asyncio.Server | None = None
         self._connections: set[ClientConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,9 +107,9 @@ class PagePort:
 
     async def _answer(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> None:
         begun = monotonic()
-        answer.begun = lambda streamed: self._told(RequestAnswered(request.number, streamed))
+        answer.begun = lambda streamed: self._notify(RequestAnswered(request.number, streamed))
         self.in_flight += 1
-        self._told(RequestBegun(request.number, request.method, request.url))
+        self._notify(RequestBegun(request.number, request.method, request.url))
         answered = Answered(error="cut: the page has ended")
         try:
             answered = await self._outcome(connection, answer, request)
@@ -117,7 +117,7 @@ class PagePort:
             self.in_flight -= 1
             answer.end(whole=not answered.error)
             took = int((monotonic() - begun) * 1000 + 0.5)
-            self._told(_ended(request, answered, took))
+            self._notify(_ended(request, answered, took))
 
     async def _outcome(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> Answered:
         if self._server is None or request.number > _MOST_REQUESTS:

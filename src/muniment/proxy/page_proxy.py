@@ -26,10 +26,10 @@ class PageProxy:
         self._ports: set[PagePort] = set()
 
     async def open(
-        self, owner: PageOwner, told: Callable[[ProxyEvent], None], type_of: TypeOf = lambda _request: ""
+        self, owner: PageOwner, notify: Callable[[ProxyEvent], None], type_of: TypeOf = lambda _request: ""
     ) -> PagePort:
         """A port for a page. Raises OSError when there is none left."""
-        port = PagePort(owner, self._answerer(owner, type_of), self.authority, self._body, told)
+        port = PagePort(owner, self._answerer(owner, type_of), self.authority, self._body, notify)
         await port.listen()
         self._ports.add(port)
         port.closed = self._ports.discard

@@ -21,7 +21,7 @@ _BLANKS = b"\r\n"
 
 
 class InvalidRequestError(Exception):
-    """What came is no request that is answered; has the status of the refusal."""
+    """What came is not a request that is answered; has the status of the refusal."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -53,7 +53,7 @@ class RequestReader:
 
     @property
     def waits_for_consent(self) -> bool:
-        """A head came whose body the client sends when it is told to go on (`Expect: 100-continue`)."""
+        """A head came whose body waits for an answer of 100 (`Expect: 100-continue`)."""
         head = self._head
         return head is not None and not self._buffer and head.version == "1.1" and head.says("expect", "100-continue")
 
@@ -72,7 +72,7 @@ class RequestReader:
         return ReadRequest(head, body.finish() if body is not None else None)
 
     def take_rest(self) -> bytes:
-        """All that came and was not read: it is no request."""
+        """All that came and was not read."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         return rest

@@ -10,7 +10,7 @@ _READ = 256 << 10
 
 
 class TlsEnd:
-    """Ends TLS of one connection; all calls may leave bytes to be sent in `take_output`."""
+    """Ends TLS of one connection; what any call leaves to be sent is in the result of the next `seal`."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -20,7 +20,7 @@ class TlsEnd:
         """The client has said that nothing more comes."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take what came; gives what it says. Raises ssl.SSLError when it is no TLS, or is not trusted."""
+        """Take what came; gives what it says. Raises ssl.SSLError when there is no TLS to be had."""
         self._incoming.write(data)
         pieces = []
         try:

@@ -16,9 +16,9 @@ from muniment.settings.written import option_name, written_settings
 
 MACHINE = {
     "out", "run-id", "prefix", "warc-size", "min-free", "state", "database", "workers", "inflight", "proxy",
-    "auth-file", "insecure", "allow-private",
+    "auth-file", "insecure", "allow-private", "browser-path", "tabs", "browser-memory",
 }  # fmt: skip
-FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies"}
+FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies", "custom-js", "storage-state"}
 OTHERS: dict[str, Any] = {
     "contact": "mailto:ann@example.com",
     "header": ("Accept-Language: de", "*=X-Project: books"),

@@ -9,7 +9,7 @@ from msgspec import structs
 from muniment.model.capture import Capture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
-from muniment.model.resource import PageResource
+from muniment.model.result import PageResource
 
 __all__ = ["failure_row", "host_in", "record_row", "resource_row"]
 

@@ -14,7 +14,7 @@ from muniment.archive.warc.digests import sha1_label, sha1_of
 from muniment.clock import iso_us, record_urn
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
-from muniment.model.resource import PageResource
+from muniment.model.result import PageResource
 
 __all__ = [
     "RECORD_END",

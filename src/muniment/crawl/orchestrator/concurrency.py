@@ -61,8 +61,11 @@ class Concurrency:
         """The requests that a worker may have in flight."""
         return self._parts[worker]
 
-    def tabs(self, worker: int) -> int:
-        """The pages that a worker may have open in browsers."""
+    def share(self, worker: int) -> protocol.InflightShare:
+        """A worker's part."""
+        return protocol.InflightShare(self._parts[worker], self._tabs_of(worker))
+
+    def _tabs_of(self, worker: int) -> int:
         return share_of(self._tabs, len(self._parts), list(self._parts).index(worker)) if self._tabs else 0
 
     def wanted(self, now: int) -> None:
@@ -101,7 +104,7 @@ class Concurrency:
             part = share_of(self.limit, len(self._parts), position)
             if part != before or anew:
                 self._parts[worker] = part
-                self._tell(worker, protocol.InflightShare(part, self.tabs(worker)))
+                self._tell(worker, self.share(worker))
 
 
 def _tabs_of(settings: Settings) -> int:

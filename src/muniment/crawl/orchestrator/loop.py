@@ -262,11 +262,8 @@ class Orchestrator:
         number, setup = worker.number, self.settings.setup
         self._hosts.add_worker(number)
         self._inflight.staff(self._schedule.workers)
-        worker.send(
-            structs.replace(
-                setup, number=number, inflight=self._inflight.part(number), tabs=self._inflight.tabs(number)
-            )
-        )
+        share = self._inflight.share(number)
+        worker.send(structs.replace(setup, number=number, inflight=share.most, tabs=share.tabs))
         self._events.publish(WorkerEvent(number=number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from muniment.browser.agent import BrowserAgent, browser_agent, named_agent, page_headers
 from muniment.browser.faults import BrowserError
-from muniment.browser.options import RenderOptions
+from muniment.browser.options import BrowserSetup, RenderOptions
 from muniment.browser.pool import BrowserPool
 from muniment.browser.ports import PageAnswer, Processes
 from muniment.browser.program import BrowserProgram
@@ -22,11 +22,10 @@ from muniment.extract.charset import decode as decode_text
 from muniment.extract.charset import label
 from muniment.extract.coding import decode
 from muniment.http.user_agent import agent_text
-from muniment.model.browser import BrowserSetup
 from muniment.model.failure import Failure
 from muniment.model.page import Claim
 from muniment.proxy.events import PageOwner
-from muniment.rules.rendering import is_document, reason_to_render, wanted_engine
+from muniment.rules.rendering.choice import is_document, reason_to_render, wanted_engine
 
 __all__ = ["BrowserEngine"]
 

@@ -256,14 +256,14 @@ def finished(
     page: Evaluation, *, payload: bytes, record_id: bytes, exchanges: tuple[ExchangeRow, ...] = ()
 ) -> PageResult:
     """The report to the tracker about a recorded page."""
-    claim, exchange = page.claim, page.exchange
+    claim, exchange, failure = page.claim, page.exchange, page.failure or page.exchange.failure
     started = exchange.started_at
     return PageResult(
         claim.page_id,
         claim.claim_id,
         claim.attempt,
         exchange.status,
-        "" if exchange.failure is None else str(exchange.failure),
+        "" if failure is None else str(failure),
         page.done,
         page.retry_after_ms,
         started,

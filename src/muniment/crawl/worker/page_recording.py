@@ -1,4 +1,4 @@
-"""The port of one page, as the browser uses it: what the proxy tells of requests becomes the page's traffic."""
+"""The port of one page, as the browser uses it: what the proxy says of requests becomes the page's traffic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PageRecording:
         return self._proxy.authority.spki_sha256
 
     async def open(self, traffic: PageTraffic) -> RecordingPort:
-        """A port whose requests are told to `traffic`; raises OSError."""
+        """A port whose requests `traffic` is informed of; raises OSError."""
         told, type_of = partial(_tell, traffic), lambda request: traffic.type_of(request.method, request.url)
         return await self._proxy.open(self._owner, told, type_of)
 

@@ -10,8 +10,8 @@ from muniment.archive.durable import body_error
 from muniment.clock import monotonic
 from muniment.crawl.worker.host_signals import page_signal
 from muniment.crawl.worker.services import EngineServices
-from muniment.fetch.followed import SpooledBytes
-from muniment.fetch.forward import Forwarded, Forwarder
+from muniment.fetch.forwarding.followed import SpooledBytes
+from muniment.fetch.forwarding.forward import Forwarded, Forwarder
 from muniment.http.chunked import Piece
 from muniment.http.head import Head
 from muniment.model.capture import PageContext
@@ -20,7 +20,7 @@ from muniment.model.failure import Failure
 from muniment.model.url import host_of
 from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.proxy.events import PageOwner
-from muniment.rules.resource_types import resource_type
+from muniment.proxy.resource_types import resource_type
 
 __all__ = ["Judge", "PageRequests"]
 

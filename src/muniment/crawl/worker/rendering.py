@@ -17,8 +17,7 @@ from muniment.crawl.worker.outlinks import Outlinks
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, Claim
-from muniment.model.resource import PageResource
-from muniment.model.result import Result, ResultKind, ResultStatus
+from muniment.model.result import PageResource, Result, ResultKind, ResultStatus
 from muniment.model.url import normalise
 from muniment.rules.retry import is_last
 
@@ -52,10 +51,10 @@ def rendered_page(
 
 def failed_page(page: Evaluation, failure: Failure, policy: ReadPolicy, page_id: str = "") -> Evaluation:
     """A page that a browser did not come through with: it is tried again, and is done after the last try."""
-    exchange = structs.replace(page.exchange, failure=failure)
-    done = is_last(page.claim, exchange.status, failure)
-    wait = 0 if done else retry_wait(page.claim, policy.tries, exchange.status)
-    made = structs.replace(page, exchange=exchange, done=done, retry_after_ms=wait)
+    status = page.exchange.status
+    done = is_last(page.claim, status, failure)
+    wait = 0 if done else retry_wait(page.claim, policy.tries, status)
+    made = structs.replace(page, failure=failure, done=done, retry_after_ms=wait)
     return _of_browser(made, page_id) if page_id else made
 
 

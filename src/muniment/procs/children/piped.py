@@ -69,7 +69,9 @@ def launch_piped(
 
     Raises OSError.
     """
-    plan = ProcessPlan(process_type="binary", label=label, command=tuple(command), environment=(("HOME", str(home)),))
+    plan = ProcessPlan(
+        process_type="binary", label=label, command=tuple(command), pwd=str(home), environment=(("HOME", str(home)),)
+    )
     entry = registry.enter(plan)
     become = (sys.executable, "-I", "-S", "-c", _BECOME, str(os.getpid()), str(reading), str(writing), *command)
 

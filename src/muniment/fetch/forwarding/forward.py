@@ -13,10 +13,10 @@ from muniment.fetch.bodies import EMPTY_BODY
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.exchanges import answered, failed, finished
-from muniment.fetch.followed import FollowedBody, FollowedReader, Follower
+from muniment.fetch.forwarding.followed import FollowedBody, FollowedReader, Follower
+from muniment.fetch.forwarding.tunnel import Peer, Tunnel
 from muniment.fetch.pool import ConnectionPool
 from muniment.fetch.request import Requests, UnsupportedSchemeError
-from muniment.fetch.tunnel import Peer, Tunnel
 from muniment.model.exchange import Body, Exchange
 from muniment.model.failure import Failure
 from muniment.rules.hosts.politeness import THROTTLED

@@ -1,0 +1,4 @@
+"""Rendering: which pages need a browser.
+
+Others import: choice.
+"""

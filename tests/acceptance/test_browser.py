@@ -1,0 +1,193 @@
+"""Pages that need a browser, in the real Chromium: what is recorded, told and kept, and that no process stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from tests.support.script_site import ScriptSite, script_site
+
+OPTIONS = ("--browser", "--allow-private", "--tries", "1", "--rounds", "0", "--no-sitemaps")
+QUICK = (*OPTIONS, "--behaviors", "none", "--screenshots", "view")
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptSite]:
+    with script_site() as served:
+        yield served
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return pq.read_table(out / "captures.parquet").to_pylist()
+
+
+def browsers_in(out: Path) -> list[psutil.Process]:
+    """The processes whose command line names a profile in this directory."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(str(out / "parts") in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_for(what: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_page_built_by_scripts_is_captured_as_it_stands(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    done = muniment("crawl", f"{site.base}/", "-o", out, *OPTIONS, "--behavior-time", "3")
+    assert done.code == 0, done.stderr
+    found = {row["url"]: row for row in rows(out)}
+    home = found[f"{site.base}/"]
+    mine = {row["url"] for row in rows(out) if row["page_id"] == home["page_id"]}
+    assert home["page_id"]
+    assert {f"{site.base}/app.js", f"{site.base}/data.json", f"{site.base}/echo", f"{site.base}/red.svg"} <= mine
+    assert found[f"{site.base}/echo"]["method"] == "POST"
+    assert found[f"{site.base}/app.js"]["engine"] == "browser"
+    kinds = ("view", "thumbnail", "fullPage", "dom", "text", "pageinfo")
+    assert {f"urn:{kind}:{site.base}/" for kind in kinds} <= mine
+    # links of the document as it stands: in its markup, its shadow root, a window, a route
+    assert {f"{site.base}/{name}" for name in ("two.html", "shadow.html", "window.html", "route")} <= set(found)
+    assert {request: count for request, count in site.asked.items() if count != 1} == {}
+    assert muniment("check", out).code == 0
+
+
+def test_results_are_printed_and_saved(muniment, site, tmp_path):
+    out, saved = tmp_path / "out", tmp_path / "saved"
+    script = tmp_path / "own.js"
+    script.write_text("const answer = await (await fetch('/data.json')).json(); ({title: document.title, ...answer})")
+    assert muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--custom-js", script).code == 0
+    told = muniment("results", f"{site.base}/", "-o", out, "--save", saved, "--json")
+    assert told.code == 0, told.stderr
+    results = json.loads(told.stdout)
+    assert results["title"] == "Built"
+    assert results["status_code"] == 200
+    assert results["custom_js"] == {"status": "done", "value": {"title": "Built", "word": "and data"}}
+    assert f"{site.base}/shadow.html" in results["outlinks"]
+    assert results["console"][0]["text"] == "it went wrong"
+    assert "Chrome/" in results["ua"] and "muniment/" in results["ua"] and "Headless" not in results["ua"]
+    assert site.agents["/"] == site.agents["/app.js"] == results["ua"]
+    assert (saved / "view.png").read_bytes().startswith(b"\x89PNG")
+    assert "Hello from scripts and data" in (saved / "text.txt").read_text()
+    assert '<template shadowrootmode="open">' in (saved / "dom.html").read_text()
+    info = json.loads((saved / "pageinfo.json").read_text())
+    assert info["state"] == "settled" and info["pageid"] == results["page_id"]
+    assert info["urls"][f"{site.base}/echo"]["method"] == "POST"
+    assert muniment("results", f"{site.base}/never", "-o", out).code == 2
+
+
+def test_auto_renders_only_what_needs_it(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    words = b"word " * 60
+    site.files["/two.html"] = ("text/html", b"<!doctype html><script>1</script><p>%b<a href=/>x</a>" % words)
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK[1:], "--engine", "auto")
+    assert done.code == 0, done.stderr
+    rendered = {row["url"] for row in rows(out) if row["record_type"] == "resource" and "pageinfo" in row["url"]}
+    assert rendered == {f"urn:pageinfo:{site.base}/"}
+
+
+def test_an_exception_of_custom_js_fails_the_attempt(muniment, site, tmp_path):
+    out, script = tmp_path / "out", tmp_path / "own.js"
+    script.write_text("throw new Error('no')")
+    muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--custom-js", script)
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert told["custom_js"]["status"] == "failed"
+    assert told["custom_js"]["value"].startswith("exception: Error: no")
+    assert muniment("check", out).code == 0
+
+
+def test_no_browser_stays_when_a_worker_is_killed_and_the_crawl_goes_on(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/app.js"] = (
+        "text/javascript",
+        b"setTimeout(() => fetch('/data.json'), 1500);" + site.files["/app.js"][1],
+    )
+    started = muniment.start("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0")
+    wait_for(lambda: browsers_in(out))
+    wait_for(lambda: site.asked["GET /app.js"])
+    (worker,) = [one for one in psutil.Process(started.pid).children() if "worker" in one.cmdline()]
+    before = {one.pid for one in browsers_in(out)}
+    os.kill(worker.pid, signal.SIGKILL)
+    wait_for(lambda: not before & {one.pid for one in browsers_in(out)}, 5.0)
+    assert started.wait(120) == 0
+    assert browsers_in(out) == []
+    assert not list((out / "parts").glob("browser-*")) if (out / "parts").exists() else True
+    assert f"urn:dom:{site.base}/" in {row["url"] for row in rows(out)}
+    assert muniment("check", out).code == 0
+
+
+def test_a_killed_crawl_leaves_no_browser_and_is_resumed(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/app.js"] = (
+        "text/javascript",
+        b"setTimeout(() => fetch('/data.json'), 1500);" + site.files["/app.js"][1],
+    )
+    started = muniment.start("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0")
+    wait_for(lambda: site.asked["GET /app.js"])
+    os.kill(started.pid, signal.SIGKILL)
+    started.wait(10)
+    wait_for(lambda: not browsers_in(out), 5.0)
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0")
+    assert done.code == 0, done.stderr
+    assert f"urn:dom:{site.base}/" in {row["url"] for row in rows(out)}
+    assert not list((out / "parts").glob("browser-*")) if (out / "parts").exists() else True
+    assert muniment("check", out).code == 0
+
+
+def test_a_page_that_never_settles_ends_in_its_time(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/app.js"] = ("text/javascript", b"setInterval(() => fetch('/data.json'), 150); alert(1);")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--page-time", "3")
+    assert done.code == 0, done.stderr
+    (info,) = [row for row in rows(out) if row["url"].startswith("urn:pageinfo:")]
+    assert info["body_length"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ("--browser", "--browser-path", "/nowhere/chromium"),
+            "muniment: the browser /nowhere/chromium cannot be started",
+        ),
+        (("--browser", "--browser-path", "/bin/true"), "muniment: /bin/true is not a Chromium"),
+        (("--browser", "--engine", "auto"), "muniment: --browser and --engine auto contradict each other"),
+        (("--page-time", "3"), "muniment: --page-time is for pages in a browser"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(muniment, site, tmp_path, options, says):
+    done = muniment("crawl", f"{site.base}/", "-o", tmp_path / "out", "--allow-private", *options)
+    assert done.code == 2
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+    assert not site.asked
+
+
+def test_without_a_browser_the_line_says_what_to_install(muniment, site, tmp_path, monkeypatch):
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    monkeypatch.setenv("PATH", str(empty))
+    monkeypatch.delenv("MUNIMENT_BROWSER", raising=False)
+    done = muniment("crawl", f"{site.base}/", "-o", tmp_path / "out", "--allow-private", "--browser")
+    assert done.code == 2
+    assert done.stderr == (
+        "muniment: no browser found (looked for chromium-headless-shell chromium chromium-browser google-chrome-stable "
+        "google-chrome); install one: apt install chromium-headless-shell (or chromium), or name it with "
+        "--browser-path\n"
+    )
+    assert not site.asked
