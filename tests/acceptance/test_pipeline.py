@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -73,13 +74,23 @@ def test_two_jobs_from_their_start_urls_to_their_indexes(pipe: PipelineRun, muni
     assert pipe.session() is None
 
 
-def test_what_an_operator_changes_holds_soon(pipe: PipelineRun) -> None:
+def tree_of(pipe: PipelineRun, muniment: Any) -> str:
+    """The processes of all pipelines, as their server shows them."""
+    token = pipe.server.tokens["read"]
+    return str(muniment("process", "tree", "--server", pipe.server.url, MUNIMENT_TOKEN=token).stdout)
+
+
+def test_what_an_operator_changes_holds_soon(pipe: PipelineRun, muniment: Any) -> None:
     pages = site_of(2000, after=0.1)
     with GatedSite(pages) as site:
         job = pipe.add_job(site.url, settings={"per-host": 2})
         call = pipe.server.call
         process = pipe.start()
         until(lambda: len(site.requests) > 20, "it does not begin")
+        until(lambda: "orchestrator" in tree_of(pipe, muniment), "its run of the job has no row")
+        assert re.search(
+            rf"cli pipeline .*\n.*orchestrator job {job} running .*\n.*worker fetcher ", tree_of(pipe, muniment)
+        )
 
         odd = [path for path in pages if path[1:2] == "p" and int(path[2:]) % 2]
         assert call("POST", f"/v1/jobs/{job}/ignores", {"add": ["/p[0-9]*[13579]$"]}).status == 200

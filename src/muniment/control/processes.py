@@ -19,7 +19,7 @@ from muniment.procs import stop, sweep
 from muniment.procs.files import STREAMS, ProcessFiles
 from muniment.procs.platform.identity import here, is_own, look, within_reach
 from muniment.procs.stop import is_alive
-from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order
+from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order, is_part
 from muniment.tracker.processes.sqlite import processes_of
 from muniment.tracker.processes.store import ProcessStore
 
@@ -101,6 +101,7 @@ def find(store: ProcessStore, text: str) -> Process:
     """
     if text.isascii() and text.isdigit() and len(text) < _LONGER_THAN_PIDS:
         found = store.by_pid(here(), int(text))
+        found = [row for row in found if not is_part(row, found)]
     elif set(text) <= set("0123456789abcdef"):
         if len(text) < _SHORTEST:
             raise UsageError(f"{text!r} is too short for an id: give at least {_SHORTEST} characters of it")

@@ -130,6 +130,8 @@ class ProcessRegistry:
         self._type, self._label = process_type, label
         self._current: Process | None = None
         self._watchdog: Watchdog | None = None
+        self._whole: ProcessRegistry | None = None
+        """Of a part of this process, the registry of the process."""
         self.prune_at = 0.0
         """By `clock.monotonic`: when what is old goes by itself."""
 
@@ -146,6 +148,20 @@ class ProcessRegistry:
         mine = self.current()
         found = self._guarded(lambda store: store.below(mine.id)) if mine is not None else None
         return sorted(found or [], key=lambda row: (row.status == "exited", -row.queued_at))
+
+    def part(self, process_type: ProcessType, label: str) -> ProcessRegistry:
+        """The registry of a part of this process, with a row of its own below that of the process.
+
+        What is launched with it is below that row. `leave` ends the part; its row has no time and no memory of its own.
+        """
+        part = ProcessRegistry(self.store, self._home, process_type, label, self._database, silent=self._silent)
+        part._whole = self
+        mine = self.current()
+        if mine is not None:
+            row = structs.replace(part._own_row(mine), started_at=now_ms())
+            part._current = row
+            part._guarded(lambda store: store.queue([row]))
+        return part
 
     def _find_current(self, store: Store) -> Process:
         launcher = store.get(os.environ.get(MARK, ""))
@@ -196,7 +212,11 @@ class ProcessRegistry:
     def leave_others(self, exit_code: int | None) -> None:
         """Note how this process ends; what it launched is left to its watchdog, because it has no time to wait."""
         mine = self._current
-        if mine is not None and self._is_this() and not mine.directory:  # else its launcher notes it, with what it said
+        if self._whole is not None and mine is not None:
+            self.ended(mine.id, ProcessEnding(exit_code), Output(), Output())
+        elif (
+            mine is not None and self._is_this() and not mine.directory
+        ):  # else its launcher notes it, with what it said
             used = os.times()
             ending = ProcessEnding(exit_code, False, int((used.user + used.system) * 1000), _most_memory())
             self.ended(mine.id, ending, Output(), Output())
@@ -244,6 +264,9 @@ class ProcessRegistry:
     def started(self, process_id: str, pid: int, start_ticks: int | None) -> None:
         """Note that a process runs."""
         self._guarded(lambda store: store.started(process_id, pid, start_ticks, now_ms()))
+        (self._whole or self)._need_watchdog()
+
+    def _need_watchdog(self) -> None:
         mine = self.current()
         if mine is not None and self._watchdog is None:
             self._start_watchdog(mine)  # beside the first that is launched: it costs no time

@@ -16,7 +16,7 @@ from muniment.procs.platform.identity import everyone, here, is_own, look, mark_
 from muniment.procs.registry import MARK
 from muniment.procs.shim import AT_ONCE, KEEPS
 from muniment.procs.store import Store
-from muniment.procs.tree import related, same_process
+from muniment.procs.tree import is_part, related, same_process
 
 __all__ = ["GRACE_S", "conclude", "is_alive", "kill_strays", "members", "stop_tree"]
 
@@ -62,6 +62,9 @@ def stop_tree(store: Store, row: Process, *, grace_s: float = GRACE_S) -> list[P
         raise ProcessError(f"process {row.id[:8]} runs on another machine or in another container; stop it there")
     if not is_own(row):
         raise ProcessError(f"process {row.id[:8]} is of {_user(row)}; stop it as that user, or as root")
+    parent = store.get(row.parent_id) if row.parent_id else None
+    if parent is not None and is_part(row, [parent]):
+        raise ProcessError(f"process {row.id[:8]} is a part of process {parent.id[:8]}; stop that, or end its job")
     _wait_for_launch(store, row)
     # who ends what it belongs to itself says how it ends
     unended = [one for one in store.below(row.id) if one.status != "exited" and not _is_this(one)]

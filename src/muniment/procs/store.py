@@ -32,7 +32,7 @@ class Store(Protocol):
         """The row of an id."""
 
     def by_pid(self, place: ProcessPlace, pid: int) -> list[Process]:
-        """Rows of running processes that had a number in a place, the newest first."""
+        """Rows of running processes with a number in a place: whole ones before parts, then the newest."""
 
     def unended(self, machine_id: str, root_id: str = "") -> list[Process]:
         """Rows of a machine that are not exited; of one tree, or all."""

@@ -15,6 +15,7 @@ __all__ = [
     "Verdict",
     "ancestors_of",
     "in_tree_order",
+    "is_part",
     "judge",
     "related",
     "same_process",
@@ -42,6 +43,12 @@ def same_process(row: Process, seen: LiveProcess, *, seen_started_at: int, now: 
     if row.started_at is None or now - row.started_at > PID_REUSE_WINDOW_MS:
         return False
     return abs(row.started_at - seen_started_at) < START_TIME_TOLERANCE_MS
+
+
+def is_part(row: Process, rows: Iterable[Process]) -> bool:
+    """Whether a row is of a part of a process: its parent, among rows, is of the same one."""
+    mine = row.pid, row.start_ticks
+    return row.pid is not None and any(one.id == row.parent_id and (one.pid, one.start_ticks) == mine for one in rows)
 
 
 def judge(

@@ -8,10 +8,14 @@ import sys
 import pytest
 
 from muniment.clock import now_ms
+from muniment.control.processes import find
+from muniment.errors import ProcessError
 from muniment.model.process import Process, ProcessPlace
 from muniment.procs.children.run import launch
 from muniment.procs.platform.identity import here
 from muniment.procs.registry import ProcessRegistry
+from muniment.procs.stop import stop_tree
+from muniment.procs.sweep import cleanup_stale_running
 from muniment.procs.tree import ancestors_of
 from process_harness import opened
 
@@ -80,3 +84,21 @@ def launched_row(place: ProcessPlace) -> Process:
         id="a" * 32, root_id="a" * 32, process_type="worker", machine_id=place.machine_id, boot_id=place.boot_id,
         pid_namespace=place.pid_namespace, cmd=("x",), pwd="/", queued_at=now_ms(), beat_at=now_ms(),
     )  # fmt: skip
+
+
+def test_a_part_of_a_process_has_a_row_between_it_and_what_it_launches(book):
+    part = book.part("orchestrator", "job 7")
+    run = launch(part, ["true"], label="below")
+    row, whole = part.current(), book.current()
+    assert (row.process_type, row.label, row.pid, row.parent_id) == ("orchestrator", "job 7", os.getpid(), whole.id)
+    assert (run.process.parent_id, run.process.root_id, run.process.depth) == (row.id, whole.root_id, whole.depth + 2)
+    assert find(book.store, str(os.getpid())).id == whole.id, "a number is that of the whole process"
+    with pytest.raises(ProcessError, match=f"is a part of process {whole.id[:8]}; stop that, or end its job"):
+        stop_tree(book.store, row)
+    cleanup_stale_running(book.store)
+    assert book.store.get(row.id).status == "running"
+    part.leave(3)
+    assert (book.store.get(row.id).status, book.store.get(row.id).exit_code) == ("exited", 3)
+    assert book.store.get(whole.id).status == "running"
+    cleanup_stale_running(book.store)
+    assert {one.status for one in book.store.below(row.id)} == {"exited"}

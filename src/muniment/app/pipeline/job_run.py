@@ -130,6 +130,16 @@ class JobRun:
 
     async def run(self) -> RunOutcome:
         """Work at the job until it is stopped. Raises MunimentError."""
+        exit_code: int | None = None
+        self._registry = self._registry.part("orchestrator", f"job {self.job}")
+        try:
+            outcome = await self._run_and_drain()
+            exit_code = outcome.exit_code
+        finally:
+            self._registry.leave(exit_code)
+        return outcome
+
+    async def _run_and_drain(self) -> RunOutcome:
         self.queue.open()
         try:
             with closing(self._payloads):

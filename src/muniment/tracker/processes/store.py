@@ -117,10 +117,10 @@ class ProcessStore:
         return self._select("WHERE p.id >= :low AND p.id < :high ORDER BY p.id LIMIT 3", low=text, high=f"{text}g")
 
     def by_pid(self, place: ProcessPlace, pid: int) -> list[Process]:
-        """Rows of running processes that had a number in a place, the newest first."""
+        """Rows of running processes with a number in a place: whole ones before parts, then the newest."""
         return self._select(
             "WHERE p.machine_id = :machine AND p.pid = :pid AND p.status = 'running'"
-            " AND p.boot_id = :boot AND p.pid_namespace = :namespace ORDER BY p.started_at DESC",
+            " AND p.boot_id = :boot AND p.pid_namespace = :namespace ORDER BY p.depth, p.started_at DESC",
             machine=place.machine_id,
             boot=place.boot_id,
             namespace=place.pid_namespace,
