@@ -50,6 +50,8 @@ KINDS = {
     "stall": 2,
     "refuse": 2,
     "cut": 3,
+    "repeat": 3,
+    "repeat old": 3,
 }
 """What a strike may be, with its weight."""
 
@@ -218,6 +220,10 @@ class FleetRound:
                 relay.away(blow.lasts_s)
             case "cut":
                 relay.cut(8)
+            case "repeat":
+                relay.repeat(blow.lasts_s * 3)
+            case "repeat old":
+                relay.repeat_old()
 
     def _freeze(self, freeze: contextlib.AbstractContextManager[None], seconds: float) -> None:
         stack = contextlib.ExitStack()
