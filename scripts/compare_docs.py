@@ -3,9 +3,8 @@
 
 Usage: scripts/compare_docs.py OLD [NEW]      two commits; without NEW the files of this checkout
 
-Names are what documents quote as code (`--level`, `warc_offset`, `DRAINING`) and, whole, each first cell of a table. An exit
-status of 1 says that a name of a user's interface is gone: an option, event, column, exit code, error code, state or table.
-All others are printed for somebody to look at.
+The exit status is 1 when a name of a user's interface is gone: an option, event, column, exit code, error code, state
+or table. All other words that were quoted as code and are gone are printed, for somebody to look at.
 """
 
 from __future__ import annotations
