@@ -79,14 +79,15 @@ def run(muniment: Any, line: str, url: str) -> str:
 
 
 def test_commands_of_ignores(muniment: Any, blog: GatedSite) -> None:
-    begun = muniment("crawl", blog.url, "-o", "example", "--ignore-sets", "wordpress", "--max-pages", 1, "--quiet")
+    crawl = ("crawl", blog.url, "-o", "example", "--ignore-sets", "wordpress", "--quiet")
+    begun = muniment(*crawl, "--max-pages", 1)
     assert begun.code == 3, begun.stderr
     for line in commands("ignores.md"):
         run(muniment, line, blog.url)
     [shown] = [block for block in blocks(DOCS / "ignores.md", "") if block.startswith("$ ")]
     line, _, answer = shown.removeprefix("$ ").partition("\n")
     assert answer.replace(EXAMPLE, blog.url) in run(muniment, line, blog.url)
-    assert muniment("crawl", blog.url, "-o", "example", "--quiet").code == 0
+    assert muniment(*crawl).code == 0
     assert not any("replytocom" in path for path in blog.requests)
 
 
