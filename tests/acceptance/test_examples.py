@@ -32,6 +32,7 @@ RUN_BY = {
     "check.md": "test_examples.py",
     "ignores.md": "test_examples.py",
     "tracker.md": "test_examples.py",
+    "troubleshooting.md": "test_examples.py",
 }
 """The module that runs the commands and queries of a page; a page that is not here has none."""
 EXAMPLE = "https://example.com/"
@@ -89,6 +90,13 @@ def test_commands_of_ignores(muniment: Any, blog: GatedSite) -> None:
     assert answer.replace(EXAMPLE, blog.url) in run(muniment, line, blog.url)
     assert muniment(*crawl).code == 0
     assert not any("replytocom" in path for path in blog.requests)
+
+
+def test_commands_of_troubleshooting(muniment: Any, blog: GatedSite) -> None:
+    assert muniment("crawl", blog.url, "-o", "example", "--quiet").code == 0
+    summed, told = [run(muniment, line, blog.url) for line in commands("troubleshooting.md")]
+    assert "200" in summed
+    assert "captured" in told
 
 
 def test_commands_of_check(muniment: Any, blog: GatedSite) -> None:
