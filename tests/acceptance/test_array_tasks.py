@@ -61,8 +61,9 @@ def run(script: str, tmp_path: Path, **variables: str) -> subprocess.Popen[str]:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
     program = programs / "muniment"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m muniment "$@"\n')
-    program.chmod(0o755)
+    if not program.exists():  # a child that has it open for writing would make it busy
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m muniment "$@"\n')
+        program.chmod(0o755)
     given = {"PATH": f"{programs}:{os.environ['PATH']}", "ARCHIVE": str(tmp_path), "LIST": str(tmp_path / "urls.txt")}
     return subprocess.Popen(
         ["/bin/sh", "-c", script],

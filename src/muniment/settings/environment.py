@@ -10,7 +10,15 @@ from msgspec import Struct
 
 from muniment.errors import UsageError
 
-__all__ = ["ArrayTask", "array_task", "contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
+__all__ = [
+    "ArrayTask",
+    "array_task",
+    "contact_given",
+    "operator_name",
+    "processes_directory",
+    "server_given",
+    "token_given",
+]
 
 
 class ArrayTask(Struct, frozen=True):
