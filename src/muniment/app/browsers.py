@@ -57,7 +57,6 @@ def clear_profiles(parts: Path) -> None:
 async def browser_for(settings: Settings, registry: ProcessRegistry, state: Path | None, database: str) -> BrowserSetup:
     """The browser of a run, which was started once to see whether it can be; raises UsageError with one line."""
     scripts = _text_of(settings.custom_js, "--custom-js") if settings.custom_js else ""
-    storage = _text_of(settings.storage_state, "--storage-state") if settings.storage_state else ""
     program = await asyncio.to_thread(find_program, settings.browser_path or browser_given() or None)
     sandbox = await _tried(program, registry)
     return BrowserSetup(
@@ -65,7 +64,6 @@ async def browser_for(settings: Settings, registry: ProcessRegistry, state: Path
         version=program.version,
         sandbox=sandbox,
         scripts=scripts,
-        storage_state=storage,
         processes=str(state) if state is not None else "",
         database=database,
     )

@@ -110,7 +110,7 @@ class Segment:
 
     def write_resource(self, resource: PageResource, page: Exchange, context: PageContext, response: str) -> Capture:
         """Add the record of what a browser made of a page, whose response has this id, and its row."""
-        event = ExchangeHeader.of(page, context, self._warcinfo)
+        event = ExchangeHeader.of(page, self._warcinfo, context)
         digest = sha1_of(resource.block)
         offset = self._warc.length
         whole = records.resource_record(event, response, resource, sha1_label(digest))

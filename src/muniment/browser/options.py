@@ -18,8 +18,6 @@ class BrowserSetup(Struct, frozen=True, array_like=True):
     """Whether it can start with its sandbox."""
     scripts: str = ""
     """The JavaScript of `--custom-js`."""
-    storage_state: str = ""
-    """The JSON of `--storage-state`."""
     processes: str = ""
     """The directory of the store of processes; empty for this user's own."""
     database: str = ""

@@ -54,7 +54,6 @@ _TEXTS: dict[str, Callable[[str], Any]] = {
     "--user-agent": parse_agent,
     "--browser-path": parse_place,
     "--custom-js": parse_place,
-    "--storage-state": parse_place,
     "--viewport": parse_viewport,
     "--behaviors": partial(parse_words, BEHAVIORS),
     "--screenshots": partial(parse_words, SCREENSHOTS),

@@ -18,7 +18,7 @@ MACHINE = {
     "out", "run-id", "prefix", "warc-size", "min-free", "state", "database", "workers", "inflight", "proxy",
     "auth-file", "insecure", "allow-private", "browser-path", "tabs", "browser-memory",
 }  # fmt: skip
-FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies", "custom-js", "storage-state"}
+FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies", "custom-js"}
 OTHERS: dict[str, Any] = {
     "contact": "mailto:ann@example.com",
     "header": ("Accept-Language: de", "*=X-Project: books"),
