@@ -28,12 +28,12 @@ class BrowserAgent(Struct, frozen=True):
 
     @property
     def brands(self) -> list[dict[str, str]]:
-        """The brands of `navigator.userAgentData`."""
+        """The brands of its `userAgentData`."""
         return [{"brand": "Chromium", "version": str(self.major)}, {"brand": "Not A(Brand", "version": "24"}]
 
     @property
     def override(self) -> dict[str, Any]:
-        """The arguments of `Emulation.setUserAgentOverride`."""
+        """The arguments of `setUserAgentOverride`."""
         told: dict[str, Any] = {"userAgent": self.text, "acceptLanguage": _LANGUAGE, "platform": "Linux x86_64"}
         if self.major:
             mobile = "Mobile" in self.text

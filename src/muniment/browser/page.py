@@ -227,7 +227,7 @@ class PageRun:
 
 
 def _fulfilled(answer: PageAnswer) -> dict[str, Any]:
-    """The answer as `Fetch.fulfillRequest` takes it."""
+    """The answer as `fulfillRequest` of the domain Fetch takes it."""
     headers = [{"name": n, "value": v} for n, v in answer.headers if n not in _NOT_OURS]
     return {
         "responseCode": answer.status,
