@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
-from fastwarc.warc import ArchiveIterator
-from tests.support.logging_site import LoggedExchange, LoggingSite, plain
+from tests.support.logging_site import LoggingSite, plain
+from tests.support.proxied_runs import assert_equal, ended, recorded, table, visit
 from tests.support.raw_server import make_certificate
 
-from muniment.archive.index.read import rows
 from muniment.control.check import check_directory
 
-ROOT = Path(__file__).parents[3]
-BEGIN = """
-import sys, socket, time
-from tests.support.proxy_client import ProxyClient, read_answer
-client = ProxyClient(sys.argv[1], sys.argv[2])
-"""
 ODD = (
     b"HTTP/1.1 200 Fine\r\nX-Name: caf\xe9\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: text/plain\r\n"
     b"X-Folded: one\r\n  two\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -34,59 +20,7 @@ CHUNKED = ODD + b"%x;ext=1\r\n%b\r\n0\r\n\r\n" % (len(ZIPPED), ZIPPED)
 PNG = b"\x89PNG" + bytes(range(256)) * 40
 
 
-@pytest.fixture
-def visit(tmp_path: Path) -> Callable[..., Path]:
-    """Crawl a page whose client is a program of these lines; the output directory."""
-
-    def crawled(url: str, program: str, *options: str, code: int = 0) -> Path:
-        out = tmp_path / "out"
-        out.with_suffix(".client").write_text(BEGIN + program)
-        command = [sys.executable, "-m", "tests.support.proxied_pages", "crawl", url, "-o", out, "--workers", "1"]
-        path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-        options = ("--no-robots", "--insecure", "--quiet", *options)
-        done = subprocess.run(
-            [*command, *options], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, timeout=120, check=False
-        )
-        assert done.returncode == code, out.with_suffix(".output").read_text()
-        return out
-
-    return crawled
-
-
-def told(out: Path) -> list[dict[str, Any]]:
-    """What the page's owner was told."""
-    return [json.loads(line) for line in out.with_suffix(".told").read_text().splitlines()]
-
-
-def ended(out: Path) -> dict[str, dict[str, Any]]:
-    """The ends of requests by the path of their URL."""
-    return {"/" + one["url"].split("/", 3)[3]: one for one in told(out) if one["kind"] == "RequestEnded"}
-
-
-def recorded(out: Path) -> list[tuple[str, str, bytes, dict[str, str]]]:
-    """Type, URL, block and fields of all records."""
-    found = []
-    for path in sorted(out.glob("*.warc.gz")):
-        with path.open("rb") as file:
-            for one in ArchiveIterator(file, parse_http=False):
-                fields = {name.lower(): value for name, value in one.headers.items()}
-                found.append((fields["warc-type"], fields.get("warc-target-uri", ""), one.reader.read(), fields))
-    return found
-
-
-def assert_equal(out: Path, url: str, logged: LoggedExchange) -> None:
-    """The only exchange of a URL is in the archive as it was logged."""
-    ours = [(kind, block) for kind, target, block, _ in recorded(out) if target == url]
-    assert [block for kind, block in ours if kind == "request"] == [logged.received]
-    assert [block for kind, block in ours if kind in ("response", "revisit")] == [logged.sent]
-
-
-def table(out: Path) -> list[dict[str, Any]]:
-    """The rows of the index."""
-    return [row for batch in rows(out) for row in batch.to_pylist()]
-
-
-def test_requests_of_all_kinds_are_recorded_as_the_server_saw_them(tmp_path: Path, visit: Callable[..., Path]) -> None:
+def test_requests_of_all_kinds_are_recorded_as_the_server_saw_them(tmp_path: Path) -> None:
     certificate = make_certificate(tmp_path, "site")
     answers = {
         "/page": plain(b"<p>hello", "text/html"),
@@ -121,7 +55,7 @@ for base in BASES:
     assert ask("/range", more="Range: bytes=10-19\\r\\n")
     assert b"302" in ask("/moved")
 """.replace("BASES", repr([site.url(""), secure.url("")]))
-        out = visit(site.url("/page"), program)
+        out = visit(tmp_path, site.url("/page"), program)
         assert "Traceback" not in out.with_suffix(".output").read_text()
         for one in (site, secure):
             for path in set(answers) - {"/page"}:
@@ -148,7 +82,7 @@ for base in BASES:
     assert {one["status"] for one in ended(out).values()} == {200, 201, 204, 206, 302}
 
 
-def test_what_is_refused_and_what_fails_is_told_and_counted(tmp_path: Path, visit: Callable[..., Path]) -> None:
+def test_what_is_refused_and_what_fails_is_told_and_counted(tmp_path: Path) -> None:
     with LoggingSite(
         {"/page": plain(b"hello"), "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf"}
     ) as site:
@@ -161,7 +95,7 @@ for url in ["http://10.1.2.3/private", "https://169.254.1.1/link", mapped, refus
     except OSError as error:
         print(error, flush=True)
 """.replace("BASE", repr(site.url("")))
-        out = visit(site.url("/page"), program)
+        out = visit(tmp_path, site.url("/page"), program)
     said = out.with_suffix(".output").read_text().splitlines()
     assert said == ["HTTP/1.1 403"] * 3 + ["HTTP/1.1 502", "HTTP/1.1 200"]
     found = ended(out)
