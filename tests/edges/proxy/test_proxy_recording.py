@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import socket
+import time
 from pathlib import Path
 
 from tests.support.logging_site import LoggingSite, plain
@@ -108,3 +110,72 @@ for url in ["http://10.1.2.3/private", "https://169.254.1.1/link", mapped, refus
         ("refused", 0, "refused"), ("cut", 200, "cut"),
     }  # fmt: skip
     assert check_directory(out).faults == ()
+
+
+def test_the_same_payload_is_kept_once(tmp_path: Path) -> None:
+    answers = {"/page": plain(b"<p>hello", "text/html"), "/a.png": plain(PNG, "image/png"), "/b.png": plain(PNG)}
+    with LoggingSite(answers) as site:
+        program = """
+for path in ["/a.png", "/b.png"]:
+    assert client.ask(BASE + path, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    time.sleep(1.5)
+""".replace("BASE", repr(site.url("")))
+        out = visit(tmp_path, site.url("/page"), program)
+        found = {row["url"]: row["record_type"] for row in table(out) if row["page_id"]}
+        assert found == {site.url("/a.png"): "response", site.url("/b.png"): "revisit"}
+        [revisit] = [fields for kind, _, _, fields in recorded(out) if kind == "revisit"]
+        assert revisit["warc-refers-to-target-uri"] == site.url("/a.png")
+    assert check_directory(out).faults == ()
+
+
+def test_requests_of_a_page_go_out_beside_each_other_within_the_limit(tmp_path: Path) -> None:
+    """A host begins with one connection, and has answered for the page: the page gets its others at once."""
+    waiting: list[int] = []
+    most: list[int] = []
+
+    def slow(_sock: socket.socket, _request: bytes) -> bytes:
+        waiting.append(1)
+        most.append(len(waiting))
+        time.sleep(0.3)
+        waiting.pop()
+        return plain(b"slow")
+
+    answers = {"/page": plain(b"<p>hello", "text/html"), **{f"/{n}": slow for n in range(24)}}
+    with LoggingSite(answers) as site, LoggingSite(answers, address="127.0.0.2") as other:
+        program = """
+import threading
+def ask(url):
+    assert client.ask(url, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n").endswith(b"slow")
+for base in BASES:
+    threads = [threading.Thread(target=ask, args=(f"{base}/{n}",)) for n in range(24)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print("done")
+""".replace("BASES", repr([site.url(""), other.url("")]))
+        out = visit(tmp_path, site.url("/page"), program, "--per-host", "4")
+        assert out.with_suffix(".output").read_text() == "done\n"
+        own = most[: len(most) // 2]
+        assert max(own) == max(most[len(own) :]) == 4
+    assert check_directory(out).faults == ()
+
+
+def test_robots_and_a_throttling_host_hold_for_a_page_too(tmp_path: Path) -> None:
+    robots = plain(b"User-agent: *\nDisallow: /private\n")
+    turns = iter([plain(b"later", status="429 Too Many", more="Retry-After: 2\r\n")])
+    at: list[float] = []
+
+    def throttled(_sock: socket.socket, _request: bytes) -> bytes:
+        at.append(time.monotonic())
+        return next(turns, plain(b"now"))
+
+    answers = {"/page": plain(b"hello"), "/robots.txt": robots, "/private": plain(b"no"), "/busy": throttled}
+    with LoggingSite(answers) as site:
+        program = """
+for path in ["/private", "/busy", "/busy"]:
+    print(client.ask(BASE + path, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")[9:12].decode())
+""".replace("BASE", repr(site.url("")))
+        out = visit(tmp_path, site.url("/page"), program, "--robots")
+        assert out.with_suffix(".output").read_text().split() == ["403", "429", "200"]
+        assert not site.asked("/private")
+        assert at[1] - at[0] > 1.9
+    assert ended(out)["/private"]["refused"] == "robots"
