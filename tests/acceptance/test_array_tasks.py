@@ -40,7 +40,7 @@ def in_kubernetes() -> str:
 
 
 def in_slurm() -> str:
-    script = recipe("sh", "#SBATCH")
+    script = recipe("bash", "#SBATCH")
     assert "#SBATCH --array=0-7" in script
     return script
 

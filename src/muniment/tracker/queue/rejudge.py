@@ -24,7 +24,7 @@ __all__ = ["JUDGED", "DryRun", "PagesFound", "RejudgeBatch", "Rejudging", "dry_r
 
 _BATCH = 5_000
 _MOST_EXAMPLES = 20
-"""Of each kind, of what a dry run tells."""
+"""Examples of each kind."""
 _JUDGED_STATES = (PageState.READY, PageState.SKIPPED)
 _COLUMNS = (
     pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope, pages.c.link_hops,
