@@ -262,9 +262,7 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     late_names: tuple[str, ...] = ()
     """The hosts of start URLs that did not resolve: their first addresses add to `allowed_classes`."""
     browser: BrowserSetup | None = None
-    """None when no page is rendered."""
-    tabs: int = 0
-    """This worker's part of the pages that may be open in browsers, for now."""
+    tabs: int = 0  # this worker's part of the pages that may be open in browsers, for now
 
 
 class ClaimedPages(Struct, frozen=True, array_like=True, tag=True):
