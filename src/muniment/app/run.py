@@ -10,7 +10,7 @@ import sys
 from collections.abc import Coroutine
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from msgspec import structs
@@ -55,7 +55,7 @@ from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.environment import operator_name
+from muniment.settings.environment import operator_name, redis_given
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
@@ -64,6 +64,9 @@ from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
+
+if TYPE_CHECKING:
+    from muniment.app.live import LivePlane
 
 __all__ = ["run_locked"]
 
@@ -223,13 +226,15 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
+    plane = _live_plane(db, opened, out, urls[0] if urls else "", events)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     queue = JobQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
-    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
+    beside = [_watch(orchestrator, events), _tend(taken.registry), *([plane.run(orchestrator)] if plane else [])]
+    watching = [asyncio.create_task(task) for task in beside]
     try:
         # once: stop when what is in flight has landed; twice: at once
         steps = orchestrator.stop, orchestrator.kill
@@ -242,9 +247,19 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = _conclude(db, opened, orchestrator, files, events, outcome)
+    if plane is not None:
+        await plane.close()
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
+
+
+def _live_plane(db: Database, opened: OpenJob, out: Path, target: str, events: Events) -> LivePlane | None:
+    if not (opened.settings.redis or redis_given()):
+        return None
+    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+    return LivePlane(db, opened, out, target, events)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:

@@ -360,6 +360,49 @@ class Settings(Struct, frozen=True, kw_only=True):
             kind="machine",
         ),
     ] = None
+    redis: Annotated[
+        str | None,
+        Option(
+            ("--redis",),
+            "Show and steer the job over this Redis, in the layout of ArchiveBot (default: MUNIMENT_REDIS).",
+            "URL",
+            group="Live plane",
+            kind="machine",
+        ),
+    ] = None
+    redis_roles: Annotated[
+        str,
+        Option(
+            ("--redis-roles",),
+            "What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper and taker.",
+            "LIST",
+            kind="machine",
+        ),
+    ] = "all"
+    redis_log_keep: Annotated[
+        int, Option(("--redis-log-keep",), "Log entries of a running job that stay in Redis.", "N", kind="machine")
+    ] = 10_000
+    reap_after: Annotated[
+        float,
+        Option(("--reap-after",), "Seconds without a heartbeat until a job has failed; 0: never.", "S", kind="machine"),
+    ] = 7200.0
+    announce: Annotated[
+        Literal["queue", "feed", "off"],
+        Option(
+            ("--announce",),
+            "Announce the job in Redis: in the queue of posts, or in the feed at once.",
+            "queue|feed|off",
+            kind="machine",
+        ),
+    ] = "queue"
+    explanation: Annotated[
+        str | None, Option(("--explanation",), "Why the job runs, for those who see it.", "TEXT", kind="run")
+    ] = None
+    ignore_reports: Annotated[
+        Literal["on", "off"],
+        Option(("--ignore-reports",), "Tell of each ignored URL in the log.", "on|off", live=True),
+    ] = "off"
+
     proxy: Annotated[
         tuple[str, ...],
         Option(

@@ -25,6 +25,7 @@ from sqlalchemy.schema import DDL
 
 from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.cookies import cookies
+from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -49,6 +50,7 @@ __all__ = [
     "job_changes",
     "job_numbers",
     "job_rulesets",
+    "live_jobs",
     "metadata",
     "pipelines",
     "servers",
