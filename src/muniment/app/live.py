@@ -18,11 +18,12 @@ from muniment.crawl.ports import Events
 from muniment.live.address import RedisAddress, parse_redis
 from muniment.live.entries import last_lines
 from muniment.live.joblog import LOG_FILE, JobLog
-from muniment.live.link import Link
+from muniment.live.link import RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane import Plane
-from muniment.live.record import JobRecord, PlaneOptions
-from muniment.model.live import LiveJob, Outside
+from muniment.live.ports import PlaneOptions
+from muniment.live.record import JobRecord
+from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name, redis_given, redis_password_given
 from muniment.settings.table import Settings
 from muniment.settings.values import ROLES
@@ -69,7 +70,7 @@ class LivePlane:
         self._port = _Port(db, job_id)
         pipeline = PipelineRecord(out)
         record = JobRecord(self._log, self._port, plane_options(settings), pipeline.key, target)
-        self._plane = Plane(Link(address, password), record, pipeline)
+        self._plane = Plane(RedisLink(address, password), record, pipeline)
         events.listen(self._log.take)
         events.listen(self._plane.take)
 

@@ -42,7 +42,7 @@ from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
-from muniment.model.job import JobState
+from muniment.model.job import JobState, JobTerms
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -61,6 +61,7 @@ from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
+from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
@@ -222,6 +223,8 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
+    if settings.explained not in {None, jobs.given_of(db, opened.job).settings.explained if opened.resumed else None}:
+        change_terms(db, opened.job.job_id, operator_name(), JobTerms(explanation=settings.explained), now_ms())
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:

@@ -18,7 +18,7 @@ from muniment.model.event import (
     WorkerEvent,
 )
 from muniment.model.job import JobOutcome
-from muniment.model.live import LiveJob
+from muniment.model.network.live import LiveJob
 from muniment.model.page import ExchangeRow, PageResult
 
 __all__ = ["MOST_BYTES", "download", "ignored", "last_lines", "pattern_of", "rows_of", "stdout", "told"]

@@ -14,7 +14,7 @@ from itertools import count
 __all__ = ["LEAST_LENGTH", "candidates", "ident_of", "normal_form"]
 
 LEAST_LENGTH = 25
-"""Of the idents that seed 001 describes; ArchiveBot makes shorter ones, too."""
+"""Of the idents in the documentation of ArchiveBot, whose code makes shorter ones, too."""
 _NAMESPACE = uuid.UUID("82244de1-c354-4c89-bf2b-f153ce23af43")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _URI = re.compile(rb"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -9,15 +10,16 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.archive.durable import archive_error
 from muniment.clock import now_ms
+from muniment.errors import ArchiveError, DiskFullError
 from muniment.live.entries import download, ignored, pattern_of, rows_of, stdout, told
 from muniment.model.event import ChangeEvent, EventBatch, SkipEvent
-from muniment.model.live import LogPosition, LogState
+from muniment.model.failure import advice
+from muniment.model.network.live import LogPosition, LogState
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
 
-__all__ = ["LOG_FILE", "JobLog"]
+__all__ = ["LOG_FILE", "JobLog", "LogReader"]
 
 LOG_FILE = "log.jsonl"
 _IGNORES_A_SECOND = 1000
@@ -31,7 +33,7 @@ class JobLog:
     """
 
     def __init__(self, path: Path, committed: LogPosition, *, reports: bool) -> None:
-        """Open the file and cut it to what is committed; without `reports`, ignored URLs are not told."""
+        """Open the file and cut it to what is committed; with `reports`, it lists ignored URLs."""
         self._path, self.reports = path, reports
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -39,7 +41,7 @@ class JobLog:
             length = min(committed.length, os.fstat(self._descriptor).st_size)
             os.ftruncate(self._descriptor, length)
         except OSError as error:
-            raise archive_error(error, path) from error
+            raise _fault(error, path) from error
         self._next = self._kept = structs.replace(committed, length=length)
         self.state = LogState(self._kept)
         """The last commit."""
@@ -54,7 +56,7 @@ class JobLog:
         self._waiting.append((now_ms(), message, ""))
 
     def take(self, batch: EventBatch) -> None:
-        """Add what the log says of events."""
+        """Add what happened."""
         for event in batch.events:
             if isinstance(event, SkipEvent) and (pattern := pattern_of(event.reason)):
                 if self.reports and event.url:
@@ -114,7 +116,7 @@ class JobLog:
                 written = os.pwrite(self._descriptor, rest, place)
                 rest, place = rest[written:], place + written
         except OSError as error:
-            raise archive_error(error, self._path) from error
+            raise _fault(error, self._path) from error
 
     def forget(self) -> None:
         """The transaction was undone: what it wrote is written again, or never."""
@@ -163,6 +165,11 @@ class LogReader:
             lines += whole
             self._place += sum(map(len, whole)) + len(whole)
         return lines
+
+
+def _fault(error: OSError, path: Path) -> ArchiveError:
+    kind = DiskFullError if error.errno in {errno.ENOSPC, errno.EDQUOT} else ArchiveError
+    return kind(f"{path.name}: {error.strerror or error}{advice(error.errno)}")
 
 
 def _last_lines(descriptor: int, end: int, most: int) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from muniment.model.live import LiveJob, LogState
+from muniment.model.network.live import LiveJob, LogState
 from muniment.model.url import is_web
 from muniment.settings.table import DEFAULT_USER_AGENT
 

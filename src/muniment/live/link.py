@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from muniment.clock import monotonic
 from muniment.live.address import RedisAddress
 
-__all__ = ["Client", "Link", "RedisError"]
+__all__ = ["Client", "RedisError", "RedisLink", "carry_out", "texts", "typed"]
 
 Client = Any
 """A client of Redis: its library says of each method that it may be one to wait for."""
@@ -24,7 +25,7 @@ _AGAIN_S = 1.0
 _COMPLAIN_S = 5.0
 
 
-class Link:
+class RedisLink:
     """Makes connections, one after the other is lost."""
 
     def __init__(self, address: RedisAddress, password: str) -> None:
@@ -96,3 +97,32 @@ class Link:
             if one is not None:
                 one.close()
         self._pubsub = self.client = None
+
+
+def carry_out(pipe: Any, say: Callable[[str], None]) -> None:
+    """Carry out a step; a key of another type costs that key, and is said."""
+    commands = [args for args, _ in pipe.command_stack]
+    for args, result in zip(commands, pipe.execute(raise_on_error=False), strict=False):
+        if isinstance(result, ResponseError):
+            if not _of_another_type(result):
+                raise result
+            say(f"The key {args[1]} of Redis has another type: it is left alone.")
+
+
+def typed(ask: Callable[[], Any]) -> Any:
+    """The answer of Redis; None for a key of another type."""
+    try:
+        return ask()
+    except ResponseError as error:
+        if _of_another_type(error):
+            return None
+        raise
+
+
+def texts(found: Iterable[bytes | None]) -> list[str]:
+    """What Redis answered, as text; what is absent is empty."""
+    return [(one or b"").decode("utf-8", "replace") for one in found]
+
+
+def _of_another_type(error: ResponseError) -> bool:
+    return "WRONGTYPE" in str(error)

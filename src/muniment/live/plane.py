@@ -9,11 +9,11 @@ from typing import Any
 
 from muniment.clock import monotonic
 from muniment.live import layout
-from muniment.live.link import Link, RedisError
+from muniment.live.link import RedisError, RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.record import JobRecord
 from muniment.model.event import EventBatch, Snapshot
-from muniment.model.live import LiveJob
+from muniment.model.network.live import LiveJob
 
 __all__ = ["Plane"]
 
@@ -26,7 +26,7 @@ _MOST_HEARD = 10_000
 class Plane:
     """Runs until it is closed; without a server it tries again every second."""
 
-    def __init__(self, link: Link, record: JobRecord, pipeline: PipelineRecord) -> None:
+    def __init__(self, link: RedisLink, record: JobRecord, pipeline: PipelineRecord) -> None:
         self._link, self._record, self._pipeline = link, record, pipeline
         self._ended = threading.Event()
         self._last: LiveJob | None = None

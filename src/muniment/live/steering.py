@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from muniment.live.layout import IN_FORCE
-from muniment.model.live import Outside
+from muniment.model.network.live import Outside
 
 __all__ = ["AGE", "READ", "Reading", "asked", "own_changes", "whole_number"]
 
@@ -30,7 +30,7 @@ class Reading(Struct, frozen=True):
 
     @property
     def age(self) -> int:
-        """The age of the settings; what is no number is none."""
+        """The age of the settings; 0 when it is not a number."""
         return whole_number(self.text(AGE)) or 0
 
     def changed(self, written: Mapping[str, str]) -> set[str]:

@@ -17,7 +17,7 @@ from muniment.model.change import (
     SetValues,
 )
 from muniment.model.job import JobTerms
-from muniment.model.live import Outside
+from muniment.model.network.live import Outside
 from muniment.rules.patterns import Patterns, expand
 
 __all__ = ["WHO", "take_over"]

@@ -1,4 +1,4 @@
-"""What Redis is told of a job: its ident, where its log ends, and the rest as operators see it."""
+"""What Redis shows of a job: its ident, where its log ends, and the rest as operators see it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 from sqlalchemy import bindparam, select
 
-from muniment.model.live import LiveJob, LogPosition
+from muniment.model.network.live import LiveJob, LogPosition
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
 from muniment.settings.table import Settings
@@ -53,7 +53,7 @@ class Log(Protocol):
 
 
 class KeptLog:
-    """A log whose end is part of the transactions that it tells of."""
+    """A log whose end is part of the transactions whose entries it has."""
 
     def __init__(self, db: Database, job_id: int, log: Log) -> None:
         self._db, self._job_id, self._log = db, job_id, log
@@ -103,7 +103,7 @@ def keep_epoch(db: Database, job_id: int, epoch: str) -> None:
 
 
 def live_job(db: Database, job_id: int) -> LiveJob:
-    """A job as Redis is told of it."""
+    """A job as Redis shows it."""
     found = select(*_COLUMNS).select_from(jobs.outerjoin(live_jobs)).where(jobs.c.id == job_id)
     row = db.connection.execute(found).one()
     _, rules = latest_rules(db, job_id)

@@ -77,7 +77,7 @@ class Counters:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self.log: KeptLog | None = None
-        """Tells of every exchange, while somebody listens."""
+        """Has an entry for each exchange; None while nobody listens."""
         self._load()
         db.on_rollback(self._load)
 

@@ -1,4 +1,4 @@
-"""The table of what Redis is told of jobs."""
+"""The table of what Redis shows of jobs."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ live_jobs = Table(
     Column("unknown", BigInteger, nullable=False, server_default="0", comment="answers with a status beyond 100-599"),
     Column("robots", BigInteger, nullable=False, server_default="0", comment="times that a robots.txt was asked for"),
     sqlite_with_rowid=False,
-    info={"holds": "jobs that are told of in Redis, and where their logs end"},
+    info={"holds": "jobs that Redis shows, and where their logs end"},
 )

@@ -1,4 +1,4 @@
-"""The live plane's values: a job as Redis is told of it, where its log ends, and what others ask over Redis."""
+"""Values of the live plane: a job as Redis shows it, where its log ends, and what others ask over Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["LiveJob", "LogPosition", "LogState", "Outside"]
 
 
 class LogPosition(Struct, frozen=True):
-    """How far the log of a job goes; part of the commit that it tells of."""
+    """The end of the log of a job; part of the commit whose entries it has."""
 
     score: int = 0
     """The number of its last entry; they are 1, 2, 3 …"""
@@ -24,14 +24,14 @@ class LogPosition(Struct, frozen=True):
 
 
 class LogState(Struct, frozen=True):
-    """A commit as the live plane tells of it."""
+    """A commit as the live plane shows it."""
 
     position: LogPosition = LogPosition()
     totals: Totals = Totals()
 
 
 class LiveJob(Struct, frozen=True, kw_only=True):
-    """What the tracker says of a job that Redis is told."""
+    """A job in the tracker as Redis shows it."""
 
     job_id: int
     state: str
@@ -55,7 +55,7 @@ class LiveJob(Struct, frozen=True, kw_only=True):
     epoch: str = ""
     """The state of the server that last had the whole layout."""
     started_at: int = 0
-    """Unix ms; 0: it was not told of yet."""
+    """Unix ms; 0: it has not been shown yet."""
 
 
 class Outside(Struct, frozen=True, kw_only=True):
