@@ -133,9 +133,9 @@ class JobLog:
 
     # -- beside it
 
-    def tail(self, most: int) -> tuple[int, list[bytes]]:
-        """The score before the last entries, at most so many, and these."""
-        end = self.state.position
+    def tail(self, state: LogState, most: int) -> tuple[int, list[bytes]]:
+        """The score before the last entries of a commit, at most so many, and these."""
+        end = state.position
         lines = _last_lines(self._descriptor, end.length, most)
         return end.score - len(lines), lines
 

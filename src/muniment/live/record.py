@@ -86,7 +86,7 @@ class JobRecord:
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
         counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
         self.beat = max(self.beat, whole_number(beat) or 0)
-        before, lines = self._log.tail(self._options.keep)
+        before, lines = self._log.tail(state, self._options.keep)
         self._reader = self._log.reader_after(state)
         missing = state.position.score - (whole_number(score) or 0)
         with client.pipeline() as pipe:

@@ -97,7 +97,7 @@ def test_the_tail_is_the_last_entries(tmp_path: Path) -> None:
     log = JobLog(tmp_path / LOG_FILE, LogPosition(), reports=False)
     log.write([_page(*(f"http://a/{n}" for n in range(9000)))])
     log.commit(Totals())
-    before, lines = log.tail(8000)
+    before, lines = log.tail(log.state, 8000)
     assert (before, len(lines), json.loads(lines[0])["seq"]) == (1000, 8000, 1001)
     log.close()
 
