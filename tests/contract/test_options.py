@@ -72,7 +72,7 @@ CONTRACT = {
     "--redis-log-keep": ("redis_log_keep", 10_000),
     "--reap-after": ("reap_after", 7200.0),
     "--announce": ("announce", "queue"),
-    "--explanation": ("explained", None),
+    "--explanation": ("explanation", None),
     "--ignore-reports": ("ignore_reports", "off"),
     "--noarchive": ("noarchive", False),
 }

@@ -354,7 +354,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Literal["queue", "feed", "off"],
         Option(("--announce",), "Announce the job there: in the queue of posts, or the feed.", "WAY", kind="machine"),
     ] = "queue"
-    explained: Annotated[
+    explanation: Annotated[
         str | None, Option(("--explanation",), "Why the job runs, for those who see it.", "TEXT", kind="run")
     ] = None
     ignore_reports: Annotated[
