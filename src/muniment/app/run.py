@@ -223,7 +223,10 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
-    if settings.explanation not in {None, jobs.given_of(db, opened.job).settings.explanation if opened.resumed else None}:
+    if settings.explanation not in {
+        None,
+        jobs.given_of(db, opened.job).settings.explanation if opened.resumed else None,
+    }:
         change_terms(db, opened.job.job_id, operator_name(), JobTerms(explanation=settings.explanation), now_ms())
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
