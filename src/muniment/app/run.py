@@ -55,7 +55,8 @@ from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.environment import operator_name, redis_given
+from muniment.settings.environment import operator_name
+from muniment.settings.live import redis_given
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
@@ -260,14 +261,6 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     )
 
 
-def _live_plane(db: Database, opened: OpenJob, out: Path, target: str, events: Events) -> LivePlane | None:
-    if not (opened.settings.redis or redis_given()):
-        return None
-    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
-
-    return LivePlane(db, opened, out, target, events)
-
-
 def _warn_of_lost_index(out: Path, captured: int) -> None:
     if captured:
         _log.warning(
@@ -319,6 +312,14 @@ def _first_urls(source: SeedSource) -> list[str]:
     if batch is None:
         raise UsageError(f"the list {source.name} is empty")
     return []
+
+
+def _live_plane(db: Database, opened: OpenJob, out: Path, target: str, events: Events) -> LivePlane | None:
+    if not (opened.settings.redis or redis_given()):
+        return None
+    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+    return LivePlane(db, opened, out, target, events)
 
 
 async def _watch(orchestrator: Orchestrator, events: Events) -> None:
