@@ -24,8 +24,8 @@ from muniment.live.plane import Plane
 from muniment.live.ports import PlaneOptions
 from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
-from muniment.settings.environment import operator_name
-from muniment.settings.live import parse_roles, redis_given, redis_password_given
+from muniment.settings.environment import operator_name, redis_given, redis_password_given
+from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import live

@@ -55,8 +55,7 @@ from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.environment import operator_name
-from muniment.settings.live import redis_given
+from muniment.settings.environment import operator_name, redis_given
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database

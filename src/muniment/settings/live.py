@@ -1,12 +1,10 @@
-"""The live plane in the environment, and the words of its options."""
+"""The words of the options of the live plane."""
 
 from __future__ import annotations
 
-import os
-
 from muniment.errors import UsageError
 
-__all__ = ["ROLES", "parse_roles", "redis_given", "redis_password_given"]
+__all__ = ["ROLES", "parse_roles"]
 
 ROLES = ("analyzer", "broadcaster", "trimmer", "reaper", "taker")
 """What a process may do in the live plane."""
@@ -18,13 +16,3 @@ def parse_roles(text: str) -> frozenset[str]:
     if unknown := [word for word in words if word not in {*ROLES, "all"}]:
         raise UsageError(f"--redis-roles: {unknown[0]!r} is not a role; these are: {', '.join(ROLES)}, all")
     return frozenset(ROLES if "all" in words else words)
-
-
-def redis_given() -> str:
-    """MUNIMENT_REDIS: the URL of Redis where none is given on the command line; it may have a password."""
-    return os.environ.get("MUNIMENT_REDIS", "").strip()
-
-
-def redis_password_given() -> str:
-    """MUNIMENT_REDIS_PASSWORD: the password of Redis."""
-    return os.environ.get("MUNIMENT_REDIS_PASSWORD", "")
