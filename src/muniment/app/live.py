@@ -25,8 +25,8 @@ from muniment.live.ports import PlaneOptions
 from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name, redis_given, redis_password_given
+from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
-from muniment.settings.values import ROLES
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import live
 from muniment.tracker.open import OpenJob
@@ -46,9 +46,8 @@ def redis_address(settings: Settings) -> tuple[RedisAddress, str]:
 
 def plane_options(settings: Settings) -> PlaneOptions:
     """How the live plane is run."""
-    words = {word.strip() for word in settings.redis_roles.split(",")}
     return PlaneOptions(
-        roles=frozenset(ROLES if "all" in words else words),
+        roles=parse_roles(settings.redis_roles),
         keep=settings.redis_log_keep,
         announce=settings.announce,
         reap_after=settings.reap_after,

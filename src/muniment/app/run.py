@@ -7,7 +7,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -223,16 +223,11 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
     setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
     opened.frontier.add_cookies(secrets.cookies)
-    if settings.explanation not in {
-        None,
-        jobs.given_of(db, opened.job).settings.explanation if opened.resumed else None,
-    }:
-        change_terms(db, opened.job.job_id, operator_name(), JobTerms(explanation=settings.explanation), now_ms())
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
-    plane = _live_plane(db, opened, out, urls[0] if urls else "", events)
+    plane = _shown(db, opened, out, urls, events)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     queue = JobQueue(opened.frontier, opened.seeds)
@@ -258,14 +253,6 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
-
-
-def _live_plane(db: Database, opened: OpenJob, out: Path, target: str, events: Events) -> LivePlane | None:
-    if not (opened.settings.redis or redis_given()):
-        return None
-    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
-
-    return LivePlane(db, opened, out, target, events)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:
@@ -319,6 +306,18 @@ def _first_urls(source: SeedSource) -> list[str]:
     if batch is None:
         raise UsageError(f"the list {source.name} is empty")
     return []
+
+
+def _shown(db: Database, opened: OpenJob, out: Path, urls: Sequence[str], events: Events) -> LivePlane | None:
+    """The live plane, when the job is to be shown in Redis; why it runs is kept in any case."""
+    why = opened.settings.explanation
+    if why is not None and not (opened.resumed and jobs.given_of(db, opened.job).settings.explanation == why):
+        change_terms(db, opened.job.job_id, operator_name(), JobTerms(explanation=why), now_ms())
+    if not (opened.settings.redis or redis_given()):
+        return None
+    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+    return LivePlane(db, opened, out, urls[0] if urls else "", events)
 
 
 async def _watch(orchestrator: Orchestrator, events: Events) -> None:

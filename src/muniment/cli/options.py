@@ -16,7 +16,7 @@ from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.settings.environment import array_task, contact_given
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
-from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy, parse_roles
+from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
 
 __all__ = [
     "PLACE",
@@ -40,7 +40,6 @@ _TEXTS = {
     "--out": parse_place,
     "--prefix": parse_name,
     "--proxy": parse_proxy,
-    "--redis-roles": parse_roles,
     "--run-id": parse_name,
     "--state": parse_place,
     "--user-agent": parse_agent,

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from muniment.model.network.live import LiveJob, Outside
-from muniment.settings.values import ROLES
+from muniment.settings.live import ROLES
 
 __all__ = ["JobPort", "PlaneOptions"]
 

@@ -1,4 +1,4 @@
-"""What an option is: its spelling, its help, and whose it is."""
+"""How an option is spelled, explained, and changed: what the table of settings says of each."""
 
 from __future__ import annotations
 

@@ -16,14 +16,12 @@ __all__ = [
     "DIRECT",
     "LONGEST_SPAN_S",
     "MOST_ROWS",
-    "ROLES",
     "is_number",
     "parse_delay",
     "parse_name",
     "parse_number",
     "parse_place",
     "parse_proxy",
-    "parse_roles",
     "parse_seconds",
     "parse_size",
     "parse_span",
@@ -39,8 +37,6 @@ _PROXIES = ("http", "socks4", "socks4a", "socks5", "socks5h")
 _LONGEST = 30
 _MOST_NAME = 100
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgtKMGT]?)([iI]?)[bB]?")
-ROLES = ("analyzer", "broadcaster", "trimmer", "reaper", "taker")
-"""What a process may do in the live plane."""
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DELAY = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 _SECONDS = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
@@ -53,6 +49,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--min-free": (0, 1 << 60),
     "--shard": (0, 1_000_000),
     "--shards": (1, 1_000_000),
+    "--redis-log-keep": (1, 100_000),
+    "--reap-after": (0, 10**9),
     "--level": (0, 10_000),
     "--per-host": (1, 10_000),
     "--inflight": (1, 1_000_000),
@@ -71,8 +69,6 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
-    "--redis-log-keep": (0, 100_000),
-    "--reap-after": (0, 10**9),
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 
@@ -105,14 +101,6 @@ def _parsed(kind: Any, option: Option, text: str) -> Any:
     if not digits.isascii() or not digits.isdigit() or len(digits) > _LONGEST:
         raise UsageError(f"{text[:_LONGEST]!r} is not a whole number")
     return int(text)
-
-
-def parse_roles(text: str) -> str:
-    """Roles in the live plane, as written; raises UsageError for another word."""
-    unknown = [word for word in text.split(",") if word.strip() not in {*ROLES, "all"}]
-    if unknown:
-        raise UsageError(f"{unknown[0].strip()!r} is not a role; these are: {', '.join(ROLES)}, all")
-    return text
 
 
 def parse_size(text: str) -> int:
