@@ -19,7 +19,7 @@ FLOORS = {
     ),
     "procs": (
         {"platform"}, {"command_text", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"}, {"registry"},
-        {"stop"}, {"children", "sweep"},
+        {"stop"}, {"children", "sweep"}, {"hooks"},
     ),
 }  # fmt: skip
 """From the lowest up; what is on one floor does not import each other."""

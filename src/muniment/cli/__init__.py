@@ -37,6 +37,7 @@ _COMMANDS = {
     "pipelines": ("muniment.cli.fleet.pipelines", "pipelines"),
     "tokens": ("muniment.cli.fleet.tokens", "tokens"),
     "ignores": ("muniment.cli.ignores", "ignores"),
+    "hooks": ("muniment.cli.hooks", "hooks"),
     "pipeline": ("muniment.cli.pipeline", "pipeline"),
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from muniment.errors import UsageError
 
-__all__ = ["contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
+__all__ = [
+    "contact_given",
+    "node_folders",
+    "operator_name",
+    "processes_directory",
+    "program_folders",
+    "server_given",
+    "token_given",
+    "variable",
+]
 
 
 def contact_given() -> str:
@@ -33,6 +42,21 @@ def server_given() -> str:
 def token_given() -> str:
     """MUNIMENT_TOKEN: the token where no file of one is given."""
     return os.environ.get("MUNIMENT_TOKEN", "").strip()
+
+
+def program_folders() -> str:
+    """PATH, as programs for hooks are found."""
+    return os.environ.get("PATH", os.defpath)
+
+
+def node_folders() -> list[Path]:
+    """NODE_PATH: where packages of Node are found."""
+    return [Path(folder).absolute() for folder in os.environ.get("NODE_PATH", "").split(os.pathsep) if folder]
+
+
+def variable(name: str) -> str | None:
+    """A variable that the operator hands on by its name."""
+    return os.environ.get(name)
 
 
 def processes_directory() -> Path:
