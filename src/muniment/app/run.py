@@ -9,8 +9,9 @@ import os
 import sys
 from collections.abc import Coroutine
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from msgspec import structs
@@ -64,6 +65,9 @@ from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
+
+if TYPE_CHECKING:
+    from muniment.crawl.hooks.desk import HookDesk
 
 __all__ = ["run_locked"]
 
@@ -216,8 +220,12 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _regain(db, out, files, rebuilt)
     emptied = files.empty
     lost = _look_for_lost(out, repaired)
-    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
-    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
+    wanted = taken.hooks.wanted if taken.hooks else None
+    opened = open_job(
+        *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
+    )
+    workers = most_workers(opened.settings)
+    setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
@@ -225,17 +233,19 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
-    queue = JobQueue(opened.frontier, opened.seeds)
+    queue = JobQueue(opened.frontier, opened.seeds, opened.hooks)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:
         # once: stop when what is in flight has landed; twice: at once
-        steps = orchestrator.stop, orchestrator.kill
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
+        desk = await _hook_desk(taken, opened, orchestrator, limits, events)
+        steps = (orchestrator.stop if desk is None else partial(_stop_both, desk, orchestrator)), orchestrator.kill
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
+            await _end_hooks(desk, opened, outcome, out)
     finally:
         for task in watching:
             task.cancel()
@@ -245,6 +255,42 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
+
+
+async def _hook_desk(
+    taken: RunContext, opened: OpenJob, orchestrator: Orchestrator, limits: Limits, events: Events
+) -> HookDesk | None:
+    if taken.hooks is None or opened.hooks is None:
+        return None
+    from muniment.app.hooks import new_desk  # noqa: PLC0415  (a crawl without hooks needs none of it)
+
+    inside = taken.place.directory.resolve() == taken.out.resolve()
+    desk = new_desk(
+        *(opened.hooks, taken.hooks, taken.registry, taken.locks, events),
+        ("" if inside else str(taken.place.directory), taken.place.database),
+        private=taken.private,
+        held=lambda: limits.held or limits.short_of_room,
+        failed=orchestrator.stop,
+    )
+    await desk.begin()
+    return desk
+
+
+async def _end_hooks(desk: HookDesk | None, opened: OpenJob, outcome: RunOutcome, out: Path) -> None:
+    if desk is None or opened.hooks is None:
+        return
+    from muniment.app.hooks import keep_tables  # noqa: PLC0415  (as above)
+
+    finished = outcome.reason == "finished"
+    if not finished:
+        desk.stop()
+    await desk.finish(finished=finished)
+    keep_tables(opened.hooks.store, out)
+
+
+def _stop_both(desk: HookDesk, orchestrator: Orchestrator, reason: str) -> None:
+    desk.stop()
+    orchestrator.stop(reason)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:
@@ -328,7 +374,8 @@ def _conclude(
     outcome: RunOutcome,
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
+    hooks_wait = opened.hooks is not None and opened.hooks.busy
+    if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     count, size = files.files()

@@ -42,6 +42,7 @@ _COMMANDS = {
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
+    "hook-worker": ("muniment.cli.hook_worker", "hook_worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from muniment.procs.hooks.discovery import find_plugins
 from muniment.procs.hooks.requirements import Interpreters, RequirementCheck
 from muniment.rules.hooks.file_names import in_order
 from muniment.rules.hooks.plugin_settings import PluginSettings
+from muniment.settings.environment import node_folders
 
-__all__ = ["HookChoice", "HookSet", "choose_hooks"]
+__all__ = ["FoundBinaries", "HookChoice", "HookSet", "choose_hooks"]
 
 _RUNTIME = "muniment"
 _GIVEN_BY_US = frozenset({"dom", "responses"})
@@ -32,6 +34,14 @@ class HookChoice(Struct, frozen=True, kw_only=True):
     """Settings by name."""
     python: str = ""
     abxpkg: bool = False
+
+
+class FoundBinaries(Struct, frozen=True):
+    """Programs that a plugin needs, where they are."""
+
+    variables: dict[str, str]
+    folders: tuple[str, ...]
+    """First in PATH."""
 
 
 class HookSet:
@@ -134,6 +144,30 @@ class HookSet:
         if bad:
             raise UsageError(f"--plugins: {'; '.join(bad)}")
         return [hook for plugin in self.plugins for hook in plugin.hooks if not self.why_not(hook)]
+
+    def in_order(self, hooks: Sequence[HookFile]) -> list[HookFile]:
+        """Hooks event by event, each in its order."""
+        return [hook for event in _EVENT_ORDER for hook in in_order(one for one in hooks if one.event == event)]
+
+    def plugin(self, name: str) -> Plugin:
+        """The plugin of a name."""
+        return self._by_name[name]
+
+    def binaries(self, plugin: Plugin) -> FoundBinaries:
+        """What a plugin and those that it requires need and have, as variables."""
+        variables: dict[str, str] = {}
+        folders: list[str] = []
+        for name in self.settings.with_required(plugin.name):
+            for one in self._by_name[name].config.required_binaries:
+                found = self._check.binary(one)
+                if found.startswith("/") and ":" not in found:
+                    if one.name.startswith("{"):
+                        variables.setdefault(one.name.strip("{}"), found)
+                    if Path(found).is_dir():
+                        variables["NODE_PATH"] = os.pathsep.join(map(str, node_folders()))
+                    else:
+                        folders.append(str(Path(found).parent))
+        return FoundBinaries(variables, tuple(dict.fromkeys(folders)))
 
     def left_out(self) -> dict[str, str]:
         """The plugins that are on and cannot run, with the reason."""

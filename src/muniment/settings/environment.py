@@ -12,6 +12,7 @@ __all__ = [
     "contact_given",
     "node_folders",
     "operator_name",
+    "own_variables",
     "processes_directory",
     "program_folders",
     "server_given",
@@ -52,6 +53,11 @@ def program_folders() -> str:
 def node_folders() -> list[Path]:
     """NODE_PATH: where packages of Node are found."""
     return [Path(folder).absolute() for folder in os.environ.get("NODE_PATH", "").split(os.pathsep) if folder]
+
+
+def own_variables() -> dict[str, str]:
+    """All variables: what hooks may get of them is chosen by name."""
+    return dict(os.environ)
 
 
 def variable(name: str) -> str | None:

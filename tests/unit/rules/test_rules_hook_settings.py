@@ -10,8 +10,9 @@ import pytest
 
 from muniment.errors import UsageError
 from muniment.model.hooks.plugins import Plugin
+from muniment.model.mask import masked_setting
 from muniment.rules.hooks.plugin_config import read_config
-from muniment.rules.hooks.plugin_settings import PluginSettings, masked_setting
+from muniment.rules.hooks.plugin_settings import PluginSettings
 
 WGET = {
     "WGET_ENABLED": {"type": "boolean", "default": True, "x-aliases": ["SAVE_WGET"]},

@@ -1,4 +1,4 @@
 """Hooks and plugins as values.
 
-Others import: plugins.
+Others import: plugins, runs.
 """

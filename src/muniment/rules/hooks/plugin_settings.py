@@ -11,27 +11,15 @@ from typing import Any
 
 from muniment.errors import UsageError
 from muniment.model.hooks.plugins import Plugin, PluginProperty
-from muniment.model.mask import MASK
+from muniment.model.mask import MASK, is_secret_name
 
-__all__ = ["PluginSettings", "is_secret_name", "masked_setting"]
+__all__ = ["PluginSettings"]
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|COOKIE", re.IGNORECASE)
 _NAME_IN_TEXT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _DEEPEST = 8
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off", ""})
 _QUIET = {"FAVICON_PROVIDER": "", "ARCHIVEDOTORG_ENABLED": False}
 """Settings that would tell others what is archived: off unless they are given."""
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether the value of a setting is masked wherever it is shown."""
-    return _SECRET.search(name) is not None
-
-
-def masked_setting(text: str) -> str:
-    """A `--hook-env` value without the secret of it."""
-    name, equals, _ = text.partition("=")
-    return f"{name}={MASK}" if equals and is_secret_name(name) else text
 
 
 class PluginSettings:
