@@ -1,4 +1,4 @@
-"""`muniment hooks`: which hooks there are, and what they need."""
+"""`muniment hooks`: which hooks there are, what they need, and running them over what was captured."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import click
 import msgspec
 
 from muniment.cli.display.quantities import counted
-from muniment.cli.invocation import Group
-from muniment.cli.options import log_option
+from muniment.cli.invocation import Group, Invocation
+from muniment.cli.options import SettingsCommand, hook_options, log_option, out_option, read_hook_options
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, choose_hooks
+from muniment.crawl.hooks.messages import Mode
+from muniment.errors import UsageError
 from muniment.model.hooks.plugins import HookLine, Requirement
+from muniment.model.url import normalise
+from muniment.settings.table import defaults
 
 __all__ = ["hooks"]
 
@@ -85,6 +89,47 @@ def doctor(as_json: bool, quiet: bool, plugins: str, **given: Any) -> int:
             verdict = counted(len(missing), "thing") + " missing" if missing else "nothing is missing"
             click.echo(f"{counted(len(needs), 'requirement')}: {verdict}")
     return 1 if missing else 0
+
+
+@hooks.command(cls=SettingsCommand)
+@out_option
+@hook_options
+@click.option("--url", "urls", multiple=True, metavar="URL", help="Only the page of this URL; may be repeated.")
+@click.option("--failed", is_flag=True, help="Also run hooks again that failed last.")
+@click.option("--again", is_flag=True, help="Run all hooks again.")
+@_json
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@log_option
+@click.pass_obj
+def run(
+    invocation: Invocation,
+    /,
+    out: Path,
+    urls: tuple[str, ...],
+    failed: bool,
+    again: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Run hooks over the pages that a directory holds, without fetching them: those that a page has not had yet."""
+    from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (looking at hooks needs none of it)
+    from muniment.app.hooks_run import run_hooks  # noqa: PLC0415  (as above)
+
+    options = read_hook_options(given)
+    if not options.hooks:
+        raise UsageError("give --hooks DIR: the folder of plugins")
+    wanted = frozenset(filter(None, map(normalise, urls)))
+    mode: Mode = "again" if again else "failed" if failed else "new"
+    plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)
+    assert plan is not None
+    done = run_hooks(plan, out, invocation.row.registry, wanted)
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+    elif not quiet:
+        tries = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items())) or "nothing to run"
+        click.echo(f"{counted(done.pages, 'page')}: {tries}{'; stopped' if done.stopped else ''}")
+    return 3 if done.stopped else 0
 
 
 def _need(need: Requirement) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Protocol
 
 from msgspec import structs
@@ -75,9 +74,7 @@ class HookDesk:
         self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
         self._over = self._bye = self._ending = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._gone = asyncio.Event()
-        self.idle = asyncio.Event()
-        """Nothing waits and nothing runs."""
+        self._watching: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Launch the worker. Raises MunimentError."""
@@ -86,10 +83,10 @@ class HookDesk:
 
     async def _hire(self) -> None:
         launched = self._launch()
-        self._process, self._gone, self._wants = launched.process, asyncio.Event(), 0
-        self._channel = Channel(FromHooks, self._received, self._gone.set)
+        self._process, self._wants = launched.process, 0
+        self._channel = Channel(FromHooks, self._received, lambda: None)
         await self._channel.open(launched.channel)
-        self._tasks.append(asyncio.create_task(self._watch(launched.process, self._gone)))
+        self._watching = asyncio.create_task(self._watch(launched.process))
 
     def stop(self, grace_s: float = _GRACE_S) -> None:
         """Begin no further hook of a page; what runs then is stopped after the grace."""
@@ -97,21 +94,31 @@ class HookDesk:
         if self._channel is not None:
             self._channel.send(StopHooks(grace_s))
 
-    async def finish(self, *, finished: bool) -> None:
-        """Let the hooks of the crawl's end run, and wait until all is over and kept."""
+    async def finish(self, *, finished: bool, patient: bool | None = None) -> None:
+        """Let the hooks of the crawl's end run, and wait until all is over and kept.
+
+        Unless `patient`, which it is of a job that has finished, that is bounded.
+        """
+        patient = finished if patient is None else patient
         self._ending = True
         if self._channel is not None:
             self._channel.send(EndHooks(finished))
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._gone.wait(), None if finished else _GRACE_S + _LAST_S)
+        if self._watching is not None:
+            await asyncio.wait([self._watching], timeout=None if patient else _GRACE_S + _LAST_S)
         await self.end()
+
+    def kill(self) -> None:
+        """End the worker at once, and all that runs below it."""
+        self._ending = True
+        if self._process is not None:
+            self._process.kill()
 
     async def end(self) -> None:
         """End the worker, if it is there, and keep what it said."""
         self._over = True
-        if self._process is not None:
+        if self._process is not None and self._watching is not None:
             self._process.kill()
-            await self._process.wait_async()
+            await self._watching
         if self._channel is not None:
             self._channel.close()
         await asyncio.sleep(0)
@@ -146,10 +153,9 @@ class HookDesk:
             if self._ending:
                 self._channel.send(StopHooks(0.0))
 
-    async def _watch(self, process: Child, gone: asyncio.Event) -> None:
+    async def _watch(self, process: Child) -> None:
         """Replace a worker that was killed, unless the run is over."""
         code = await process.wait_async()
-        gone.set()
         if self._over or self._bye or self._ending:
             return
         self._deaths += 1

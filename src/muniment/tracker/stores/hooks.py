@@ -61,7 +61,8 @@ class HookStore:
     """The hooks of one job. `wanted` says of which URLs pages wait."""
 
     def __init__(self, db: Database, job_id: int, wanted: Callable[[str], bool] = lambda _: True) -> None:
-        self._db, self._job_id, self._wanted = db, job_id, wanted
+        self._db, self._job_id, self.wants = db, job_id, wanted
+        self.db, self.job_id = db, job_id
         self._none = False
 
     def queue(self, pages: Iterable[CapturedPage]) -> None:
@@ -72,7 +73,7 @@ class HookStore:
                 page.fetched_at, page.warc_file, page.warc_offset, page.digest, "", "", False,
             )
             for page in pages
-            if self._wanted(page.url)
+            if self.wants(page.url)
         ]  # fmt: skip
         self._db.many(_QUEUE, rows)
         self._none = False
