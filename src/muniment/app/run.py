@@ -11,12 +11,13 @@ from collections.abc import Coroutine
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.hooks_beside import end_hooks, hook_desk, stop_both
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
@@ -65,9 +66,6 @@ from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
-
-if TYPE_CHECKING:
-    from muniment.crawl.hooks.desk import HookDesk
 
 __all__ = ["run_locked"]
 
@@ -241,11 +239,11 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     try:
         # once: stop when what is in flight has landed; twice: at once
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
-        desk = await _hook_desk(taken, opened, orchestrator, limits, events)
-        steps = (orchestrator.stop if desk is None else partial(_stop_both, desk, orchestrator)), orchestrator.kill
+        desk = await hook_desk(taken, opened, orchestrator, limits, events)
+        steps = (orchestrator.stop if desk is None else partial(stop_both, desk, orchestrator)), orchestrator.kill
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
-            await _end_hooks(desk, opened, outcome, out)
+            await end_hooks(desk, opened, outcome, out)
     finally:
         for task in watching:
             task.cancel()
@@ -255,42 +253,6 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
-
-
-async def _hook_desk(
-    taken: RunContext, opened: OpenJob, orchestrator: Orchestrator, limits: Limits, events: Events
-) -> HookDesk | None:
-    if taken.hooks is None or opened.hooks is None:
-        return None
-    from muniment.app.hooks import new_desk  # noqa: PLC0415  (a crawl without hooks needs none of it)
-
-    inside = taken.place.directory.resolve() == taken.out.resolve()
-    desk = new_desk(
-        *(opened.hooks, taken.hooks, taken.registry, taken.locks, events),
-        ("" if inside else str(taken.place.directory), taken.place.database),
-        private=taken.private,
-        held=lambda: limits.held or limits.short_of_room,
-        failed=orchestrator.stop,
-    )
-    await desk.begin()
-    return desk
-
-
-async def _end_hooks(desk: HookDesk | None, opened: OpenJob, outcome: RunOutcome, out: Path) -> None:
-    if desk is None or opened.hooks is None:
-        return
-    from muniment.app.hooks import keep_tables  # noqa: PLC0415  (as above)
-
-    finished = outcome.reason == "finished"
-    if not finished:
-        desk.stop()
-    await desk.finish(finished=finished)
-    keep_tables(opened.hooks.store, out)
-
-
-def _stop_both(desk: HookDesk, orchestrator: Orchestrator, reason: str) -> None:
-    desk.stop()
-    orchestrator.stop(reason)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:

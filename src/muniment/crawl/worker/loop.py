@@ -52,6 +52,7 @@ class Worker:
             hooked=setup.hooked,
         )
         self._services = EngineServices(channel, setup, client, self._held, self._recorder)
+        self._services.fail = self._fail
         self._engine = engine(self._services)
         self._unacknowledged: deque[list[str]] = deque()
         self._tasks = TaskPool(self._work, self._fail)
