@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from muniment import __version__
-from muniment.archive.hook_tables import write_tables
+from muniment.archive.hooks.tables import write_tables
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
 from muniment.crawl.hooks.desk import HookDesk, HookQueue

@@ -15,7 +15,7 @@ from msgspec import Struct
 from muniment.app.hooks import HookPlan, keep_tables, new_desk
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
-from muniment.archive.hook_pages import captured_pages
+from muniment.archive.hooks.pages import captured_pages
 from muniment.archive.index.journal import CAPTURES, PARTS
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private
@@ -29,8 +29,8 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.db.sqlite import SqliteDatabase
+from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs.store import find_job
-from muniment.tracker.queue.hooks import JobHooks
 from muniment.tracker.stores.hooks import HookStore
 
 __all__ = ["HooksDone", "run_hooks"]

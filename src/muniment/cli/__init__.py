@@ -42,7 +42,7 @@ _COMMANDS = {
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
-    "hook-worker": ("muniment.cli.hook_worker", "hook_worker"),
+    "hook-worker": ("muniment.cli.hooks", "hook_worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),
 }

@@ -19,7 +19,7 @@ from muniment.model.hooks.plugins import HookLine, Requirement
 from muniment.model.url import normalise
 from muniment.settings.table import defaults
 
-__all__ = ["hooks"]
+__all__ = ["hook_worker", "hooks"]
 
 _folder = click.Path(path_type=Path, exists=True, file_okay=False)
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -150,3 +150,11 @@ def _choice(
         given=given_settings(hook_env, hook_env_file),
         python=hook_python,
     )
+
+
+@click.command("hook-worker", hidden=True)
+def hook_worker() -> int:
+    """Run hooks for the orchestrator that launched this process."""
+    from muniment.app.hook_worker import run_hook_worker  # noqa: PLC0415  (looking at hooks needs none of it)
+
+    return run_hook_worker()

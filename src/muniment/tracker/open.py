@@ -15,13 +15,13 @@ from muniment.rules.rule_engine import Ruleset, check_rules
 from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.jobs.terms import begin_terms
 from muniment.tracker.queue import retries
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
-from muniment.tracker.queue.hooks import JobHooks
 from muniment.tracker.queue.rejudge import rejudge
 from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites

@@ -64,7 +64,7 @@ class HookDesk:
         held: Callable[[], bool],
         failed: Callable[[str], None],
     ) -> None:
-        """While `held` no hook is begun; `failed` is told why hooks cannot go on."""
+        """While `held` it hands out no page; `failed` gets the reason when hooks cannot go on."""
         self._queue, self._launch, self._setup, self._events = queue, launch, setup, events
         self._is_held, self._failed = held, failed
         self._channel: Channel | None = None

@@ -13,7 +13,7 @@ from muniment.model.process import Process, ProcessEnding
 from muniment.procs.hooks.attempt import HookTry
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.records import (
-    BadLine,
+    BadRecord,
     BinaryRecord,
     LinkRecord,
     MachineRecord,
@@ -72,11 +72,11 @@ class HookOutput:
 
     def heard(self, line: bytes | None) -> None:
         """Take in a line; None for one that is too long."""
-        record = BadLine() if line is None else read_line(line)
+        record = BadRecord() if line is None else read_line(line)
         match record:
             case None:
                 return
-            case BadLine():
+            case BadRecord():
                 self.bad_lines += 1
             case ResultRecord():
                 self.records += 1

@@ -14,7 +14,7 @@ from muniment.model.hooks.runs import HookStatus
 from muniment.model.url import normalise
 
 __all__ = [
-    "BadLine",
+    "BadRecord",
     "BinaryRecord",
     "LineReader",
     "LinkRecord",
@@ -41,8 +41,8 @@ _NEVER_SET = re.compile(r"PATH|HOME|LD_.*|PYTHON.*|NODE_.*|MUNIMENT_.*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class BadLine(Struct, frozen=True):
-    """A line that looks like a record and is none."""
+class BadRecord(Struct, frozen=True):
+    """A line that looks like a record but is not one."""
 
 
 class OtherRecord(Struct, frozen=True):
@@ -134,16 +134,16 @@ class LineReader:
         return b"" if self._too_long else held
 
 
-def read_line(line: bytes) -> Record | BadLine | None:
+def read_line(line: bytes) -> Record | BadRecord | None:
     """The record of a line; None for a line that is passed over."""
     if not line.startswith(b"{"):
         return None
     if len(line) > MOST_LINE or _is_too_deep(line):
-        return BadLine()
+        return BadRecord()
     try:
         return _record(msgspec.json.decode(line))
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError):
-        return BadLine()
+        return BadRecord()
 
 
 def _record(given: dict[str, Any]) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
@@ -29,7 +29,6 @@ from muniment.model.queue import (
 )
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.queue.frontier import Frontier
-from muniment.tracker.queue.hooks import JobHooks
 from muniment.tracker.queue.rejudge import Rejudging
 from muniment.tracker.queue.seeds import SeedStore
 
@@ -54,10 +53,21 @@ class _LastAnswer(Generic[T]):
         return self._answers[0]
 
 
+class HooksBeside(Protocol):
+    """The hooks of a job that runs."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether they keep the job from being finished."""
+
+    def take_found(self) -> tuple[Counter[int], list[tuple[str, str]]]:
+        """Pages newly pending per host number, and those that were left out, since the last call."""
+
+
 class LocalQueue:
     """One job's pages, by its frontier and, for a fetch, its list."""
 
-    def __init__(self, frontier: Frontier, seeds: SeedStore | None = None, hooks: JobHooks | None = None) -> None:
+    def __init__(self, frontier: Frontier, seeds: SeedStore | None = None, hooks: HooksBeside | None = None) -> None:
         self._frontier, self._seeds, self._hooks = frontier, seeds, hooks
         self._judging: Rejudging | None = None
         self._claims: _LastAnswer[ClaimOutcome] = _LastAnswer()

@@ -28,7 +28,7 @@ class JobHooks:
 
     @property
     def busy(self) -> bool:
-        """Whether pages wait for their hooks, or hooks found links that nobody heard of yet."""
+        """Whether pages wait for their hooks, or links that hooks found were not reported yet."""
         return self.store.any_waiting or bool(self._pending)
 
     async def due(self, most: int, held: Iterable[bytes]) -> list[HookPage]:
