@@ -26,6 +26,8 @@ _GRACE_S = 2.0
 """Seconds that all that a hook began may take to end."""
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
 _PIECE = 256 << 10
+_CANNOT_RUN = 127
+"""The exit code of a shim whose command cannot be run."""
 
 
 class HookCommand(Struct, frozen=True, kw_only=True):
@@ -201,7 +203,7 @@ class HookTry:
         self.ending, self.duration_ms = ending, int((monotonic() - self._began) * 1000)
         if ending.timed_out and not self.cut:
             self.cut, self.text = "timeout", f"over {self._command.timeout_s:g} s"
-        if not run.begun and not self.cut:
+        if not run.begun and not self.cut and ending.exit_code in (None, _CANNOT_RUN):
             self.cut, self.text = "cannot-run", _first_line(said)
 
     def _too_heavy(self, used: int) -> None:
