@@ -53,7 +53,7 @@ class Interpreters:
     def __init__(self, python: str = "", *, abxpkg: bool = False, path: str | None = None) -> None:
         """`python` runs hooks that ask abxpkg for a Python; with `abxpkg` that runs them itself."""
         self.path = program_folders() if path is None else path
-        self.python = python or self.find("python3") or ""
+        self.python = str(Path(python).absolute()) if python else self.find("python3") or ""
         self._abxpkg = abxpkg
 
     def find(self, program: str) -> str | None:
