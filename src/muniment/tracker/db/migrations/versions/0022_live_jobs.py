@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0022"
-down_revision = "0017"
+down_revision = "0020"
 
 
 def upgrade() -> None:
