@@ -233,15 +233,13 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
-    plane = _shown(db, opened, out, urls, events)
+    queue, plane = JobQueue(opened.frontier, opened.seeds, opened.hooks), _shown(db, opened, out, urls, events)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
-    queue = JobQueue(opened.frontier, opened.seeds, opened.hooks)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
-    beside = [_watch(orchestrator, events), _tend(taken.registry), *([plane.run(orchestrator)] if plane else [])]
-    watching = [asyncio.create_task(task) for task in beside]
+    watching = _beside(orchestrator, events, taken.registry, plane)
     try:
         # once: stop when what is in flight has landed; twice: at once
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
@@ -255,9 +253,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
             task.cancel()
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    summary = _conclude(db, opened, orchestrator, files, events, outcome)
-    if plane is not None:
-        await plane.close()
+    summary = await _conclude(db, opened, orchestrator, files, events, outcome, plane)
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
@@ -347,13 +343,22 @@ async def _tend(registry: ProcessRegistry) -> None:
         await asyncio.sleep(SWEEP_S)
 
 
-def _conclude(
+def _beside(
+    orchestrator: Orchestrator, events: Events, registry: ProcessRegistry, plane: LivePlane | None
+) -> list[asyncio.Task[None]]:
+    """What goes on beside a crawl, as tasks."""
+    tasks = [_watch(orchestrator, events), _tend(registry), *([plane.run(orchestrator)] if plane else [])]
+    return [asyncio.create_task(task) for task in tasks]
+
+
+async def _conclude(
     db: Database,
     opened: OpenJob,
     orchestrator: Orchestrator,
     files: WarcFiles,
     events: Events,
     outcome: RunOutcome,
+    plane: LivePlane | None,
 ) -> Summary:
     job_id = opened.job.job_id
     hooks_wait = opened.hooks is not None and opened.hooks.busy
@@ -384,4 +389,6 @@ def _conclude(
         given_up=0 if outcome.exit_code else given_up(db, job_id),
     )
     events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
+    if plane is not None:
+        await plane.close()
     return summary
