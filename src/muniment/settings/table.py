@@ -13,14 +13,21 @@ from msgspec import UNSET, structs
 
 from muniment import __version__
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
+<<<<<<< HEAD
 from muniment.settings.rendering import RenderSettings
+=======
+>>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
 
 __all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
 
+<<<<<<< HEAD
 class Settings(RenderSettings, frozen=True, kw_only=True):
+=======
+class Settings(Struct, frozen=True, kw_only=True):
+>>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
     """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 
     seed: str = ""
@@ -325,6 +332,44 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
             kind="machine",
         ),
     ] = None
+    redis: Annotated[
+        str | None,
+        Option(
+            ("--redis",),
+            "Show and steer the job over this Redis, in the layout of ArchiveBot (default: MUNIMENT_REDIS).",
+            "URL",
+            group="Live plane",
+            kind="machine",
+        ),
+    ] = None
+    redis_roles: Annotated[
+        str,
+        Option(
+            ("--redis-roles",),
+            "What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper, taker.",
+            "LIST",
+            kind="machine",
+        ),
+    ] = "all"
+    redis_log_keep: Annotated[
+        int, Option(("--redis-log-keep",), "Log entries of a running job that stay in Redis.", "N", kind="machine")
+    ] = 10_000
+    reap_after: Annotated[
+        float,
+        Option(("--reap-after",), "Seconds without a heartbeat until a job has failed; 0: never.", "S", kind="machine"),
+    ] = 7200.0
+    announce: Annotated[
+        Literal["queue", "feed", "off"],
+        Option(("--announce",), "Announce the job there: in the queue of posts, or the feed.", "WAY", kind="machine"),
+    ] = "queue"
+    explanation: Annotated[
+        str | None, Option(("--explanation",), "Why the job runs, for those who see it.", "TEXT", kind="run")
+    ] = None
+    ignore_reports: Annotated[
+        Literal["on", "off"],
+        Option(("--ignore-reports",), "Tell of each ignored URL in the log.", "on|off", live=True),
+    ] = "off"
+
     proxy: Annotated[
         tuple[str, ...],
         Option(
@@ -342,11 +387,16 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
     ] = False
 
 
-def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
+def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
+<<<<<<< HEAD
     hints, group = get_type_hints(Settings, include_extras=True), ""
     last = RenderSettings.__struct_fields__
     for field in sorted(structs.fields(Settings), key=lambda field: field.name in last):
+=======
+    hints, group = get_type_hints(table, include_extras=True), ""
+    for field in structs.fields(table):
+>>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if not isinstance(option, Option):
             continue

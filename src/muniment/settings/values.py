@@ -56,6 +56,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--min-free": (0, 1 << 60),
     "--shard": (0, 1_000_000),
     "--shards": (1, 1_000_000),
+    "--redis-log-keep": (1, 100_000),
+    "--reap-after": (0, 10**9),
     "--level": (0, 10_000),
     "--per-host": (1, 10_000),
     "--inflight": (1, 1_000_000),
@@ -74,11 +76,19 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
+<<<<<<< HEAD
     "--tabs": (1, 1_000),
     "--load-time": (0.001, 86_400),
     "--page-time": (0.001, 86_400),
     "--behavior-time": (0.001, 86_400),
     "--browser-memory": (64 << 20, 1 << 50),
+=======
+    "--hook-jobs": (1, 1_000),
+    "--hook-timeout": (0.001, 43_200),
+    "--hook-tries": (1, 1_000),
+    "--hook-output": (1, 1 << 50),
+    "--hook-memory": (0, 1 << 50),
+>>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 
