@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import browser_given
 from muniment.settings.table import Settings
 
-__all__ = ["BrowserProcesses", "browser_engine", "browser_for", "clear_profiles"]
+__all__ = ["BrowserProcesses", "browser_engine", "browser_for"]
 
 _log = logging.getLogger(__name__)
 _MOST_SCRIPT = 1 << 20
@@ -46,12 +45,6 @@ def browser_engine(setup: BrowserSetup) -> Callable[[EngineServices], BrowserEng
     state = Path(setup.processes) if setup.processes else None
     registry = open_registry(state, setup.database, "worker", "fetcher", silent=True)
     return partial(BrowserEngine, setup=setup, processes=BrowserProcesses(registry))
-
-
-def clear_profiles(parts: Path) -> None:
-    """Remove the profiles of browsers that a machine which failed has left in a locked directory."""
-    for profile in parts.glob("browser-*"):
-        shutil.rmtree(profile, ignore_errors=True)
 
 
 async def browser_for(settings: Settings, registry: ProcessRegistry, state: Path | None, database: str) -> BrowserSetup:

@@ -22,13 +22,13 @@ from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
+from muniment.app.rendering import browser_of, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
 from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
-from muniment.browser.options import BrowserSetup
 from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_crawl
 from muniment.control.place import keep_place
@@ -214,7 +214,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         credentials=taken.credentials,
         private=taken.private,
         late_names=reach.late_names,
-        browser=await _browser(taken),
+        browser=await browser_of(taken),
     )
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
@@ -254,32 +254,13 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         for task in watching:
             task.cancel()
         if setup.browser is not None:
-            _clear_profiles(out)
+            clear_profiles(out)
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
     summary = await _conclude(db, opened, orchestrator, files, events, outcome, plane)
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
-
-
-def _clear_profiles(out: Path) -> None:
-    """Remove what browsers of killed workers have left."""
-    from muniment.app.browsers import clear_profiles  # noqa: PLC0415  (a crawl without browsers needs none of it)
-
-    clear_profiles(out / PARTS)
-
-
-async def _browser(taken: RunContext) -> BrowserSetup | None:
-    """The browser of a run that may render pages."""
-    settings, place = taken.request.settings, taken.place
-    if settings.engine == "http":
-        return None
-    from muniment.app.browsers import browser_for  # noqa: PLC0415  (a crawl without browsers needs none of it)
-
-    state = None if place.directory.resolve() == taken.out.resolve() else place.directory.absolute()
-    _clear_profiles(taken.out)
-    return await browser_for(settings, taken.registry, state, place.database)
 
 
 def _warn_of_lost_index(out: Path, captured: int) -> None:

@@ -15,11 +15,8 @@ from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.settings.environment import array_task, contact_given
-<<<<<<< HEAD
-from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS, RenderSettings
-=======
 from muniment.settings.hooks import HookOptions
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
+from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS, RenderSettings
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import (
     is_number,

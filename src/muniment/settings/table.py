@@ -13,21 +13,14 @@ from msgspec import UNSET, structs
 
 from muniment import __version__
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
-<<<<<<< HEAD
 from muniment.settings.rendering import RenderSettings
-=======
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
 
 __all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
 
-<<<<<<< HEAD
 class Settings(RenderSettings, frozen=True, kw_only=True):
-=======
-class Settings(Struct, frozen=True, kw_only=True):
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
     """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 
     seed: str = ""
@@ -389,14 +382,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
-<<<<<<< HEAD
-    hints, group = get_type_hints(Settings, include_extras=True), ""
-    last = RenderSettings.__struct_fields__
-    for field in sorted(structs.fields(Settings), key=lambda field: field.name in last):
-=======
     hints, group = get_type_hints(table, include_extras=True), ""
-    for field in structs.fields(table):
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
+    last = RenderSettings.__struct_fields__
+    for field in sorted(structs.fields(table), key=lambda field: field.name in last):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if not isinstance(option, Option):
             continue

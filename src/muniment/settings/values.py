@@ -76,19 +76,16 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
-<<<<<<< HEAD
     "--tabs": (1, 1_000),
     "--load-time": (0.001, 86_400),
     "--page-time": (0.001, 86_400),
     "--behavior-time": (0.001, 86_400),
     "--browser-memory": (64 << 20, 1 << 50),
-=======
     "--hook-jobs": (1, 1_000),
     "--hook-timeout": (0.001, 43_200),
     "--hook-tries": (1, 1_000),
     "--hook-output": (1, 1 << 50),
     "--hook-memory": (0, 1 << 50),
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 

@@ -13,11 +13,7 @@ from muniment.settings.table import DelayRange, Settings
 def test_names_are_those_of_the_options():
     assert changeable() == [
         "min-free", "per-host", "inflight", "delay", "workers", "tries", "give-up-after", "connect-timeout", "timeout",
-<<<<<<< HEAD
-        "max-fetch-time", "max-pages", "max-bytes", "max-time", "tabs", "page-time", "behavior-time",
-=======
-        "max-fetch-time", "max-pages", "max-bytes", "max-time", "ignore-reports",
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
+        "max-fetch-time", "max-pages", "max-bytes", "max-time", "ignore-reports", "tabs", "page-time", "behavior-time",
     ]  # fmt: skip
 
 

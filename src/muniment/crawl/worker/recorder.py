@@ -203,13 +203,8 @@ class Recorder:
         for at, page in enumerate(pages):
             if isinstance(page, Refusal):
                 results.append(refused(page))
-<<<<<<< HEAD
             elif at in made and not (page.before or page.resources):
-                results.append(_write(await self._open_segment(), page, earlier, made[at]))
-=======
-            elif at in made and not page.before:
                 results.append(self._write(await self._open_segment(), page, earlier, made[at]))
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
             else:
                 results.append(await self._written(await self._open_segment(), page, earlier, made.get(at)))
                 await asyncio.sleep(0)
@@ -253,8 +248,9 @@ class Recorder:
         else:
             exchange, context, known, unchanged = _source(page, earlier)
             capture = segment.write(exchange, context, known, unchanged=unchanged)
+        beside = [segment.write_resource(one, exchange, page.context, capture.record_id) for one in page.resources]
         fresh = _digest_of(page) if capture.record_type == "response" else b""
-        rows = (*before, _row(capture))
+        rows = (*before, _row(capture), *map(_row, beside))
         if self._hooked and has_hooks(page.claim, capture):
             self._captured.append(_captured(page.claim, capture))
         return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
@@ -331,31 +327,6 @@ async def _beside_loop(record: Callable[..., T], *what: object, size: int) -> T:
     return await asyncio.get_running_loop().run_in_executor(None, partial(record, *what))
 
 
-<<<<<<< HEAD
-def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
-    before = [
-        _row(segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))) for early in page.before
-    ]
-    exchange = page.exchange
-    if not exchange.head:
-        failure = exchange.failure
-        # what this machine could not ask for is asked for again, whatever the tries
-        if page.done and failure is not None and not of_this_machine(str(failure)):
-            before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
-        return finished(page, payload=b"", record_id=b"", exchanges=tuple(before))
-    if made is not None:
-        capture = segment.write_prepared(made)
-    else:
-        exchange, context, known, unchanged = _source(page, earlier)
-        capture = segment.write(exchange, context, known, unchanged=unchanged)
-    beside = [segment.write_resource(one, exchange, page.context, capture.record_id) for one in page.resources]
-    fresh = _digest_of(page) if capture.record_type == "response" else b""
-    rows = (*before, _row(capture), *map(_row, beside))
-    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
-
-
-=======
->>>>>>> 247974a66f5e57d6974cb9204c4139f340c105a6
 def _row(capture: Capture) -> ExchangeRow:
     return capture.url, capture.status, capture.error, capture.body_length, capture.fetched_at
 
