@@ -1,0 +1,246 @@
+"""What can be asked of runs in directories, and changed about them, by their numbers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from muniment.clock import monotonic
+from muniment.control.fleet import jobs as fleet_jobs
+from muniment.control.fleet.directory import DirectoryDoor
+from muniment.control.ignores import in_force
+from muniment.control.place import tracker_place
+from muniment.control.runs.folder import RunFolder, is_running
+from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since
+from muniment.control.runs.start import start_crawl
+from muniment.control.settings_in_force import settings_in_force
+from muniment.control.verbs.delivery import JobDirectory
+from muniment.control.why import Why, why
+from muniment.errors import MunimentError, NotFoundError, UsageError
+from muniment.model.dashboard import (
+    JobCard,
+    LogPart,
+    SettingValue,
+    card_of,
+)
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
+from muniment.model.network.lists import ChangeView, PageList
+from muniment.procs.lock import EVENTS_FILE
+from muniment.tracker.connect import tracker_to_read
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store
+from muniment.tracker.views.waiting import first_url
+
+__all__ = ["RunsDesk"]
+
+_RATE_S = 10.0
+_BEGIN_S = 20.0
+_LOOK_S = 0.1
+_FRESH_S = 0.9
+"""How long what was seen of a run that goes on is shown again."""
+
+
+class _Seen:
+    """A run as it was when it was looked at last."""
+
+    def __init__(self) -> None:
+        self.card: JobCard | None = None
+        self.at = -_FRESH_S
+        self.mark: object = None
+        self.marks: deque[tuple[float, int]] = deque()
+
+    def rate(self, now: float, done: int) -> float:
+        """Pages a second over the last ten seconds of looking."""
+        while self.marks and now - self.marks[0][0] > _RATE_S:
+            self.marks.popleft()
+        self.marks.append((now, done))
+        since, before = self.marks[0]
+        return max(0.0, (done - before) / (now - since)) if now > since else 0.0
+
+
+class RunsDesk:
+    """Answers for all runs of a folder; used by one thread at a time."""
+
+    def __init__(self, folder: RunFolder, who: str) -> None:
+        self.folder, self._who = folder, who
+        self._seen: dict[int, _Seen] = {}
+
+    # -- looking
+
+    def jobs(self) -> list[JobCard]:
+        """All runs, the newest first."""
+        runs = self.folder.runs()
+        for gone in set(self._seen) - set(runs):
+            del self._seen[gone]
+        return [self._card(number, out) for number, out in reversed(runs.items())]
+
+    def card(self, job: int) -> JobCard:
+        """A run in one line; raises NotFoundError."""
+        return self._card(job, self.folder.find(job))
+
+    def view(self, job: int) -> JobView:
+        """How a run stands."""
+        found = self._door(job).view(0)
+        return structs.replace(found, id=job)
+
+    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+        """What was changed, the oldest first."""
+        return self._door(job).changes(0, after).changes
+
+    def settings(self, job: int) -> list[SettingValue]:
+        """The settings that may be changed."""
+        with self._opened(job) as (db, mine):
+            return settings_in_force(db, mine, of_machine=True)
+
+    def pages(self, job: int, url: str) -> PageList:
+        """The page of a URL."""
+        return self._door(job).pages(0, url)
+
+    def why(self, job: int, url: str) -> Why:
+        """What `muniment why` says."""
+        out = self.folder.find(job)
+        return why(out, tracker_place(out), url, parents=True)
+
+    # -- the log
+
+    def log(self, job: int, level: str, pattern: str, before: int | None, most: int) -> LogPart:
+        """A part of the log."""
+        return lines_before(self.folder.find(job), before, log_filter(level, pattern), most)
+
+    def log_end(self, job: int) -> int:
+        """Where the log ends now."""
+        return log_size(self.folder.find(job))
+
+    def news(self, job: int, at: int, level: str, pattern: str, most: int) -> LogNews:
+        """What came after a place of the log."""
+        return news_since(self.folder.find(job), at, log_filter(level, pattern), most)
+
+    def log_file(self, job: int) -> Path:
+        """The log as a file."""
+        return self.folder.find(job) / EVENTS_FILE
+
+    # -- changing
+
+    def pause(self, job: int) -> None:
+        """Pause a run."""
+        self._door(job).pause(0)
+        self._forget(job)
+
+    def resume(self, job: int) -> None:
+        """Have a paused run go on, or the next run with an aborted job."""
+        self._door(job).resume(0)
+        self._forget(job)
+
+    def abort(self, job: int) -> None:
+        """End a run, and its job."""
+        self._door(job).abort(0)
+        self._forget(job)
+
+    def change(self, job: int, patch: JobPatch) -> ChangesMade:
+        """Change settings and the note."""
+        return self._door(job).change(0, patch)
+
+    def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
+        """Add and remove ignore patterns and sets."""
+        return self._door(job).ignores(0, call)
+
+    def ignores(self, job: int) -> list[tuple[str, str]]:
+        """The set and the text of each pattern in force."""
+        return [(one.set, one.pattern) for one in in_force(self._directory(job).tracker)]
+
+    def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
+        """Begin a crawl in a directory of its own; its number."""
+        out = start_crawl(self.folder.home, urls, options)
+        number = self.folder.number_of(out)
+        if note:
+            self._note(number, note)
+        return number
+
+    def _note(self, number: int, note: str) -> None:
+        until = monotonic() + _BEGIN_S
+        while True:
+            try:
+                self.change(number, JobPatch(explanation=note))
+            except UsageError:
+                # it has no tracker yet
+                if monotonic() > until:
+                    raise
+                time.sleep(_LOOK_S)
+            else:
+                return
+
+    # -- inside
+
+    def _forget(self, job: int) -> None:
+        if job in self._seen:
+            self._seen[job].mark = None
+            self._seen[job].at = -_FRESH_S
+
+    def _directory(self, job: int) -> JobDirectory:
+        out = self.folder.find(job)
+        return JobDirectory(out, tracker_place(out), self._who)
+
+    def _door(self, job: int) -> DirectoryDoor:
+        return DirectoryDoor(self._directory(job))
+
+    @contextmanager
+    def _opened(self, job: int) -> Iterator[tuple[Database, int]]:
+        place = self._directory(job).tracker
+        with tracker_to_read(place) as db:
+            found = store.find_job(db)
+            if found is None:
+                raise UsageError(f"{self.folder.find(job)} has no crawl yet")
+            yield db, found.job_id
+
+    def _card(self, number: int, out: Path) -> JobCard:
+        seen, now = self._seen.setdefault(number, _Seen()), monotonic()
+        if seen.card is not None and now - seen.at < _FRESH_S:
+            return seen.card
+        running = is_running(out)
+        mark = (running, _stamp(out / EVENTS_FILE), _stamp(out / "tracker.sqlite"), _stamp(out / "tracker.sqlite-wal"))
+        if seen.card is None or running or mark != seen.mark:
+            seen.card, seen.mark = self._looked(number, out, seen, running=running), mark
+        seen.at = now
+        return seen.card
+
+    def _looked(self, number: int, out: Path, seen: _Seen, *, running: bool) -> JobCard:
+        try:
+            with self._opened(number) as (db, mine):
+                view, url = fleet_jobs.view(db, mine), first_url(db, mine)
+        except NotFoundError:
+            raise
+        except (MunimentError, OSError) as error:
+            return _unread(number, out, str(error), running=running)
+        card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
+        return structs.replace(card, id=number, by=card.by or _owner(out))
+
+
+def _owner(out: Path) -> str:
+    """Whose run it is, by its directory: a crawl of a command line keeps no name."""
+    try:
+        return out.owner()
+    except (KeyError, OSError):
+        return ""
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _unread(number: int, out: Path, why_not: str, *, running: bool) -> JobCard:
+    """A run whose tracker is not there yet, or cannot be read."""
+    begun = _stamp(out / EVENTS_FILE)
+    return JobCard(
+        id=number, name=out.name, url="", state="running" if running else "stopped", reason=why_not, done=0, queued=0,
+        in_flight=0, skipped=0, failed=0, rate=0.0, bytes=0, errors=0, responses=ResponseSums(), by="", note="",
+        created_at=begun[0] // 1_000_000 if begun else 0, finished_at=None,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""The log of a run, for readers: from a place forwards as it grows, and from its end backwards, through a filter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from muniment.errors import TrackerError, UsageError
+from muniment.model.dashboard import LogLine, LogPart
+from muniment.procs.lock import EVENTS_FILE
+from muniment.rules.patterns import Patterns
+
+__all__ = ["LogFilter", "LogNews", "line_of", "lines_before", "log_filter", "log_size", "news_since"]
+
+Level = Literal["all", "problems"]
+_BLOCK = 1 << 18
+_MOST_READ = 64 << 20
+"""Bytes that one look backwards reads."""
+_MOST_NEW = 8 << 20
+"""Bytes of news that are read at once."""
+_PROBLEMS = frozenset({"fail", "change", "damaged", "drop", "pause", "stop"})
+_KEPT = frozenset({"fail", "change"})
+"""Kinds that a reader gets at any pace."""
+_PLAIN = frozenset({"ts", "event", "url", "status", "bytes"})
+_TEXT_LENGTH = 2_000
+
+LogFilter = Callable[[LogLine], bool]
+
+
+def log_filter(level: str, pattern: str) -> LogFilter:
+    """What a line must be to be shown; raises UsageError for a pattern that is not one."""
+    if level not in ("", "all", "problems"):
+        raise UsageError(f"there is no level {level[:40]!r}; the levels are all and problems")
+    searched = Patterns([pattern]) if pattern else None
+
+    def wanted(line: LogLine) -> bool:
+        if level == "problems" and line.kind not in _PROBLEMS and line.status < 400:
+            return False
+        return searched is None or searched.match(f"{line.url} {line.kind} {line.text}") is not None
+
+    return wanted
+
+
+def line_of(raw: bytes) -> LogLine | None:
+    """A line of `crawl.jsonl`; None for what is none."""
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    text, kind = "", str(found.get("event", ""))
+    if kind != "capture":
+        told = found.get("reason", "") if kind in ("fail", "skip") else _told(found)
+        text = str(told)[:_TEXT_LENGTH]
+    url = found.get("url", "")
+    return LogLine(
+        ts=str(found.get("ts", "")),
+        kind=kind,
+        url=url if isinstance(url, str) else "",
+        status=_number(found.get("status")),
+        code=text.partition(":")[0] if kind == "fail" else "",
+        bytes=_number(found.get("bytes")),
+        text=text,
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _told(found: dict[str, Any]) -> str:
+    if found.get("event") == "change":
+        return f"{found.get('who')}: {found.get('what')}: {found.get('from')} → {found.get('to')}"
+    return ", ".join(
+        f"{name} {value}" for name, value in found.items() if name not in _PLAIN and value not in ("", None)
+    )
+
+
+class LogNews(Struct, frozen=True):
+    """What a log got since a place."""
+
+    lines: list[LogLine]
+    skipped: int
+    """Lines that were left out, since they were too many."""
+    end: int
+    whole: bool = True
+    """Whether nothing was passed over unread."""
+
+
+def log_size(out: Path) -> int:
+    """Where the last whole line of a log ends."""
+    with _opened(out) as log:
+        return log.size
+
+
+def news_since(out: Path, at: int, wanted: LogFilter, most: int) -> LogNews:
+    """The lines after a place: the newest `most`, and beside them all failures and changes."""
+    with _opened(out) as log:
+        if at > log.size:
+            return LogNews([], 0, log.size, whole=False)
+        begin = max(at, log.size - _MOST_NEW)
+        raw = log.read(begin, log.size - begin).split(b"\n")[begin > at : -1]
+        end, whole = log.size, begin == at
+    lines: list[LogLine] = []
+    skipped = 0
+    for number, one in enumerate(reversed(raw)):
+        if number >= most * 10 and b'"event":"capture"' in one:
+            skipped += 1  # not even read: a filter that lets few lines pass looks at ten times as many
+            continue
+        line = line_of(one)
+        if line is None or not wanted(line):
+            continue
+        if len(lines) < most or line.kind in _KEPT:
+            lines.append(line)
+        else:
+            skipped += 1
+    return LogNews(lines[::-1], skipped, end, whole)
+
+
+def lines_before(out: Path, before: int | None, wanted: LogFilter, most: int) -> LogPart:
+    """The last lines before a place (the end without one) that pass the filter; so many at most."""
+    with _opened(out) as log:
+        at = log.size if before is None else min(before, log.size)
+        found: list[LogLine] = []
+        lowest = max(0, at - _MOST_READ)
+        for begin, raw in log.backwards(at):
+            line = line_of(raw)
+            if line is not None and wanted(line):
+                found.append(line)
+            at = begin
+            if len(found) >= most or begin <= lowest:
+                break
+        return LogPart(found[::-1], at or None, log.size)
+
+
+class _OpenLog:
+    def __init__(self, out: Path) -> None:
+        try:
+            self._file = os.open(out / EVENTS_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise TrackerError(f"the log of {out} cannot be read: {error.strerror}") from None
+        self.size = self._whole(os.fstat(self._file).st_size)
+
+    def __enter__(self) -> _OpenLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def read(self, at: int, length: int) -> bytes:
+        return os.pread(self._file, length, at)
+
+    def _whole(self, size: int) -> int:
+        """The end of the last whole line: a run may be writing one."""
+        while size:
+            begin = max(0, size - _BLOCK)
+            found = self.read(begin, size - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            size = begin
+        return 0
+
+    def backwards(self, at: int) -> Iterator[tuple[int, bytes]]:
+        """Lines before a place, the last first, each with where it begins."""
+        rest = b""
+        while at > 0:
+            begin = max(0, at - _BLOCK)
+            block = self.read(begin, at - begin) + rest
+            # what is before the first newline goes on in the block before
+            cut = block.find(b"\n") + 1 if begin else 0
+            if cut or not begin:
+                ends = begin + len(block)
+                for line in reversed(block[cut:].split(b"\n")):
+                    if line:
+                        yield ends - len(line), line
+                    ends -= len(line) + 1
+            rest, at = block[:cut] if cut or not begin else block, begin
+
+
+def _opened(out: Path) -> _OpenLog:
+    return _OpenLog(out)
