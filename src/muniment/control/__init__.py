@@ -1,4 +1,4 @@
 """What operators ask of a directory: check, export, inspect, list, explain; `verbs` has what they change.
 
-Others import: check, export, ignores, indexes, inspect, missing_rows, place, privacy, processes, why.
+Others import: check, export, ignores, indexes, inspect, known_runs, missing_rows, place, privacy, processes, why.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.model.dashboard import SettingValue
+from muniment.model.network.dashboard import SettingValue
 from muniment.rules.changes import written_value
 from muniment.settings.table import options
 from muniment.settings.written import command_of, option_name

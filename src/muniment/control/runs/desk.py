@@ -22,7 +22,7 @@ from muniment.control.settings_in_force import settings_in_force
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import Why, why
 from muniment.errors import MunimentError, NotFoundError, UsageError
-from muniment.model.dashboard import (
+from muniment.model.network.dashboard import (
     JobCard,
     LogPart,
     SettingValue,

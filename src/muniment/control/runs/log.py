@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.errors import TrackerError, UsageError
-from muniment.model.dashboard import LogLine, LogPart
+from muniment.model.network.dashboard import LogLine, LogPart
 from muniment.procs.lock import EVENTS_FILE
 from muniment.rules.patterns import Patterns
 
@@ -47,7 +47,7 @@ def log_filter(level: str, pattern: str) -> LogFilter:
 
 
 def line_of(raw: bytes) -> LogLine | None:
-    """A line of `crawl.jsonl`; None for what is none."""
+    """What a line of `crawl.jsonl` says; None when it cannot be read."""
     try:
         found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from collections.abc import Callable, Sequence
 from muniment.clock import monotonic
 from muniment.errors import UsageError
 from muniment.model.failure import advice
-from muniment.procs.registry import MARK, PARENT
+from muniment.procs.registry import environment_alone
 
 __all__ = ["start_detached"]
 
@@ -26,7 +25,6 @@ def start_detached(arguments: Sequence[str], *, begun: Callable[[], bool], patie
     """Start `muniment ARGUMENTS` and wait until it has `begun`, or that long. Raises UsageError with its own words."""
     for one in [one for one in _left if one.poll() is not None]:
         _left.remove(one)
-    environment = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
     with tempfile.TemporaryFile() as complaints:
         try:
             started = subprocess.Popen(
@@ -34,7 +32,7 @@ def start_detached(arguments: Sequence[str], *, begun: Callable[[], bool], patie
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
-                env=environment,
+                env=environment_alone(),
                 start_new_session=True,
             )
         except OSError as error:

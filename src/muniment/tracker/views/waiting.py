@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select
 
-from muniment.model.dashboard import HostStanding, QueuedPage
+from muniment.model.network.dashboard import HostStanding, QueuedPage
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.tables import CLAIMED, PENDING, hosts, pages
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from muniment.control.runs.log import LogNews
 from muniment.control.why import Why
-from muniment.model.dashboard import JobCard, LogPart, SettingValue
+from muniment.model.network.dashboard import JobCard, LogPart, SettingValue
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
 from muniment.model.network.lists import ChangeView, PageList
 

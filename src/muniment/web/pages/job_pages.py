@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import FileResponse, Response
 
-from muniment.model.dashboard import JobCard
+from muniment.model.network.dashboard import JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
-from muniment.web.pages.site import Visit, see_other
+from muniment.web.pages.site import PageVisit, see_other
 
 __all__ = ["STEERING", "ignores", "job", "jobs", "log", "log_download", "why"]
 
@@ -16,7 +16,7 @@ _PER_PAGE = 200
 _NOT_OPTIONS = frozenset({"url", "urls", "explanation"})
 
 
-async def jobs(visit: Visit) -> Response:
+async def jobs(visit: PageVisit) -> Response:
     """All jobs, through a filter that its address keeps."""
     text, state, person = (visit.given(name).strip() for name in ("text", "state", "by"))
     found = await visit.site.ask(lambda desk: desk.jobs())
@@ -43,7 +43,7 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
-async def job(visit: Visit) -> Response:
+async def job(visit: PageVisit) -> Response:
     """One job: figures, actions, settings with their history, the end of its log."""
     number, level, pattern = visit.job, visit.given("level"), visit.given("q")
     card = await visit.site.ask(lambda desk: desk.card(number))
@@ -61,7 +61,7 @@ async def job(visit: Visit) -> Response:
     )
 
 
-async def log(visit: Visit) -> Response:
+async def log(visit: PageVisit) -> Response:
     """The whole log, page by page."""
     number, level, pattern = visit.job, visit.given("level"), visit.given("q")
     before = _number(visit.given("before"))
@@ -70,14 +70,14 @@ async def log(visit: Visit) -> Response:
     return visit.page("log.html", job=card, part=part, level=level, q=pattern, before=before)
 
 
-async def log_download(visit: Visit) -> Response:
+async def log_download(visit: PageVisit) -> Response:
     """The log as a file."""
     number = visit.job
     path = await visit.site.ask(lambda desk: desk.log_file(number))
     return FileResponse(path, media_type="application/octet-stream", filename=f"job-{number}-events.jsonl")
 
 
-async def why(visit: Visit) -> Response:
+async def why(visit: PageVisit) -> Response:
     """What became of a URL, and why."""
     number, url = visit.job, visit.given("url").strip()
     card = await visit.site.ask(lambda desk: desk.card(number))
@@ -85,7 +85,7 @@ async def why(visit: Visit) -> Response:
     return visit.page("why.html", job=card, url=url, found=found)
 
 
-async def ignores(visit: Visit) -> Response:
+async def ignores(visit: PageVisit) -> Response:
     """The ignore patterns in force."""
     number = visit.job
     card = await visit.site.ask(lambda desk: desk.card(number))
@@ -96,7 +96,7 @@ async def ignores(visit: Visit) -> Response:
 # -- forms
 
 
-async def begin(visit: Visit) -> Response:
+async def begin(visit: PageVisit) -> Response:
     """Begin a job."""
     urls = f"{visit.given('url')}\n{visit.given('urls')}".split()
     note = visit.given("explanation").strip()
@@ -105,28 +105,28 @@ async def begin(visit: Visit) -> Response:
     return see_other(f"/jobs/{made}?done=new")
 
 
-async def pause(visit: Visit) -> Response:
+async def pause(visit: PageVisit) -> Response:
     """Pause a job."""
     number = visit.job
     await visit.site.act(lambda desk: desk.pause(number), visit.visitor.name, number)
     return see_other(f"/jobs/{number}?done=pause")
 
 
-async def resume(visit: Visit) -> Response:
+async def resume(visit: PageVisit) -> Response:
     """Have a paused or aborted job go on."""
     number = visit.job
     await visit.site.act(lambda desk: desk.resume(number), visit.visitor.name, number)
     return see_other(f"/jobs/{number}?done=resume")
 
 
-async def abort(visit: Visit) -> Response:
+async def abort(visit: PageVisit) -> Response:
     """End a job."""
     number = visit.job
     await visit.site.act(lambda desk: desk.abort(number), visit.visitor.name, number)
     return see_other(f"/jobs/{number}?done=abort")
 
 
-async def change_settings(visit: Visit) -> Response:
+async def change_settings(visit: PageVisit) -> Response:
     """Change settings and the note; what is as before stays as it is."""
     number, given = visit.job, dict(visit.form)
     now = {one.name: one.value for one in await visit.site.ask(lambda desk: desk.settings(number))}
@@ -143,21 +143,21 @@ async def change_settings(visit: Visit) -> Response:
     return see_other(f"/jobs/{number}?done=settings")
 
 
-async def add_ignore(visit: Visit) -> Response:
+async def add_ignore(visit: PageVisit) -> Response:
     """Add an ignore pattern, or a built-in set."""
     return await _ignores(visit, IgnoresCall(add=_texts(visit, "pattern"), add_sets=_texts(visit, "set")))
 
 
-async def remove_ignore(visit: Visit) -> Response:
+async def remove_ignore(visit: PageVisit) -> Response:
     """Remove an ignore pattern, or a set."""
     return await _ignores(visit, IgnoresCall(remove=_texts(visit, "pattern"), remove_sets=_texts(visit, "set")))
 
 
-def _texts(visit: Visit, name: str) -> list[str]:
+def _texts(visit: PageVisit, name: str) -> list[str]:
     return [value for one, value in visit.form if one == name and value]
 
 
-async def _ignores(visit: Visit, call: IgnoresCall) -> Response:
+async def _ignores(visit: PageVisit, call: IgnoresCall) -> Response:
     number = visit.job
     await visit.site.act(lambda desk: desk.change_ignores(number, call), visit.visitor.name, number)
     return see_other(f"/jobs/{number}/ignores?done=ignores")

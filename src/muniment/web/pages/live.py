@@ -14,8 +14,8 @@ from starlette.responses import Response, StreamingResponse
 from muniment.clock import monotonic
 from muniment.control.runs.log import log_filter
 from muniment.errors import MunimentError
-from muniment.model.dashboard import JobCard
-from muniment.web.pages.site import Visit
+from muniment.model.network.dashboard import JobCard
+from muniment.web.pages.site import PageVisit
 
 __all__ = ["events"]
 
@@ -40,7 +40,7 @@ class _Wanted(Struct, frozen=True):
     """The last event that the viewer has."""
 
 
-async def events(visit: Visit) -> Response:
+async def events(visit: PageVisit) -> Response:
     """Events for as long as the viewer stays; a filter that makes no sense is refused at once."""
     number = visit.given("job")
     job = int(number) if number.isascii() and number.isdecimal() and len(number) < 11 else 0
@@ -52,7 +52,7 @@ async def events(visit: Visit) -> Response:
 
 
 class _Stream:
-    def __init__(self, visit: Visit, wanted: _Wanted) -> None:
+    def __init__(self, visit: PageVisit, wanted: _Wanted) -> None:
         self._site, self._wanted = visit.site, wanted
         self._at = 0
         self._gap = False

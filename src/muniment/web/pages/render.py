@@ -1,19 +1,20 @@
-"""From a template to a page: what is shown came from strangers, so it is escaped, and what is invisible is told."""
+"""From a template to a page: what is shown came from strangers, so it is escaped, and controls are written out."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from muniment.clock import iso_ms, now_ms
 
-__all__ = ["HEADERS", "page_text", "plain", "static_file"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+__all__ = ["HEADERS", "STATIC", "page_text", "plain", "static_file"]
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -45,12 +46,20 @@ def _finalized(value: object) -> object:
 
 def _exact(value: str) -> Markup:
     """A text that comes back in a form: not a character of it may change."""
+    from markupsafe import escape  # noqa: PLC0415  (as below)
+
     return escape(value)
+
+
+def _filled(pattern: str, *values: object) -> Markup:
+    from markupsafe import Markup  # noqa: PLC0415  (as below)
+
+    return Markup(pattern).format(*values)  # noqa: S704 (patterns are ours)
 
 
 def _number(value: float) -> Markup:
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-    return Markup('<data value="{0}" title="{0}">{1}</data>').format(value, text)
+    return _filled('<data value="{0}" title="{0}">{1}</data>', value, text)
 
 
 def _size(value: int) -> Markup:
@@ -60,19 +69,19 @@ def _size(value: int) -> Markup:
             break
         size /= 1024
     text = f"{value} B" if unit == "B" else f"{size:.1f} {unit}"
-    return Markup('<data class="bytes" value="{0}" title="{1} bytes">{2}</data>').format(value, f"{value:,}", text)
+    return _filled('<data class="bytes" value="{0}" title="{1} bytes">{2}</data>', value, f"{value:,}", text)
 
 
 def _when(ms: int | None) -> Markup:
     if not ms:
-        return Markup("–")
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso_ms(ms), iso_ms(ms)[:19].replace("T", " "))
+        return _filled("–")
+    return _filled('<time datetime="{0}" title="{0}">{1}</time>', iso_ms(ms), iso_ms(ms)[:19].replace("T", " "))
 
 
 def _age(ms: int | None) -> Markup:
     if not ms:
-        return Markup("–")
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso_ms(ms), span((now_ms() - ms) / 1000))
+        return _filled("–")
+    return _filled('<time datetime="{0}" title="{0}">{1}</time>', iso_ms(ms), span((now_ms() - ms) / 1000))
 
 
 def span(seconds: float) -> str:
@@ -92,6 +101,8 @@ def _quoted(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  (for the first page)
+
     made = Environment(
         loader=PackageLoader("muniment.web.pages"),
         autoescape=True,

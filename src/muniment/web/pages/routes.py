@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from muniment.web.pages import job_pages, live
 from muniment.web.pages.guard import Guard
 from muniment.web.pages.render import STATIC, static_file
-from muniment.web.pages.site import THEMES, PageSite, Visit, answered, see_other
+from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, see_other
 
 __all__ = ["guarded", "page_routes"]
 
@@ -52,7 +52,7 @@ async def _static(request: Request) -> Response:
     return Response(static_file(name), media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
 
 
-async def _theme(visit: Visit) -> Response:
+async def _theme(visit: PageVisit) -> Response:
     """Choose light or dark."""
     chosen = visit.given("theme")
     back = visit.given("back")

@@ -16,7 +16,16 @@ from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
 
-__all__ = ["NotSignedInError", "PageHandler", "PageSite", "SignIn", "Visit", "Visitor", "answered", "see_other"]
+__all__ = [
+    "THEMES",
+    "PageHandler",
+    "PageSite",
+    "PageVisit",
+    "SignIn",
+    "Visitor",
+    "answered",
+    "see_other",
+]
 
 _log = logging.getLogger(__name__)
 _MOST_FORM = 4 << 20
@@ -30,10 +39,6 @@ class Visitor(Struct, frozen=True):
     name: str
     may_steer: bool
     may_submit: bool
-
-
-class NotSignedInError(MunimentError):
-    """Nobody is signed in."""
 
 
 class ForbiddenError(MunimentError):
@@ -72,7 +77,7 @@ class PageSite(Protocol):
         """Carry out a change that somebody makes, of a job."""
 
 
-class Visit(Struct, frozen=True):
+class PageVisit(Struct, frozen=True):
     """A request of a visitor."""
 
     site: PageSite
@@ -95,7 +100,7 @@ class Visit(Struct, frozen=True):
         return _page(self.site, self.request, self.visitor, template, status, values)
 
 
-PageHandler = Callable[[Visit], Awaitable[Response]]
+PageHandler = Callable[[PageVisit], Awaitable[Response]]
 
 
 def _page(
@@ -145,7 +150,7 @@ def answered(
                 return await site.sign_in.not_signed_in(request)
             _check_right(visitor, steers=steers, submits=submits)
             form = [] if as_json else await _form(request)
-            return await handler(Visit(site, request, visitor, form))
+            return await handler(PageVisit(site, request, visitor, form))
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:  # whatever is sent, there is an answer
