@@ -10,35 +10,55 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.clock import monotonic
+from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.control.captures import (
+    host_sums,
+    payload_of,
+    recent_urls,
+    record_of,
+    search_captures,
+    time_buckets,
+)
 from muniment.control.fleet import jobs as fleet_jobs
+from muniment.control.fleet import pages as fleet_pages
 from muniment.control.fleet.directory import DirectoryDoor
+from muniment.control.ignore_effect import ignore_effect
 from muniment.control.ignores import in_force
 from muniment.control.place import tracker_place
+from muniment.control.process_pages import ProcessPage, end_process, process_page, processes_that_fit
+from muniment.control.processes import ProcessView
+from muniment.control.queue import queue_view
 from muniment.control.runs.folder import RunFolder, is_running
-from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since
+from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since, standing_pause
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import Why, why
 from muniment.errors import MunimentError, NotFoundError, UsageError
+from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
 from muniment.model.network.dashboard import (
+    HostStanding,
+    IgnoreEffect,
     JobCard,
     LogPart,
+    QueueView,
     SettingValue,
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
-from muniment.model.network.lists import ChangeView, PageList
+from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.process import Machine
 from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
-from muniment.tracker.views.waiting import first_url
+from muniment.tracker.views.waiting import first_url, host_standings, waits_of_hosts
 
 __all__ = ["RunsDesk"]
 
 _RATE_S = 10.0
+_PLOTS_S = 5.0
+_RECENT = 1_000
 _BEGIN_S = 20.0
 _LOOK_S = 0.1
 _FRESH_S = 0.9
@@ -66,9 +86,11 @@ class _Seen:
 class RunsDesk:
     """Answers for all runs of a folder; used by one thread at a time."""
 
-    def __init__(self, folder: RunFolder, who: str) -> None:
-        self.folder, self._who = folder, who
+    def __init__(self, folder: RunFolder, who: str, home: Path) -> None:
+        """`home`: where the rows of processes are."""
+        self.folder, self._who, self._home = folder, who, home
         self._seen: dict[int, _Seen] = {}
+        self._buckets: dict[int, tuple[float, object, tuple[int, list[TimeBucket]]]] = {}
 
     # -- looking
 
@@ -105,6 +127,54 @@ class RunsDesk:
         """What `muniment why` says."""
         out = self.folder.find(job)
         return why(out, tracker_place(out), url, parents=True)
+
+    def queue(self, job: int, pattern: str) -> QueueView:
+        """What is in flight and what comes next; with a pattern, what of it matches."""
+        with self._opened(job) as (db, mine):
+            return queue_view(db, mine, pattern)
+
+    def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
+        """Hosts after a name."""
+        with self._opened(job) as (db, mine):
+            return host_standings(db, mine, after, most)
+
+    def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
+        """Rows and bad rows of hosts."""
+        return host_sums(self.folder.find(job), names)
+
+    def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
+        """What an ignore pattern would take."""
+        recent = recent_urls(self.folder.find(job), _RECENT)
+        with self._opened(job) as (db, mine):
+            return ignore_effect(db, mine, pattern, recent)
+
+    def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
+        """What came in, over time; of a run that goes on, as it was some seconds ago at most."""
+        out, now = self.folder.find(job), monotonic()
+        at, mark, found = self._buckets.get(job, (-_PLOTS_S, None, (0, [])))
+        fresh = _stamp(out / EVENTS_FILE)
+        if mark != fresh and now - at >= _PLOTS_S:
+            found = time_buckets(out)
+            self._buckets[job] = now, fresh, found
+        return found
+
+    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+        """A page of captures, and one more."""
+        runs = self.folder.runs() if wanted.job is None else {wanted.job: self.folder.find(wanted.job)}
+        return search_captures(runs, wanted)
+
+    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """A record as it is stored."""
+        return record_of(self.folder.find(job), file, offset)
+
+    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """The payload of a capture."""
+        return payload_of(self.folder.find(job), file, offset)
+
+    def results(self, job: int, url: str) -> list[ResultView]:
+        """What the attempts at a URL saved."""
+        with self._opened(job) as (db, mine):
+            return fleet_pages.results(db, mine, url=url).results
 
     # -- the log
 
@@ -174,6 +244,20 @@ class RunsDesk:
             else:
                 return
 
+    # -- processes
+
+    def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
+        """The newest processes that fit, and all machines."""
+        return processes_that_fit(self._home, kind, status, machine, text)
+
+    def process(self, process_id: str) -> ProcessPage:
+        """A process with its tree and output."""
+        return process_page(self._home, process_id)
+
+    def kill(self, process_id: str) -> None:
+        """End a process and all below it."""
+        end_process(self._home, process_id)
+
     # -- inside
 
     def _forget(self, job: int) -> None:
@@ -212,12 +296,24 @@ class RunsDesk:
         try:
             with self._opened(number) as (db, mine):
                 view, url = fleet_jobs.view(db, mine), first_url(db, mine)
+                waits = waits_of_hosts(db, mine, now_ms()) if running else (0, 0, 0)
         except NotFoundError:
             raise
         except (MunimentError, OSError) as error:
             return _unread(number, out, str(error), running=running)
         card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
-        return structs.replace(card, id=number, by=card.by or _owner(out))
+        reason = card.reason or (_waits(out, card, waits) if running else "")
+        return structs.replace(card, id=number, reason=reason, by=card.by or _owner(out))
+
+
+def _waits(out: Path, card: JobCard, hosts: tuple[int, int, int]) -> str:
+    """What a run waits for, in words."""
+    if why_not := standing_pause(out):
+        return f"waits: {why_not}"
+    waiting, every, until = hosts
+    if waiting and not card.in_flight:
+        return f"{waiting} of {every} hosts are left alone, the first until {iso_ms(until)[11:19]} UTC"
+    return ""
 
 
 def _owner(out: Path) -> str:

@@ -15,7 +15,7 @@ from muniment.model.network.dashboard import LogLine, LogPart
 from muniment.procs.lock import EVENTS_FILE
 from muniment.rules.patterns import Patterns
 
-__all__ = ["LogFilter", "LogNews", "line_of", "lines_before", "log_filter", "log_size", "news_since"]
+__all__ = ["LogFilter", "LogNews", "line_of", "lines_before", "log_filter", "log_size", "news_since", "standing_pause"]
 
 Level = Literal["all", "problems"]
 _BLOCK = 1 << 18
@@ -137,6 +137,20 @@ def lines_before(out: Path, before: int | None, wanted: LogFilter, most: int) ->
             if len(found) >= most or begin <= lowest:
                 break
         return LogPart(found[::-1], at or None, log.size)
+
+
+def standing_pause(out: Path) -> str:
+    """Why a whole run waits now, by the newest lines of its log; empty when it does not."""
+    with _opened(out) as log:
+        for begin, raw in log.backwards(log.size):
+            if b'"event":"pause"' in raw or b'"event":"resume"' in raw or b'"event":"start"' in raw:
+                found = msgspec.json.decode(raw)
+                if not found.get("host"):
+                    until = f" until {found['until'][11:19]}" if found.get("until") else ""
+                    return f"{found.get('why') or found.get('reason', '')}{until}" if found["event"] == "pause" else ""
+            if begin < log.size - _BLOCK:
+                return ""
+    return ""
 
 
 class _OpenLog:

@@ -12,6 +12,7 @@ __all__ = [
     "JobCard",
     "LogLine",
     "LogPart",
+    "QueueView",
     "QueuedPage",
     "SettingValue",
     "card_of",
@@ -82,11 +83,20 @@ class QueuedPage(Struct, frozen=True, kw_only=True):
     in_flight: bool = False
 
 
+class QueueView(Struct, frozen=True):
+    """The first pages of a queue."""
+
+    rows: list[QueuedPage]
+    found: int | None
+    """How many waiting pages match the pattern; None without one."""
+
+
 class HostStanding(Struct, frozen=True, kw_only=True):
     """How a host of a job stands."""
 
     name: str
     queued: int
+    in_flight: int
     crawl_delay_ms: int
     wait_until: int
     """Unix ms; 0 without a wait."""

@@ -11,7 +11,7 @@ from muniment.model.network.dashboard import HostStanding, QueuedPage
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.tables import CLAIMED, PENDING, hosts, pages
 
-__all__ = ["claimed_pages", "first_url", "host_standings", "next_pages", "pending_pages"]
+__all__ = ["claimed_pages", "first_url", "host_standings", "next_pages", "pending_pages", "waits_of_hosts"]
 
 _AT_ONCE = 5_000
 _JOB = pages.c.job_id == bindparam("job")
@@ -102,18 +102,34 @@ def pending_pages(db: Database, job_id: int) -> Iterator[QueuedPage]:
             yield QueuedPage(host=names.get(host_id, ""), url=url, nice=nice, ready_at=ready_at)
 
 
+def waits_of_hosts(db: Database, job_id: int, now: int) -> tuple[int, int, int]:
+    """How many hosts are left alone now, of how many, and until when the first of them."""
+    c = hosts.c
+    waits = c.wait_until > now
+    found = select(func.count().filter(waits), func.count(), func.min(c.wait_until).filter(waits))
+    waiting, every, until = db.connection.execute(found.where(c.job_id == job_id)).one()
+    return int(waiting), int(every), int(until or 0)
+
+
 def host_standings(db: Database, job_id: int, after: str, most: int) -> list[HostStanding]:
     """The hosts of a job after a name, in the order of their names."""
     c = hosts.c
     found = select(c.id, c.name, c.crawl_delay_ms, c.wait_until, c.wait_reason, c.strikes, c.answered)
     found = found.where(c.job_id == job_id, c.name > after).order_by(c.name).limit(most)
-    return [_standing(db, job_id, row) for row in db.connection.execute(found).all()]
+    busy = _in_flight(db, job_id)
+    return [_standing(db, job_id, row, busy.get(row.id, 0)) for row in db.connection.execute(found).all()]
 
 
-def _standing(db: Database, job_id: int, row: Any) -> HostStanding:
+def _in_flight(db: Database, job_id: int) -> dict[int, int]:
+    found = select(pages.c.host_id, func.count()).with_hint(*_OF_CLAIMED).where(pages.c.job_id == job_id, CLAIMED)
+    return {int(host): int(count) for host, count in db.connection.execute(found.group_by(pages.c.host_id))}
+
+
+def _standing(db: Database, job_id: int, row: Any, in_flight: int) -> HostStanding:
     return HostStanding(
         name=row.name,
         queued=int(db.rows(_PENDING_OF_HOST, (job_id, row.id))[0][0]),
+        in_flight=in_flight,
         crawl_delay_ms=row.crawl_delay_ms,
         wait_until=row.wait_until,
         wait_reason=row.wait_reason,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from muniment.control.process_pages import ProcessPage
+from muniment.control.processes import ProcessView
 from muniment.control.runs.log import LogNews
 from muniment.control.why import Why
-from muniment.model.network.dashboard import JobCard, LogPart, SettingValue
+from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.dashboard import HostStanding, IgnoreEffect, JobCard, LogPart, QueueView, SettingValue
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
-from muniment.model.network.lists import ChangeView, PageList
+from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.process import Machine
 
 __all__ = ["JobsDesk"]
 
@@ -50,6 +55,33 @@ class JobsDesk(Protocol):
     def log_file(self, job: int) -> Path:
         """The log as a file."""
 
+    def queue(self, job: int, pattern: str) -> QueueView:
+        """What is in flight and what comes next."""
+
+    def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
+        """Hosts after a name."""
+
+    def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
+        """Rows and bad rows of hosts."""
+
+    def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
+        """What an ignore pattern would take."""
+
+    def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
+        """What came in, over time."""
+
+    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+        """A page of captures, and one more."""
+
+    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """A record as it is stored."""
+
+    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """The payload of a capture."""
+
+    def results(self, job: int, url: str) -> list[ResultView]:
+        """What the attempts at a URL saved."""
+
     def pause(self, job: int) -> None:
         """Pause a job."""
 
@@ -70,3 +102,12 @@ class JobsDesk(Protocol):
 
     def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
         """Begin a job; its number."""
+
+    def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
+        """The newest processes that fit, and all machines."""
+
+    def process(self, process_id: str) -> ProcessPage:
+        """A process with its tree and output."""
+
+    def kill(self, process_id: str) -> None:
+        """End a process and all below it."""

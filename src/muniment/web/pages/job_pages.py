@@ -6,6 +6,8 @@ from starlette.responses import FileResponse, Response
 
 from muniment.model.network.dashboard import JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
+from muniment.rules.offers import offers_of
+from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
 __all__ = ["STEERING", "ignores", "job", "jobs", "log", "log_download", "why"]
@@ -50,8 +52,10 @@ async def job(visit: PageVisit) -> Response:
     settings = await visit.site.ask(lambda desk: desk.settings(number))
     changes = await visit.site.ask(lambda desk: desk.changes(number))
     part = await visit.site.ask(lambda desk: desk.log(number, level, pattern, None, _LINES))
+    span, buckets = await visit.site.ask(lambda desk: desk.buckets(number))
     return visit.page(
         "job.html",
+        plots=plots_of(span, buckets),
         job=card,
         settings=settings,
         changes=changes[-_MOST_CHANGES:][::-1],
@@ -82,7 +86,7 @@ async def why(visit: PageVisit) -> Response:
     number, url = visit.job, visit.given("url").strip()
     card = await visit.site.ask(lambda desk: desk.card(number))
     found = await visit.site.ask(lambda desk: desk.why(number, url)) if url else None
-    return visit.page("why.html", job=card, url=url, found=found)
+    return visit.page("why.html", job=card, url=url, found=found, offers=offers_of(found.url) if found else [])
 
 
 async def ignores(visit: PageVisit) -> Response:

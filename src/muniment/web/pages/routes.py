@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
-from muniment.web.pages import job_pages, live
+from muniment.web.pages import capture_pages, job_pages, live, process_pages, queue_pages
 from muniment.web.pages.guard import Guard
 from muniment.web.pages.render import STATIC, static_file
 from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, see_other
@@ -23,6 +23,14 @@ _LOOKING = {
     "/jobs/{job:int}/events.jsonl": job_pages.log_download,
     "/jobs/{job:int}/ignores": job_pages.ignores,
     "/jobs/{job:int}/why": job_pages.why,
+    "/jobs/{job:int}/queue": queue_pages.queue,
+    "/jobs/{job:int}/hosts": queue_pages.hosts,
+    "/jobs/{job:int}/results": queue_pages.results,
+    "/jobs/{job:int}/record": capture_pages.record,
+    "/jobs/{job:int}/raw": capture_pages.raw,
+    "/captures": capture_pages.captures,
+    "/processes": process_pages.processes,
+    "/processes/{process}": process_pages.process,
 }
 
 
@@ -33,6 +41,8 @@ def page_routes(site: PageSite) -> list[StarletteRoute]:
         made.append(StarletteRoute(path, answered(site, form, steers=True), methods=["POST"]))
     made += [
         StarletteRoute("/jobs", answered(site, job_pages.begin, submits=True), methods=["POST"]),
+        StarletteRoute("/jobs/{job:int}/ignores/test", answered(site, queue_pages.try_ignore), methods=["POST"]),
+        StarletteRoute("/processes/{process}/kill", answered(site, process_pages.kill, steers=True), methods=["POST"]),
         StarletteRoute("/theme", answered(site, _theme), methods=["POST"]),
         StarletteRoute("/v1/events", answered(site, live.events, as_json=True), methods=["GET"]),
         StarletteRoute("/login", site.sign_in.log_in, methods=["GET", "POST"]),

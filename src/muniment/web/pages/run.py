@@ -63,7 +63,9 @@ def run_dashboard(
         port = listener.getsockname()[1]
         who = operator_name()
         title = ", ".join(map(str, options.paths[:3])) or "all runs"
-        site = LocalSite(RunsDesk(folder, who), tickets, port, who, title, read_only=options.read_only)
+        site = LocalSite(
+            RunsDesk(folder, who, processes_directory()), tickets, port, who, title, read_only=options.read_only
+        )
 
         def tell() -> None:
             ticket = tickets.issue()
