@@ -50,6 +50,8 @@ KINDS = {
     "stall": 2,
     "refuse": 2,
     "cut": 3,
+    "repeat": 3,
+    "repeat old": 3,
 }
 """What a strike may be, with its weight."""
 
@@ -218,6 +220,10 @@ class FleetRound:
                 relay.away(blow.lasts_s)
             case "cut":
                 relay.cut(8)
+            case "repeat":
+                relay.repeat(blow.lasts_s * 3)
+            case "repeat old":
+                relay.repeat_old()
 
     def _freeze(self, freeze: contextlib.AbstractContextManager[None], seconds: float) -> None:
         stack = contextlib.ExitStack()
@@ -266,10 +272,7 @@ class FleetRound:
             if urls:
                 self._complain(f"{len(urls)} pages {what}: {sorted(urls)[:5]}")
         twice = len(complete) - len(found)
-        most = 120 * self.verdict.struck.total()
-        if twice > most:
-            self._complain(f"{twice} pages were captured again, and no more than {most} may be")
-        self._judge_tracker()
+        self._judge_tracker(twice)
 
     def _rows(self, number: int) -> list[dict[str, Any]]:
         directory = self._fleet.directory(number) / self._job
@@ -290,8 +293,11 @@ class FleetRound:
             return []
         return list(pq.read_table(index).to_pylist())
 
-    def _judge_tracker(self) -> None:
+    def _judge_tracker(self, twice: int) -> None:
         with self._ask() as connection:
+            [in_hand] = connection.execute(IN_HAND).fetchone() or (0,)
+            if twice > in_hand:
+                self._complain(f"{twice} pages were captured again, and no more than {in_hand} were in hand")
             for question, text in QUESTIONS.items():
                 wrong = connection.execute(text).fetchall()
                 if wrong:
@@ -301,6 +307,11 @@ class FleetRound:
         self.verdict.complaints.append(text)
 
 
+IN_HAND = """
+SELECT COALESCE(SUM(claims - (SELECT COUNT(*) FROM attempts WHERE attempts.session = sessions.epoch)), 0)
+FROM sessions WHERE ending <> 'GOODBYE'
+"""
+"""The pages that sessions had when they were lost."""
 QUESTIONS = {
     "the job has not ended as completed": (
         "SELECT id, state, outcome FROM jobs WHERE state <> 'FINISHED' OR outcome <> 'completed'"

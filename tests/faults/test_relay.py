@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -133,3 +133,27 @@ def test_mending_ends_everything(relay: Relay) -> None:
     relay.mend()
     assert relay.open_again()
     assert _get(relay) == SIZE
+
+
+def test_a_finish_is_sent_again_at_once_and_later(relay: Relay) -> None:
+    def finish() -> None:
+        client = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=20)
+        client.request("POST", "/v1/session/1/finish", body=b"{}" * 50_000)
+        assert client.getresponse().status == 404
+        client.close()
+
+    finish()
+    assert relay.repeats.sent == 0
+    relay.repeat_old()
+    _wait_for(lambda: relay.repeats.sent == 1)
+    relay.repeat(20.0)
+    finish()
+    _wait_for(lambda: relay.repeats.sent == 2)
+    assert _get(relay) == SIZE
+
+
+def _wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -13,10 +13,11 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from typing import Self, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Self, TypeVar
 
 from tests.support.own_answers import OwnAnswers
+from tests.support.repeats import Repeats
 
 __all__ = ["Relay"]
 
@@ -65,6 +66,7 @@ class Relay:
         self._refused_until = self._stalled_until = self._away_until = 0.0
         self._cuts = 0
         self._own = OwnAnswers()
+        self.repeats = Repeats(target)
         self._lines: set[_Line] = set()
         self._server: asyncio.Server | None = None
         # Holds the port while nothing listens: connections are refused, and nobody else gets it.
@@ -73,6 +75,8 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._moved = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._listening = False
+        """Whether it is about to listen."""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
@@ -137,6 +141,14 @@ class Relay:
         """Close the connections of the next responses in the middle."""
         self._cuts = responses
 
+    def repeat(self, seconds: float) -> None:
+        """Send each finish of a pipeline to the server twice, for so long."""
+        self.repeats.begin(seconds)
+
+    def repeat_old(self) -> None:
+        """Send the finishes that passed last to the server again, now that their session may have ended."""
+        self._do(lambda: self._start(self.repeats.send(self.repeats.kept())))
+
     def mend(self) -> None:
         """As it was: listening, flowing, whole."""
         self._refused_until = self._stalled_until = self._away_until = 0.0
@@ -179,18 +191,23 @@ class Relay:
         made.bind((self._address, port))
         return made
 
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _listen(self) -> None:
         if self._server is None:
             self._server = await asyncio.start_server(self._pass_on, sock=self._socket(self.port), backlog=1024)
+        self._listening = False
 
     def _listen_again(self) -> None:
         wait = self._refused_until - time.monotonic()
         if wait > 0:
             self._loop.call_later(wait, self._listen_again)
-        elif self._server is None and not self._tasks:
-            task = self._loop.create_task(self._listen())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        elif self._server is None and not self._listening:
+            self._listening = True
+            self._start(self._listen())
 
     def _stop_listening(self) -> None:
         if self._server is not None:
@@ -224,6 +241,7 @@ class Relay:
 
     async def _requests(self, reader: asyncio.StreamReader, line: _Line) -> None:
         """The client's bytes: it sends a request only when it has the answer to the one before."""
+        passed = bytearray()
         async for data in self._coming(reader):
             await self._flowing()
             if data.startswith(_REQUEST):
@@ -238,6 +256,9 @@ class Relay:
                 self.requests += 1
             line.server.write(data)
             await line.server.drain()
+            passed += data
+            if again := self.repeats.requests(passed):
+                self._start(self.repeats.send(again))
         line.close()
 
     async def _answers(self, reader: asyncio.StreamReader, line: _Line) -> None:

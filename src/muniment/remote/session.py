@@ -183,7 +183,8 @@ class SessionKeeper:
             answer = await retries.until_answered(lambda report=report: self._heartbeat(session, report))  # type: ignore[misc]
             if answer.news > self._news:
                 # the poll that should have heard of it may hang at a server that does not answer
-                await self._ask_news(session.epoch, 0.0)
+                with suppress(ServerLostError):  # the next heartbeat says it again
+                    await self._ask_news(session.epoch, 0.0)
 
     async def _heartbeat(self, session: GreetAnswer, report: HostReport | None) -> HeartbeatAnswer:
         sent = steady_ms()
