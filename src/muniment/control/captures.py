@@ -44,7 +44,7 @@ _MOST_BUCKETS = 60
 
 
 def search_captures(directories: Mapping[int, Path], wanted: CaptureQuery) -> list[CaptureRow]:
-    """The newest captures that fit, a page of them and one more; raises UsageError for a status or time that is none.
+    """The newest captures that fit, a page of them and one more; raises UsageError for an invalid status.
 
     Directories are named by the numbers of their jobs.
     """
