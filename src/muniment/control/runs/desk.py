@@ -47,6 +47,7 @@ from muniment.model.network.dashboard import (
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
 from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
@@ -245,6 +246,10 @@ class RunsDesk:
                 return
 
     # -- processes
+
+    def pipelines(self) -> list[PipelineView]:
+        """There are none."""
+        return []
 
     def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
         """The newest processes that fit, and all machines."""

@@ -14,6 +14,7 @@ from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
 from muniment.model.network.dashboard import HostStanding, IgnoreEffect, JobCard, LogPart, QueueView, SettingValue
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
 from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 
 __all__ = ["JobsDesk"]
@@ -102,6 +103,9 @@ class JobsDesk(Protocol):
 
     def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
         """Begin a job; its number."""
+
+    def pipelines(self) -> list[PipelineView]:
+        """All pipelines."""
 
     def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
         """The newest processes that fit, and all machines."""

@@ -105,28 +105,28 @@ async def begin(visit: PageVisit) -> Response:
     urls = f"{visit.given('url')}\n{visit.given('urls')}".split()
     note = visit.given("explanation").strip()
     options = [(name, value) for name, value in visit.form if name not in _NOT_OPTIONS]
-    made = await visit.site.act(lambda desk: desk.begin(urls, note, options), visit.visitor.name)
+    made = await visit.site.act(lambda desk: desk.begin(urls, note, options), visit.visitor)
     return see_other(f"/jobs/{made}?done=new")
 
 
 async def pause(visit: PageVisit) -> Response:
     """Pause a job."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.pause(number), visit.visitor.name, number)
+    await visit.site.act(lambda desk: desk.pause(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=pause")
 
 
 async def resume(visit: PageVisit) -> Response:
     """Have a paused or aborted job go on."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.resume(number), visit.visitor.name, number)
+    await visit.site.act(lambda desk: desk.resume(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=resume")
 
 
 async def abort(visit: PageVisit) -> Response:
     """End a job."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.abort(number), visit.visitor.name, number)
+    await visit.site.act(lambda desk: desk.abort(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=abort")
 
 
@@ -143,7 +143,7 @@ async def change_settings(visit: PageVisit) -> Response:
         patch = JobPatch(settings=values, explanation=note)
     elif not values:
         return see_other(f"/jobs/{number}?done=same")
-    await visit.site.act(lambda desk: desk.change(number, patch), visit.visitor.name, number)
+    await visit.site.act(lambda desk: desk.change(number, patch), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=settings")
 
 
@@ -163,7 +163,7 @@ def _texts(visit: PageVisit, name: str) -> list[str]:
 
 async def _ignores(visit: PageVisit, call: IgnoresCall) -> Response:
     number = visit.job
-    await visit.site.act(lambda desk: desk.change_ignores(number, call), visit.visitor.name, number)
+    await visit.site.act(lambda desk: desk.change_ignores(number, call), visit.visitor, number)
     return see_other(f"/jobs/{number}/ignores?done=ignores")
 
 

@@ -42,7 +42,7 @@ class LocalSite:
         """The answer to a question."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
 
-    async def act(self, action: Callable[[JobsDesk], _T], _who: str, _job: int = 0) -> _T:
+    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change; it is made by this user, whoever it is in the browser."""
         return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._desk)
 

@@ -15,6 +15,7 @@ from muniment.errors import MunimentError, NotFoundError, TrackerError, UsageErr
 from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
+from muniment.web.refusals import RefusedRequestError
 
 __all__ = [
     "THEMES",
@@ -24,6 +25,7 @@ __all__ = [
     "SignIn",
     "Visitor",
     "answered",
+    "form_of",
     "see_other",
 ]
 
@@ -39,6 +41,8 @@ class Visitor(Struct, frozen=True):
     name: str
     may_steer: bool
     may_submit: bool
+    may_all: bool = True
+    """Change jobs of others, too."""
 
 
 class ForbiddenError(MunimentError):
@@ -66,14 +70,17 @@ class PageSite(Protocol):
 
     title: str
     sign_in: SignIn
-    stopping: bool
     local: bool
     """Over local runs: there are processes and captures of this machine, and no pipelines."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it is about to end."""
 
     async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
         """The answer to a question."""
 
-    async def act(self, action: Callable[[JobsDesk], _T], who: str, job: int = 0) -> _T:
+    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes, of a job."""
 
 
@@ -149,7 +156,7 @@ def answered(
             if visitor is None:
                 return await site.sign_in.not_signed_in(request)
             _check_right(visitor, steers=steers, submits=submits)
-            form = [] if as_json else await _form(request)
+            form = [] if as_json else await form_of(request)
             return await handler(PageVisit(site, request, visitor, form))
         except ClientDisconnect:
             return Response(status_code=400)
@@ -164,7 +171,8 @@ def _check_right(visitor: Visitor, *, steers: bool, submits: bool) -> None:
         raise ForbiddenError("you may look here and change nothing")
 
 
-async def _form(request: Request) -> list[tuple[str, str]]:
+async def form_of(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form that was sent; raises UsageError for one that is too large."""
     if request.method != "POST":
         return []
     if int(request.headers.get("content-length") or 0) > _MOST_FORM:
@@ -188,6 +196,8 @@ def _in_words(error: Exception) -> MunimentError:
 
 def _told(site: PageSite, request: Request, error: MunimentError, *, as_json: bool) -> Response:
     status, code = next(((s, c) for kind, s, c in _STATUSES if isinstance(error, kind)), (503, "busy"))
+    if isinstance(error, RefusedRequestError):
+        status, code = error.status, error.code
     text = " ".join(told_name(str(error)).split())[:2000]
     if as_json:
         return _refused_json(status, code, text)
