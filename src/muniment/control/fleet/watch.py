@@ -12,7 +12,6 @@ from muniment.clock import iso_ms, monotonic, now_ms
 from muniment.control.fleet import jobs, pages, pipelines
 from muniment.control.fleet.follow import JobFollower, followed
 from muniment.control.fleet.processes import list_processes
-from muniment.control.ignore_effect import ignore_effect
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView, views_of
 from muniment.control.queue import queue_view
@@ -161,9 +160,7 @@ class FleetDesk:
 
     def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
         """What an ignore pattern would take."""
-        mine = jobs.job_of(self._db, job).job_id
-        recent = [line.url for _, line in lines_until(self._db, mine, None, 1_000) if line.kind == "capture"]
-        return ignore_effect(self._db, mine, pattern, recent)
+        return jobs.effect_of_ignore(self._db, job, pattern)
 
     def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
         """The tracker keeps no sums over time."""

@@ -73,7 +73,7 @@ class FleetSite:
 
 
 class TokenSignIn:
-    """Signing in by a token, typed once: the browser keeps it where no script sees it, and it is looked up each time."""
+    """Signing in by a token, typed once: no script sees what the browser keeps, and it is looked up each time."""
 
     def __init__(self, server: ServerState) -> None:
         self._server = server

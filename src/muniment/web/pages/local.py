@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from muniment.control.runs.desk import RunsDesk
+from muniment.web.pages.api import api_routes
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
 from muniment.web.pages.routes import guarded, page_routes
@@ -91,6 +92,6 @@ def _told_out(status: int) -> Response:
 
 def local_application(site: LocalSite) -> ASGIApp:
     """The application of a dashboard."""
-    made = Starlette(routes=page_routes(site))
+    made = Starlette(routes=[*page_routes(site), *api_routes(site)])
     made.router.redirect_slashes = False
     return guarded(made, lambda: (site.origin,))
