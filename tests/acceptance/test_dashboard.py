@@ -182,6 +182,7 @@ def test_a_tab_survives_a_restart_and_shows_no_line_twice(
 ) -> None:
     page = browser.page()
     process = crawl(muniment, site, runs / "one", "--delay", "50")
+    wait_until(lambda: len(site.requests) > 2, "the crawl runs")
     with Dashboard(tmp_path, "runs") as first:
         port = first.port
         page.goto(first.opened["url"])

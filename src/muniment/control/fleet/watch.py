@@ -17,7 +17,6 @@ from muniment.control.processes import ProcessView, views_of
 from muniment.control.queue import queue_view
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
-from muniment.control.why import Why
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
 from muniment.model.network.dashboard import (
@@ -27,6 +26,7 @@ from muniment.model.network.dashboard import (
     LogPart,
     QueueView,
     SettingValue,
+    UrlStanding,
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
@@ -130,16 +130,16 @@ class FleetDesk:
         """The page of a URL."""
         return pages.pages(self._db, job, url=url)
 
-    def why(self, job: int, url: str) -> Why:
+    def why(self, job: int, url: str) -> UrlStanding:
         """What became of a URL, by the tracker."""
         found = pages.pages(self._db, job, url=url).pages
         if not found:
-            return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
+            return UrlStanding(url=url, verdict="never seen", text="no page whose links are followed leads to it")
         [page] = found
         told = page.reason or page.error or (f"status {page.status}" if page.status else "waits for its turn")
         tries = f"{page.attempts} tries, {page.attempts_remaining} remain"
         where = f", by {page.pipeline}" if page.pipeline else ""
-        return Why(url=page.url, verdict=page.state.lower(), text=f"{told}; {tries}{where}")
+        return UrlStanding(url=page.url, verdict=page.state.lower(), text=f"{told}; {tries}{where}")
 
     def queue(self, job: int, pattern: str) -> QueueView:
         """What is in flight and what comes next."""

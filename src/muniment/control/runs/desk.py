@@ -33,7 +33,7 @@ from muniment.control.runs.log import LogNews, lines_before, log_filter, log_siz
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.verbs.delivery import JobDirectory
-from muniment.control.why import Why, why
+from muniment.control.why import why
 from muniment.errors import MunimentError, NotFoundError, UsageError
 from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
 from muniment.model.network.dashboard import (
@@ -43,6 +43,7 @@ from muniment.model.network.dashboard import (
     LogPart,
     QueueView,
     SettingValue,
+    UrlStanding,
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
@@ -124,10 +125,11 @@ class RunsDesk:
         """The page of a URL."""
         return self._door(job).pages(0, url)
 
-    def why(self, job: int, url: str) -> Why:
+    def why(self, job: int, url: str) -> UrlStanding:
         """What `muniment why` says."""
         out = self.folder.find(job)
-        return why(out, tracker_place(out), url, parents=True)
+        found = why(out, tracker_place(out), url, parents=False)
+        return UrlStanding(found.url, found.verdict, found.text)
 
     def queue(self, job: int, pattern: str) -> QueueView:
         """What is in flight and what comes next; with a pattern, what of it matches."""

@@ -15,6 +15,7 @@ __all__ = [
     "QueueView",
     "QueuedPage",
     "SettingValue",
+    "UrlStanding",
     "card_of",
     "state_word",
 ]
@@ -81,6 +82,14 @@ class QueuedPage(Struct, frozen=True, kw_only=True):
     ready_at: int
     """Unix ms; 0 when it may go at once."""
     in_flight: bool = False
+
+
+class UrlStanding(Struct, frozen=True):
+    """What became of a URL, and why."""
+
+    url: str
+    verdict: str
+    text: str
 
 
 class QueueView(Struct, frozen=True):

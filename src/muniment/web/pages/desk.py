@@ -9,9 +9,16 @@ from typing import Protocol
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView
 from muniment.control.runs.log import LogNews
-from muniment.control.why import Why
 from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
-from muniment.model.network.dashboard import HostStanding, IgnoreEffect, JobCard, LogPart, QueueView, SettingValue
+from muniment.model.network.dashboard import (
+    HostStanding,
+    IgnoreEffect,
+    JobCard,
+    LogPart,
+    QueueView,
+    SettingValue,
+    UrlStanding,
+)
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
 from muniment.model.network.lists import ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
@@ -41,7 +48,7 @@ class JobsDesk(Protocol):
     def pages(self, job: int, url: str) -> PageList:
         """The page of a URL."""
 
-    def why(self, job: int, url: str) -> Why:
+    def why(self, job: int, url: str) -> UrlStanding:
         """What `muniment why` says."""
 
     def log(self, job: int, level: str, pattern: str, before: int | None, most: int) -> LogPart:
