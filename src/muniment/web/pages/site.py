@@ -11,7 +11,7 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from muniment.errors import MunimentError, NotFoundError, TrackerError, UsageError
+from muniment.errors import ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
@@ -214,6 +214,7 @@ def _refused_json(status: int, code: str, text: str) -> Response:
 _STATUSES = (
     (NotFoundError, 404, "not-found"),
     (ForbiddenError, 403, "scope"),
+    (ForeignJobError, 403, "scope"),
     (TrackerError, 503, "database"),
     (UsageError, 422, "usage"),
 )
