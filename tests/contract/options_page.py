@@ -131,17 +131,18 @@ def _table(rows: list[tuple[str, str]]) -> str:
 def _row(flag: str, text: str) -> str:
     """A row; the default is what the help has in brackets or parentheses."""
     default = ""
-    for found in re.finditer(r" ?\[(default: )?\(?([^\]]*?)\)?\]| \(default: ([^)]*)\)", text):
+    for found in re.finditer(r" ?\[(default: )?([^\]]*)\]| \(default: ([^)]*)\)", text):
         inner = found[2] if found[1] else found[3]
         if inner:
-            default, text = inner.split(";")[0], text.replace(found[0], "", 1)
+            default, text = re.sub(r"^\((.*)\)$", r"\1", inner.split(";")[0]), text.replace(found[0], "", 1)
         elif found[2] == "required":
             default, text = "required", text.replace(found[0], "", 1)
-    return f"| `{_cell(flag)}` | {_cell(text)} | {_cell(default)} |\n"
+    flag = flag.replace("|", "\\|")
+    return f"| `{flag}` | {_cell(text)} | {_cell(default)} |\n"
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return re.sub(r"\*(?=[=.][A-Za-z])", r"\\*", text).replace("|", "\\|")
 
 
 def _commas(names: list[str]) -> str:

@@ -106,7 +106,7 @@ def rules(words: tuple[str, ...], dry_run: bool, where: Where, as_json: bool, qu
 @_prefix
 @job_common()
 def nice(words: tuple[str, ...], host: str, prefix: str, where: Where, as_json: bool, quiet: bool) -> int:
-    """Have pages go earlier (N below 0) or later than others of their host; `none` removes a value."""
+    """Fetch pages earlier (N below 0) or later than others of their host; `none` removes a value."""
     number, rest = one_job(where, words, "N")
     if len(rest) > 1:
         raise UsageError("give one N")

@@ -120,7 +120,7 @@ def list_(job_state: str, where: Where, as_json: bool, quiet: bool) -> int:
 @words_of_job
 @job_common()
 def show(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
-    """Show how a job stands."""
+    """Show the state of a job."""
     number, _ = one_job(where, words)
     with job_door(where) as door:
         found = door.view(number)
@@ -131,7 +131,7 @@ def show(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> in
 @click.argument("words", metavar="[JOB] URL", nargs=-1)
 @job_common()
 def why(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
-    """Show how the page of a URL stands in a job; `muniment why` explains more of the crawl in a directory."""
+    """Show the state of a URL's page; `muniment why` explains more in the directory of a crawl."""
     number, rest = one_job(where, words, "URL")
     if len(rest) > 1:
         raise UsageError("give one URL")
@@ -197,8 +197,8 @@ def _verb(name: str, about: str, ask: Callable[[JobDoor, int], JobView]) -> None
 
 
 _verb("pause", "Pause a job: nothing more of it is fetched.", lambda door, number: door.pause(number))
-_verb("resume", "Have a paused or aborted job go on.", lambda door, number: door.resume(number))
-_verb("abort", "End a job; what is out may still be finished.", lambda door, number: door.abort(number))
+_verb("resume", "Resume a paused or aborted job.", lambda door, number: door.resume(number))
+_verb("abort", "Abort a job; pages in flight may still be finished.", lambda door, number: door.abort(number))
 
 
 def tell_view(found: JobView, *, as_json: bool, quiet: bool) -> int:
