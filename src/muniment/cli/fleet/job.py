@@ -12,7 +12,7 @@ from muniment.cli.fleet.order import job_options, order_of, read_slots, read_tag
 from muniment.cli.fleet.tables import tell_changes_of, tell_job, tell_jobs, tell_json, tell_page
 from muniment.cli.fleet.where import Where, job_door, one_job, where_options
 from muniment.cli.invocation import Group
-from muniment.cli.options import PLACE, SettingsCommand, log_option
+from muniment.cli.options import PLACE, SettingsCommand, log_option, with_array_task
 from muniment.clock import monotonic
 from muniment.control.fleet.doors import JobDoor
 from muniment.errors import UsageError
@@ -78,6 +78,7 @@ def add(
     terms = {name: given.pop(name) for name in ("nice", "name", "explanation", "paused")}
     if fetch is not None and urls:
         raise UsageError("give either URLs or --fetch SEED")
+    given = with_array_task(given)
     order = order_of(
         urls, given, is_list=fetch is not None, tags=read_tags(tags), max_slots=read_slots(max_slots), **terms
     )
