@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from muniment.clock import now_ms
 from muniment.model.network.captures import TimeBucket
-from muniment.rules.offers import offers_of
 from muniment.rules.patterns import Patterns
+from muniment.web.pages.offers import offers_of
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.render import page_text, plain
 

@@ -6,7 +6,7 @@ from starlette.responses import FileResponse, Response
 
 from muniment.model.network.dashboard import JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
-from muniment.rules.offers import offers_of
+from muniment.web.pages.offers import offers_of
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
