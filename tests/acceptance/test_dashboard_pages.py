@@ -24,6 +24,8 @@ SITE: dict[str, Any] = {
     "/r": Answer("", 302, (("Location", "/x?<script>window.hit=1</script>"),)),
     "/broken": Answer("", 500),
 }
+AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
+RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
 PAGES = ("/", "/jobs/1", "/jobs/1/log", "/jobs/1/queue", "/jobs/1/ignores", "/jobs/1/hosts", "/captures", "/processes")
 
 
@@ -86,6 +88,36 @@ def test_nothing_is_wider_than_a_phone(shown: tuple[Dashboard, str], browser: Ch
     for path in PAGES:
         page.goto(f"{dashboard.origin}{path}")
         assert page.run("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, url = shown
+    checker = AXE.read_text()
+    page = browser.page()
+    page.goto(dashboard.new_ticket()["url"])
+    for theme in ("light", "dark"):
+        page.run(f"document.cookie = 'theme={theme}; path=/'")
+        for path in (*PAGES, f"/jobs/1/why?url={url}a", "/jobs/9", "/login"):
+            page.goto(f"{dashboard.origin}{path}")
+            page.run(f"{checker}; true")
+            found = page.run(
+                f"axe.run(document, {{runOnly: {RULES}}}).then((told) => [told.passes.length, told.violations])"
+            )
+            serious = [(one["id"], one["nodes"][0]["html"]) for one in found[1]]
+            assert found[0] > 5 and serious == [], (theme, path)
+
+
+def test_a_capture_is_viewed(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, url = shown
+    assert 'data-testid="capture-view"' in dashboard.ask("GET", f"/captures?q={url}a")[2]
+    [row] = json.loads(dashboard.ask("GET", f"/v1/captures?q={url}a&type=text/html")[2])["captures"]
+    status, _, text = dashboard.post("/jobs/1/view", url=row["url"], at=str(row["fetched_at"]))
+    found = re.search('data-testid="view-open" href="([^"]+)"', text)
+    assert status == 200 and found is not None, text
+    assert not found[1].startswith(dashboard.origin)
+    page = browser.page()
+    page.goto(found[1])
+    assert "the body of a" in page.frame("mp_/").wait("document.body.innerText")
 
 
 def test_a_pattern_is_tried_before_it_is_added(shown: tuple[Dashboard, str]) -> None:

@@ -76,7 +76,7 @@ class Dashboard:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
             given.setdefault("Cookie", self.cookie)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, path, body, given)
             answer = connection.getresponse()

@@ -178,6 +178,10 @@ class FleetDesk:
         """The same of payloads."""
         return self.record(job, file, offset)
 
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Archives are in the directories of pipelines."""
+        raise NotFoundError("captures are viewed where the archives are: by `muniment replay` there")
+
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""
         return pages.results(self._db, job, url=url).results

@@ -30,6 +30,7 @@ from muniment.control.processes import ProcessView
 from muniment.control.queue import queue_view
 from muniment.control.runs.folder import RunFolder, is_running
 from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since, standing_pause
+from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.verbs.delivery import JobDirectory
@@ -61,6 +62,9 @@ __all__ = ["RunsDesk"]
 _RATE_S = 10.0
 _PLOTS_S = 5.0
 _RECENT = 1_000
+_NO_MARKS = str.maketrans("", "", "-:T")
+_BUDGET_S = 0.3
+"""For runs that were never looked at."""
 _BEGIN_S = 20.0
 _LOOK_S = 0.1
 _FRESH_S = 0.9
@@ -92,6 +96,7 @@ class RunsDesk:
         """`home`: where the rows of processes are."""
         self.folder, self._who, self._home = folder, who, home
         self._seen: dict[int, _Seen] = {}
+        self._replays = Replays()
         self._buckets: dict[int, tuple[float, object, tuple[int, list[TimeBucket]]]] = {}
 
     # -- looking
@@ -101,7 +106,14 @@ class RunsDesk:
         runs = self.folder.runs()
         for gone in set(self._seen) - set(runs):
             del self._seen[gone]
-        return [self._card(number, out) for number, out in reversed(runs.items())]
+        until = monotonic() + _BUDGET_S
+        return [self._card_in_time(number, out, until) for number, out in reversed(runs.items())]
+
+    def _card_in_time(self, number: int, out: Path, until: float) -> JobCard:
+        """A run in one line; one that was never looked at is looked at the next time, when there are too many."""
+        if number in self._seen or monotonic() < until:
+            return self._card(number, out)
+        return _unread(number, out, "it is looked at in a moment", running=is_running(out))
 
     def card(self, job: int) -> JobCard:
         """A run in one line; raises NotFoundError."""
@@ -173,6 +185,15 @@ class RunsDesk:
     def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
         """The payload of a capture."""
         return payload_of(self.folder.find(job), file, offset)
+
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Where the capture of a URL nearest to a moment is shown."""
+        stamp = iso_ms(at)[:19].translate(_NO_MARKS) if at else "2999"
+        return self._replays.address(self.folder.find(job), url, stamp)
+
+    def close(self) -> None:
+        """End what was started to look at captures."""
+        self._replays.close()
 
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""

@@ -13,7 +13,7 @@ from muniment.errors import UsageError
 from muniment.model.network.captures import CaptureQuery
 from muniment.web.pages.site import PageVisit
 
-__all__ = ["captures", "query_of_captures", "raw", "record"]
+__all__ = ["captures", "query_of_captures", "raw", "record", "view"]
 
 _FIELDS = ("q", "job", "host", "status", "type", "error", "from", "to")
 _PER_PAGE = 100
@@ -57,6 +57,15 @@ async def captures(visit: PageVisit) -> Response:
     kept = {name: value for name, value in given.items() if value}
     following = urlencode({**kept, "page": wanted.page + 1}) if len(rows) > _PER_PAGE else ""
     return visit.page("captures.html", rows=rows[:_PER_PAGE], given=given, next=following)
+
+
+async def view(visit: PageVisit) -> Response:
+    """Have a replay begin, and say where the capture is."""
+    number, url, at = visit.job, visit.given("url"), visit.given("at")
+    if not re.fullmatch("[0-9]{1,15}", at):
+        raise UsageError(f"{at[:40]!r} is not a moment")
+    address = await visit.site.act(lambda desk: desk.view_address(number, url, int(at)), visit.visitor)
+    return visit.page("view.html", address=address, url=url, job=number)
 
 
 async def record(visit: PageVisit) -> Response:

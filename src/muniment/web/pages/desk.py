@@ -87,6 +87,9 @@ class JobsDesk(Protocol):
     def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
         """The payload of a capture."""
 
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Where the capture of a URL nearest to a moment is shown."""
+
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""
 

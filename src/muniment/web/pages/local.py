@@ -49,6 +49,7 @@ class LocalSite:
 
     def close(self) -> None:
         """Begin nothing more."""
+        self._desk.close()
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._actors.shutdown(wait=False, cancel_futures=True)
 

@@ -43,6 +43,7 @@ def page_routes(site: PageSite) -> list[StarletteRoute]:
         StarletteRoute("/jobs", answered(site, job_pages.begin, submits=True), methods=["POST"]),
         StarletteRoute("/jobs/{job:int}/ignores/test", answered(site, queue_pages.try_ignore), methods=["POST"]),
         StarletteRoute("/processes/{process}/kill", answered(site, process_pages.kill, steers=True), methods=["POST"]),
+        StarletteRoute("/jobs/{job:int}/view", answered(site, capture_pages.view), methods=["POST"]),
         StarletteRoute("/theme", answered(site, _theme), methods=["POST"]),
         StarletteRoute("/v1/events", answered(site, live.events, as_json=True), methods=["GET"]),
         StarletteRoute("/login", site.sign_in.log_in, methods=["GET", "POST"]),
