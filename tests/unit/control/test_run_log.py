@@ -58,12 +58,27 @@ def test_news_are_bounded_and_failures_are_never_left_out(tmp_path: Path) -> Non
         log.write('{"ts":"t","event":"fail","url":"https://a/bad","reason":"timeout: slow","attempt":1,"final":true}\n')
     write(out, 9_000, begin=10)
     news = news_since(out, at, ALL, 200)
-    assert len(news.lines) == 201 and news.skipped == 8_800
+    assert len(news.lines) == 200 and news.skipped == 8_801
     assert (news.lines[0].kind, news.lines[0].code) == ("fail", "timeout")
     assert news.lines[-1].url == "https://a/9009"
     again = news_since(out, news.end, ALL, 200)
     assert (again.lines, again.skipped, again.whole) == ([], 0, True)
     assert not news_since(out, news.end + 1, ALL, 200).whole, "a place that is not in this log is a gap"
+
+
+def test_more_failures_than_fit_come_the_next_time(tmp_path: Path) -> None:
+    out = write(tmp_path, 1)
+    at, urls = log_size(out), []
+    with (out / "crawl.jsonl").open("a") as log:
+        for n in range(450):
+            log.write(f'{{"ts":"t","event":"fail","url":"https://a/bad/{n}","reason":"x: y"}}\n')
+    write(out, 5, begin=1)
+    for _ in range(3):
+        news = news_since(out, at, ALL, 200)
+        assert len(news.lines) <= 200 and news.skipped == 0
+        urls += [line.url for line in news.lines]
+        at = news.end
+    assert urls == [f"https://a/bad/{n}" for n in range(450)] + [f"https://a/{n}" for n in range(1, 6)]
 
 
 def test_what_is_not_json_is_passed_over(tmp_path: Path) -> None:

@@ -48,10 +48,15 @@ class JobFollower:
         first = self._end - len(self._lines)
         if not first <= at <= self._end:
             return LogNews([], 0, self._end, whole=False)
-        fresh = [line for line in list(self._lines)[at - first :] if wanted(line)]
-        over = max(0, len(fresh) - most)
-        kept = [line for number, line in enumerate(fresh) if number >= over or line.kind in _KEPT_PAST]
-        return LogNews(kept, len(fresh) - len(kept), self._end)
+        fresh = list(self._lines)[at - first :]
+        kept = [number for number, line in enumerate(fresh) if line.kind in _KEPT_PAST]
+        if len(kept) > most:  # the rest comes the next time
+            fresh, kept = fresh[: kept[most]], kept[:most]
+        shown = [(number, line) for number, line in enumerate(fresh) if wanted(line)]
+        others = [number for number, line in shown if line.kind not in _KEPT_PAST]
+        left_out = set(others[: max(0, len(others) - (most - len(kept)))])
+        lines = [line for number, line in shown if number not in left_out]
+        return LogNews(lines, len(left_out), at + len(fresh))
 
     def _look(self, db: Database, job_id: int) -> None:
         with self._turn:

@@ -24,8 +24,10 @@ _MOST_READ = 64 << 20
 _MOST_NEW = 8 << 20
 """Bytes of news that are read at once."""
 _PROBLEMS = frozenset({"fail", "change", "damaged", "drop", "pause", "stop"})
-_KEPT = frozenset({"fail", "change"})
+_KEPT_BYTES = (b'"event":"fail"', b'"event":"change"')
 """Kinds that a reader gets at any pace."""
+_MOST_JUDGED = 2_000
+"""Lines that are read as JSON at once."""
 _PLAIN = frozenset({"ts", "event", "url", "status", "bytes"})
 _TEXT_LENGTH = 2_000
 
@@ -100,27 +102,41 @@ def log_size(out: Path) -> int:
 
 
 def news_since(out: Path, at: int, wanted: LogFilter, most: int) -> LogNews:
-    """The lines after a place: the newest `most`, and beside them all failures and changes."""
+    """The lines after a place, `most` at a time: all failures and changes, and beside them the newest others."""
     with _opened(out) as log:
         if at > log.size:
             return LogNews([], 0, log.size, whole=False)
         begin = max(at, log.size - _MOST_NEW)
         raw = log.read(begin, log.size - begin).split(b"\n")[begin > at : -1]
         end, whole = log.size, begin == at
+    kept = [number for number, one in enumerate(raw) if any(kind in one for kind in _KEPT_BYTES)]
+    if len(kept) > most:  # the rest comes the next time
+        end -= sum(len(one) + 1 for one in raw[kept[most] :])
+        raw, kept = raw[: kept[most]], kept[:most]
+    lines, skipped = _newest(raw, set(kept), wanted, most - len(kept))
+    return LogNews(lines, skipped, end, whole)
+
+
+def _newest(raw: list[bytes], kept: set[int], wanted: LogFilter, most: int) -> tuple[list[LogLine], int]:
+    """The kept lines and so many others, in order; and how many others were left out."""
     lines: list[LogLine] = []
     skipped = 0
-    for number, one in enumerate(reversed(raw)):
-        if number >= most * 10 and b'"event":"capture"' in one:
-            skipped += 1  # not even read: a filter that lets few lines pass looks at ten times as many
+    for number in range(len(raw) - 1, -1, -1):
+        # a filter that lets few lines pass looks at many more than it shows, but not at all
+        if number not in kept and len(raw) - number > _MOST_JUDGED:
+            skipped += 1
             continue
-        line = line_of(one)
+        line = line_of(raw[number])
         if line is None or not wanted(line):
             continue
-        if len(lines) < most or line.kind in _KEPT:
+        if number in kept:
+            lines.append(line)
+        elif most > 0:
+            most -= 1
             lines.append(line)
         else:
             skipped += 1
-    return LogNews(lines[::-1], skipped, end, whole)
+    return lines[::-1], skipped
 
 
 def lines_before(out: Path, before: int | None, wanted: LogFilter, most: int) -> LogPart:

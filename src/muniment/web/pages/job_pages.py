@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import FileResponse, Response
 
-from muniment.model.network.dashboard import JobCard
+from muniment.errors import NotFoundError, UsageError
+from muniment.model.network.dashboard import IgnoreEffect, JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
 from muniment.web.pages.offers import offers_of
 from muniment.web.pages.plots import plots_of
@@ -148,8 +149,19 @@ async def change_settings(visit: PageVisit) -> Response:
 
 
 async def add_ignore(visit: PageVisit) -> Response:
-    """Add an ignore pattern, or a built-in set."""
-    return await _ignores(visit, IgnoresCall(add=_texts(visit, "pattern"), add_sets=_texts(visit, "set")))
+    """Add an ignore pattern, or a built-in set; what is wrong with it is said beside it."""
+    try:
+        return await _ignores(visit, IgnoresCall(add=_texts(visit, "pattern"), add_sets=_texts(visit, "set")))
+    except NotFoundError:
+        raise
+    except UsageError as error:
+        number = visit.job
+        card = await visit.site.ask(lambda desk: desk.card(number))
+        patterns = await visit.site.ask(lambda desk: desk.ignores(number))
+        wrong = IgnoreEffect(valid=False, error=str(error))
+        return visit.page(
+            "ignores.html", 422, job=card, patterns=patterns, pattern=visit.given("pattern"), effect=wrong
+        )
 
 
 async def remove_ignore(visit: PageVisit) -> Response:
