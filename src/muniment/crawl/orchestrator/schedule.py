@@ -359,6 +359,15 @@ class Schedule:
             plan.told[worker] = self._grantable(plan, worker)
             plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
 
+    def lend(self, worker: int, host_id: int, *, again: bool = False) -> None:
+        """A worker's open page wants something of a host: it counts as a page of it until `landed`, if not `again`."""
+        plan = self._plans[host_id]
+        if not again:
+            plan.held[worker] = plan.held.get(worker, 0) + 1
+            self._note(plan)
+        plan.told[worker] = self._grantable(plan, worker)
+        plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
+
     def landed(self, worker: int, host_id: int) -> None:
         """A page that a worker held is finished or given back."""
         plan = self._plans[host_id]
