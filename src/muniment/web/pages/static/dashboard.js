@@ -1,12 +1,14 @@
 // The live parts of the pages. All of them work without it: by forms and links.
 const MOST_LINES = 1000;
 const MOST_WAITING = 5000;
+const BOTTOM = 1e9; // asking how long the log is would cost a layout
 const LABELS = { live: "live", waiting: "reconnecting", off: "not live" };
 const $ = (id) => document.getElementById(id);
 const named = (root, name) => root.querySelector(`[data-testid="${name}"]`);
 
 // -- words and numbers, in the reader's own way; the exact value stays in the page
 
+const WRITTEN = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const plain = (text) => String(text).slice(0, 4000).replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -15,7 +17,7 @@ function number(value) {
   const made = document.createElement("data");
   made.value = String(value);
   made.title = String(value);
-  made.textContent = value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+  made.textContent = WRITTEN.format(value);
   return made;
 }
 
@@ -24,14 +26,14 @@ function size(value) {
   let left = value;
   let unit = 0;
   while (left >= 1024 && unit < UNITS.length - 1) { left /= 1024; unit += 1; }
-  made.textContent = `${left.toLocaleString(undefined, { maximumFractionDigits: unit ? 1 : 0 })} ${UNITS[unit]}`;
+  made.textContent = `${WRITTEN.format(left)} ${UNITS[unit]}`;
   return made;
 }
 
 function localise(root) {
   for (const one of root.querySelectorAll("data:not(.bytes)")) {
     const value = Number(one.value);
-    if (Number.isFinite(value)) one.textContent = value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+    if (Number.isFinite(value)) one.textContent = WRITTEN.format(value);
   }
   for (const one of root.querySelectorAll("td time, dd time")) {
     if (/^\d{4}-/.test(one.textContent)) one.textContent = new Date(one.dateTime).toLocaleString();
@@ -136,7 +138,7 @@ function draw() {
   log.append(made);
   let over = log.children.length - MOST_LINES;
   while (over-- > 0) log.firstElementChild.remove();
-  log.scrollTop = log.scrollHeight;
+  log.scrollTop = BOTTOM;
   tell();
 }
 
@@ -166,7 +168,7 @@ function hold(now) {
 }
 
 if (log) {
-  log.scrollTop = log.scrollHeight;
+  log.scrollTop = BOTTOM;
   $("log-pause").hidden = false;
   $("log-pause").addEventListener("click", () => hold(!held));
   log.addEventListener("wheel", (event) => { if (event.deltaY < 0 && !held) hold(true); }, { passive: true });
