@@ -131,9 +131,13 @@ def _asked(directories: Mapping[int, Path], sql: str, *values: object) -> list[t
                 return db.execute(sql, values or None).fetchall()
         except (ArchiveError, OSError, duckdb.IOException) as error:
             if turn == _READS - 1:
-                raise TrackerError(f"the index cannot be read: {str(error).splitlines()[0]}") from error
+                raise TrackerError(
+                    f"the index cannot be read: {str(error).splitlines()[0]}; look again in a moment"
+                ) from error
         except duckdb.Error as error:
-            raise TrackerError(f"the index cannot be searched: {str(error).splitlines()[0]}") from error
+            raise TrackerError(
+                f"the index cannot be searched: {str(error).splitlines()[0]}; make the search narrower"
+            ) from error
     return []
 
 

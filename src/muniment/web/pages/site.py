@@ -189,9 +189,11 @@ def _in_words(error: Exception) -> MunimentError:
     if isinstance(error, MunimentError):
         return error
     if isinstance(error, OSError):
-        return TrackerError(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return TrackerError(f"{error.filename or 'a file'}: {error.strerror or error}; look again in a moment")
     _log.error("internal error: %s: %s", type(error).__name__, error, exc_info=error)
-    return TrackerError(f"the server failed at this request ({type(error).__name__}), and its log says why")
+    return TrackerError(
+        f"the server failed at this request ({type(error).__name__}), and its log says why; try another page"
+    )
 
 
 def _told(site: PageSite, request: Request, error: MunimentError, *, as_json: bool) -> Response:
