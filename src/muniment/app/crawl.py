@@ -23,6 +23,7 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
+    from muniment.app.hooks import HookPlan
     from muniment.crawl.progress import AlreadyFinished, Summary
     from muniment.seeds.source import SeedSource
 
@@ -42,6 +43,7 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
     source = _list_of(settings)
     credentials = _credentials(request, secrets, source)
     out = output_directory(settings)
+    hooks = _hooks_of(request, out, source)
     private = credentials.secret or holds_secrets(settings) or is_private(out)
     if private:
         keep_private()
@@ -69,6 +71,7 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
                     locks=tuple(locks),
                     registry=registry,
                     first=first,
+                    hooks=hooks,
                 )
                 yield partial(_run_locked, taken)
         except UsageError as error:
@@ -106,6 +109,15 @@ def _list_of(settings: Settings) -> SeedSource | None:
     from muniment.app.inputs.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
 
     return named_list(settings)
+
+
+def _hooks_of(request: Request, out: Path, source: SeedSource | None) -> HookPlan | None:
+    if not request.hooks.hooks and not request.hooks.plugins:
+        return None
+    from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (a crawl without hooks needs none of it)
+
+    start = request.urls[0] if source is None else source.name
+    return plan_hooks(request.hooks, request.settings, out, start)
 
 
 def _credentials(request: Request, secrets: Secrets, source: SeedSource | None) -> Credentials:

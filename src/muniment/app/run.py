@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Coroutine
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.hooks_beside import end_hooks, hook_desk, stop_both
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
@@ -216,8 +218,12 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _regain(db, out, files, rebuilt)
     emptied = files.empty
     lost = _look_for_lost(out, repaired)
-    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
-    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
+    wanted = taken.hooks.wanted if taken.hooks else None
+    opened = open_job(
+        *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
+    )
+    workers = most_workers(opened.settings)
+    setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
@@ -225,17 +231,19 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
-    queue = JobQueue(opened.frontier, opened.seeds)
+    queue = JobQueue(opened.frontier, opened.seeds, opened.hooks)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
     watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
     try:
         # once: stop when what is in flight has landed; twice: at once
-        steps = orchestrator.stop, orchestrator.kill
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
+        desk = await hook_desk(taken, opened, orchestrator, limits, events)
+        steps = (orchestrator.stop if desk is None else partial(stop_both, desk, orchestrator)), orchestrator.kill
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
+            await end_hooks(desk, opened, outcome, out)
     finally:
         for task in watching:
             task.cancel()
@@ -328,7 +336,8 @@ def _conclude(
     outcome: RunOutcome,
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
+    hooks_wait = opened.hooks is not None and opened.hooks.busy
+    if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     count, size = files.files()

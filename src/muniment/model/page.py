@@ -10,6 +10,7 @@ from functools import cache
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
+from muniment.model.hooks.runs import CapturedPage
 from muniment.model.result import Result
 from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
@@ -173,3 +174,5 @@ class FinishBatch(Struct, frozen=True, array_like=True):
     """Key and text of each URL in `outlinks` that this worker has not sent before."""
     cookies: list[Cookie] = []
     """What answers set since the last batch, those of these pages included."""
+    captured: list[CapturedPage] = []
+    """Where hooks are on: those of the pages that they run for."""

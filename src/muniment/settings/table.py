@@ -377,10 +377,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
+def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
-    hints, group = get_type_hints(Settings, include_extras=True), ""
-    for field in structs.fields(Settings):
+    hints, group = get_type_hints(table, include_extras=True), ""
+    for field in structs.fields(table):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if not isinstance(option, Option):
             continue

@@ -67,6 +67,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
+    "--hook-jobs": (1, 1_000),
+    "--hook-timeout": (0.001, 43_200),
+    "--hook-tries": (1, 1_000),
+    "--hook-output": (1, 1 << 50),
+    "--hook-memory": (0, 1 << 50),
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 

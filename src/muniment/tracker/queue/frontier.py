@@ -39,6 +39,7 @@ from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
 from muniment.tracker.stores.cookies import CookieStore
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
 from muniment.tracker.stores.robots import RobotsStore
@@ -131,6 +132,7 @@ class Frontier:
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
         self.results = ResultStore(db, job_id)
+        self.hooks: HookStore | None = None
         self._depths = DepthUpdates(db, job_id, scope, admission)
         self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
         self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
@@ -263,6 +265,8 @@ class Frontier:
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted)
+            if self.hooks is not None and batch.captured:
+                self.hooks.queue(page for page in batch.captured if page.page_id in {one.page_id for one in accepted})
             self.hosts.keep_noted()
             self.cookies.keep(batch.cookies)
             if self.cookies:
