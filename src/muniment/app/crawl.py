@@ -20,6 +20,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
 from muniment.procs.children.launch import LaunchedWorker, launch_worker
 from muniment.procs.registry import ProcessRegistry
+from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
     MunimentError.
     """
     settings = request.settings
+    _check_redis(settings)
     secrets = read_secrets(settings)
     source = _list_of(settings)
     credentials = _credentials(request, secrets, source)
@@ -77,6 +79,15 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
         except UsageError as error:
             row.leave(error.exit_code)  # what was made is taken back, its store as well
             raise
+
+
+def _check_redis(settings: Settings) -> None:
+    """Raise UsageError for an address or roles that make no sense, before anything is made."""
+    parse_roles(settings.redis_roles)
+    if settings.redis:
+        from muniment.live.address import parse_redis  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+        parse_redis(settings.redis)
 
 
 def _refuse_odd_names(directory: Path) -> None:

@@ -164,6 +164,8 @@ class PageResult(Struct, frozen=True, array_like=True):
     """A 429 or 503 uses up no try, as its claim said."""
     exchanges: tuple[ExchangeRow, ...] = ()
     """One for each row of the index that came with the page."""
+    unanswered: str = ""
+    """The URL of a try without an answer that has no row, since others follow."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

@@ -19,6 +19,8 @@ __all__ = [
     "own_variables",
     "processes_directory",
     "program_folders",
+    "redis_given",
+    "redis_password_given",
     "server_given",
     "token_given",
     "variable",
@@ -66,6 +68,16 @@ def operator_name() -> str:
     except (KeyError, OSError):
         return ""
     return name.encode("utf-8", "replace").decode()
+
+
+def redis_given() -> str:
+    """MUNIMENT_REDIS: the URL of Redis where none is given on the command line; it may have a password."""
+    return os.environ.get("MUNIMENT_REDIS", "").strip()
+
+
+def redis_password_given() -> str:
+    """MUNIMENT_REDIS_PASSWORD: the password of Redis."""
+    return os.environ.get("MUNIMENT_REDIS_PASSWORD", "")
 
 
 def server_given() -> str:

@@ -49,6 +49,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--min-free": (0, 1 << 60),
     "--shard": (0, 1_000_000),
     "--shards": (1, 1_000_000),
+    "--redis-log-keep": (1, 100_000),
+    "--reap-after": (0, 10**9),
     "--level": (0, 10_000),
     "--per-host": (1, 10_000),
     "--inflight": (1, 1_000_000),

@@ -237,11 +237,12 @@ class Recorder:
         ]
         exchange = page.exchange
         if not exchange.head:
-            failure = exchange.failure
+            failure, unanswered = exchange.failure, exchange.url
             # what this machine could not ask for is asked for again, whatever the tries
             if page.done and failure is not None and not of_this_machine(str(failure)):
                 before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
-            return finished(page, payload=b"", record_id=b"", exchanges=tuple(before))
+                unanswered = ""
+            return finished(page, payload=b"", record_id=b"", exchanges=tuple(before), unanswered=unanswered)
         if made is not None:
             capture = segment.write_prepared(made)
         else:

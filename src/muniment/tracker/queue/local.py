@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
-from muniment.model.change import Removal, SetNice, SetRules
+from muniment.model.change import AmendPatterns, Removal, SetNice, SetRules
 from muniment.model.host import HostRecord
 from muniment.model.job import JobState
 from muniment.model.page import PageState
@@ -182,7 +182,8 @@ class LocalQueue:
             # that was not finished is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             unfinished = self._judging is not None
-            whole = unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
+            both = isinstance(change, AmendPatterns) and change.removed
+            whole = both or unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
             if isinstance(change, SetNice):
                 # claims follow the written nice values, and the workers ask again at once
