@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
