@@ -198,14 +198,12 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
         return await _run_job(taken, db, starts, events)
 
 
-async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: Events) -> Summary:
-    request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
-    out, settings = taken.out.absolute(), request.settings
-    urls = request.urls if source is None else _first_urls(source)
+async def _setup_of(taken: RunContext, urls: Sequence[str]) -> protocol.Setup:
+    request, settings = taken.request, taken.request.settings
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
-    setup = protocol.Setup(
+    return protocol.Setup(
         number=0,
-        out=str(out),
+        out=str(taken.out.absolute()),
         settings=settings,
         operator=operator_name(),
         command_line=request.command_line,
@@ -216,6 +214,13 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         late_names=reach.late_names,
         browser=await browser_of(taken),
     )
+
+
+async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: Events) -> Summary:
+    request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
+    out, settings = taken.out.absolute(), request.settings
+    urls = request.urls if source is None else _first_urls(source)
+    setup = await _setup_of(taken, urls)
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
     )

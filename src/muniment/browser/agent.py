@@ -28,7 +28,7 @@ class BrowserAgent(Struct, frozen=True):
 
     @property
     def brands(self) -> list[dict[str, str]]:
-        """The brands of its `userAgentData`."""
+        """The brands that its client hints name."""
         return [{"brand": "Chromium", "version": str(self.major)}, {"brand": "Not A(Brand", "version": "24"}]
 
     @property

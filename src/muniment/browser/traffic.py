@@ -36,7 +36,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
     from_cache: bool = False
 
 
-class _Seen(Struct):
+class _RequestChain(Struct):
     """A request as the browser sees it."""
 
     chain: list[tuple[str, str]]
@@ -52,7 +52,7 @@ class PageTraffic:
         self._open: dict[int, float] = {}
         self._last = monotonic()
         self.ended: list[PageRequest] = []
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _RequestChain] = {}
         self._types: dict[tuple[str, str], str] = {}
 
     # -- what the port says
@@ -85,7 +85,7 @@ class PageTraffic:
         if seen is None:
             if len(self._seen) >= _MOST:
                 return
-            self._seen[request_id] = _Seen([(method, url)], kind)
+            self._seen[request_id] = _RequestChain([(method, url)], kind)
         else:
             seen.chain.append((method, url))
         self._types[method, url] = kind

@@ -30,7 +30,7 @@ _COMMANDS = {
     "inspect": ("muniment.cli.inspect", "inspect"),
     "check": ("muniment.cli.check", "check"),
     "export": ("muniment.cli.export", "export"),
-    "replay": ("muniment.cli.replay", "replay"),
+    "replay": ("muniment.cli.pages.replay", "replay"),
     "dashboard": ("muniment.cli.pages.dashboard", "dashboard"),
     "why": ("muniment.cli.why", "why"),
     "results": ("muniment.cli.results", "results"),

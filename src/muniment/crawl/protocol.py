@@ -1,7 +1,6 @@
 """The messages between workers and the orchestrator, and their frames.
 
-A frame is a 32-bit big-endian length and a msgpack array whose first element names the message. Pipelines will speak
-the same messages over HTTP.
+A frame is a 32-bit big-endian length and a msgpack array whose first element names the message.
 """
 
 from __future__ import annotations
@@ -259,8 +258,7 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     """Kept out of every log, and out of every record but those of the requests that carried them."""
     private: bool = False
     """Files are for their owner only."""
-    hooked: bool = False
-    """Hooks run for captured pages."""
+    hooked: bool = False  # hooks run for captured pages
     late_names: tuple[str, ...] = ()
     """The hosts of start URLs that did not resolve: their first addresses add to `allowed_classes`."""
     browser: BrowserSetup | None = None

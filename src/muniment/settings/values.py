@@ -80,7 +80,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--load-time": (0.001, 86_400),
     "--page-time": (0.001, 86_400),
     "--behavior-time": (0.001, 86_400),
-    "--browser-memory": (64 << 20, 1 << 50),
+    "--browser-memory": (1, 1 << 50),
     "--hook-jobs": (1, 1_000),
     "--hook-timeout": (0.001, 43_200),
     "--hook-tries": (1, 1_000),

@@ -12,6 +12,7 @@ TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
 BY_CHANCE = {
     "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
+    "browser",
 }  # fmt: skip
 
 

@@ -27,6 +27,11 @@ OTHERS: dict[str, Any] = {
     "include": ("/a", "/b"),
     "ignore": ("/c",),
     "ignore-sets": ("phpbb",),
+    "engine": "auto",
+    "viewport": "800x600",
+    "behaviors": "scroll",
+    "screenshots": "view",
+    "render": "text",
 }
 """Values of options whose text has a grammar, or that may be repeated."""
 

@@ -374,8 +374,7 @@ class Orchestrator:
         return few and self._schedule.pending > 100 and self._workers.busy and not self._disk.paused
 
     async def _release(self, worker: WorkerHandle, claims: list[tuple[int, int]], *, died: bool = False) -> None:
-        held = [(page, claim) for page, claim in claims if page in worker.held]
-        if not held:
+        if not (held := [(page, claim) for page, claim in claims if page in worker.held]):
             return
         await self._queue.release(held, died=died)
         back: Counter[tuple[int, str]] = Counter()
