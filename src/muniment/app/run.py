@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
-import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.exhaustion import while_it_can
 from muniment.app.hooks_beside import end_hooks, hook_desk, stop_both
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
@@ -42,9 +41,8 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
-from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
+from muniment.errors import AbortedError, DiskFullError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
-from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.job import JobState, JobTerms
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
@@ -106,7 +104,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return AlreadyFinished(given_up(db, job.job_id))
-    return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
+    return uvloop.run(while_it_can(_run(taken, db, starts, watch)))
 
 
 def _with_stream(taken: RunContext) -> RunContext:
@@ -153,41 +151,6 @@ def _check_going(out: Path, job: jobs.Job) -> None:
         raise AbortedError(
             f"the crawl in {out} was aborted; to go on with it, give `muniment job resume -o {out}` first"
         )
-
-
-async def _while_it_can(run: Coroutine[Any, Any, Summary]) -> Summary:
-    """Carry out a run; without memory or descriptors it ends here and now, as by a kill.
-
-    To end in good order takes some of both. The workers go with their parent.
-    """
-    asyncio.get_running_loop().set_exception_handler(_gone_wrong)
-    try:
-        return await run
-    except Exception as error:
-        _end_if_spent(error)
-        raise
-
-
-def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What a callback or a task raised and nobody took in."""
-    _end_if_spent(context.get("exception"))
-    loop.default_exception_handler(context)
-
-
-def _end_if_spent(error: BaseException | None) -> None:
-    # a thread has a stack, for which Python has no word of its own
-    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
-        _end_at_once(NO_MEMORY)
-    said = error.__cause__ if isinstance(error, MunimentError) else error
-    if isinstance(said, OSError) and said.errno in (errno.EMFILE, errno.ENFILE):
-        _end_at_once(str(error) if error is not said else f"{said.strerror}{advice(said.errno)}")
-
-
-def _end_at_once(text: str) -> None:
-    try:
-        print(f"muniment: {text}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(1)
 
 
 async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch) -> Summary:
