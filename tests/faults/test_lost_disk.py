@@ -38,7 +38,7 @@ def test_what_a_lost_machine_captured_is_fetched_again(kind: str, tmp_path: Path
         def captured() -> int:
             return int(json.loads(fleet.ask("job", "show", job, "--json"))["pages"]["captured"])
 
-        wait_for(lambda: captured() > 2 * PAGES, "a third of the pages")
+        wait_for(lambda: captured() > 2 * PAGES, "a third of the pages", 240)
         number = max((0, 1), key=lambda one: written(fleet.directory(one)))
         lost = fleet.pipelines[number]
         assert lost.process is not None

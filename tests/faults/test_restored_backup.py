@@ -63,18 +63,18 @@ def test_a_restored_tracker_loses_no_page(kind: str, tmp_path: Path, postgres: P
     with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10) as fleet:
         server = fleet.serve()
         fleet.pipeline("--workers", "1")
-        options = ("--no-robots", "--no-sitemaps", "--per-host", "2", "--delay", "20")
+        options = ("--no-robots", "--no-sitemaps", "--per-host", "2")
         job = fleet.ask("job", "add", *site.server.urls, *options)
 
         def captured(most: int) -> Callable[[], bool]:
             return lambda: shown(fleet, job)["pages"]["captured"] >= most
 
-        wait_for(captured(20), "the job is under way")
+        wait_for(captured(20), "the job is under way", 240)
         tracker.back_up()
         # what the backup does not know: a pipeline with its session, pages, links
         fleet.pipeline("--workers", "1")
         done = shown(fleet, job)["pages"]["captured"]
-        wait_for(captured(done + 30), "it went on")
+        wait_for(captured(min(done + 30, 5 * PAGES)), "it went on", 240)
         assert server.stop() == 0, server.said()
         tracker.restore()
         server.start()
