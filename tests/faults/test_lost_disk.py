@@ -13,7 +13,7 @@ from fleet_round import FleetSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
-PAGES = 40
+PAGES = 20
 """Of each of six hosts."""
 IN_HAND = 300
 """What the other machine may have had when the sessions ended, at most."""

@@ -15,7 +15,7 @@ from fleet_round import FleetSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
-PAGES = 40
+PAGES = 20
 """Of each of six hosts."""
 
 
@@ -78,7 +78,7 @@ def test_a_restored_tracker_loses_no_page(kind: str, tmp_path: Path, postgres: P
         assert server.stop() == 0, server.said()
         tracker.restore()
         server.start()
-        wait_for(lambda: "serving" in server.said().splitlines()[-1], "it serves again")
+        wait_for(lambda: server.said().count("serving http") == 2, "it serves again", 120)
         fleet.run("job", "wait", job, "--timeout", "240", "--server", fleet.url(0), seconds=300)
         view = shown(fleet, job)
         first, second = fleet.pipelines
