@@ -5,39 +5,24 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-import xxhash
-
 from muniment.clock import iso_us
 from muniment.model.url import normalise
 
-__all__ = ["exact_key", "loose_key", "micros_of", "stamp", "wanted_url"]
+__all__ = ["MACROS", "micros_of", "stamp", "wanted_url"]
 
-_BUSTERS = re.compile(
-    r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*", re.IGNORECASE
-)
+_BUSTERS = r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
 """Arguments that pages add so that no cache answers: a number by one of these names."""
 _TIME = re.compile(r"\d{1,14}")
-_SIGNED = 1 << 63
-
-
-def exact_key(url: str) -> int:
-    """A number for a URL, whatever its scheme."""
-    return _number(url.partition("://")[2])
-
-
-def loose_key(url: str) -> int:
-    """A number for a URL whatever its scheme, the order of its arguments and its cache-busters."""
-    rest = url.partition("://")[2]
-    path, mark, query = rest.partition("?")
-    if not mark:
-        return _number(path)
-    kept = sorted(one for one in query.split("&") if one and not _BUSTERS.fullmatch(one))
-    return _number(f"{path}?{'&'.join(kept)}" if kept else path)
-
-
-def _number(text: str) -> int:
-    # DuckDB's integers have a sign
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace")) - _SIGNED
+MACROS = (
+    "CREATE MACRO rest(url) AS substr(url, instr(url, '://') + 3)",
+    "CREATE MACRO exact_key(url) AS hash(rest(url))",
+    "CREATE MACRO path_key(url) AS hash(split_part(rest(url), '?', 1))",
+    "CREATE MACRO kept(url) AS list_sort(list_filter(string_split(substr(rest(url), instr(rest(url), '?') + 1), '&'), "
+    f"lambda one: one <> '' AND NOT regexp_full_match(one, '{_BUSTERS}', 'i')))",
+    "CREATE MACRO arguments(url) AS CASE WHEN contains(url, '?') THEN kept(url) ELSE [] END",
+)
+"""SQL on URLs: what follows the scheme, numbers for that and for its path, and the arguments of its query, in order
+and without cache-busters."""
 
 
 def wanted_url(text: str) -> str:

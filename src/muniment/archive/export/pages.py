@@ -17,9 +17,10 @@ from muniment.clock import iso_us
 from muniment.extract import coding
 from muniment.extract.text import PageText, page_text
 
-__all__ = ["PackagePages", "PageRow", "is_page", "is_start", "list_head", "page_time", "words_of"]
+__all__ = ["HTML", "PackagePages", "PageRow", "is_page", "is_start", "list_head", "page_time", "words_of"]
 
-_HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
+HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
+"""The types of documents that are pages."""
 _MOST_READ = 4 << 20
 """Bytes of a document that are read for its title and text."""
 _MOST_TEXT = 1 << 20
@@ -53,7 +54,7 @@ _decode_words = msgspec.json.Decoder(PageText).decode
 
 def is_page(status: int, error: str, depth: int, found_as: str, content_type: str) -> bool:
     """Whether a row is a complete capture of an HTML page with status 200: neither a requisite nor robots.txt."""
-    return status == 200 and not error and depth >= 0 and found_as != "robots" and bool(_HTML.match(content_type))
+    return status == 200 and not error and depth >= 0 and found_as != "robots" and bool(HTML.match(content_type))
 
 
 def is_start(depth: int, found_as: str) -> bool:

@@ -1,0 +1,196 @@
+"""What fills the catalogue: rows of indexes and of WARC files of other tools, in columns from end to end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from muniment.archive.export.gather import WarcFile
+from muniment.archive.export.pages import HTML
+from muniment.archive.index.parquet import SCHEMA
+from muniment.archive.index.read import RowSource, batches, sources
+from muniment.archive.reading.containers import Container
+from muniment.archive.reading.foreign import FoundCapture, captures_in
+from muniment.clock import monotonic
+from muniment.errors import ArchiveError
+from muniment.model.capture import LISTED_AGAIN
+from muniment.model.url import host_of
+from muniment.replay.lookup import MACROS
+
+__all__ = ["CatalogIntake"]
+
+_AT_ONCE = 10_000
+_REFRESH_S = 2.0
+_TRIES = 3
+_COLUMNS = (
+    "url", "host", "status", "content_type", "digest", "warc_file", "warc_offset", "warc_length", "error",
+    "record_type", "started_at", "found_as", "depth", "redirect_to",
+)  # fmt: skip
+_ROWS: pa.Schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
+_PLACED: pa.Schema = _ROWS.append(pa.field("place", pa.int32()))
+_TABLE = """
+CREATE TABLE captures (
+    source INTEGER, place INTEGER, taken BIGINT, url VARCHAR, host VARCHAR, status INTEGER, kind VARCHAR,
+    digest VARCHAR, type VARCHAR, whole BOOLEAN, page BOOLEAN, start BOOLEAN, redirect VARCHAR, pos BIGINT,
+    exact UBIGINT, path UBIGINT
+)
+"""
+_INSERT = """
+INSERT INTO captures
+SELECT $source, place, started_at, url, host, status, content_type, digest, record_type, error = '',
+    status = 200 AND error = '' AND depth >= 0 AND found_as <> 'robots' AND regexp_matches(content_type, $html, 'i'),
+    found_as = 'start' OR (found_as = 'redirect' AND depth = 0),
+    redirect_to, warc_offset, exact_key(url), path_key(url)
+FROM fresh
+WHERE warc_length IS NOT NULL AND found_as <> $again
+"""
+_Source = tuple[Path, str]
+
+
+class CatalogIntake:
+    """Takes in output directories, which are looked at again while they grow, and WARC files of other tools.
+
+    There are no indexes: a scan of a million numbers takes milliseconds, and building them would take seconds.
+    """
+
+    def __init__(
+        self, db: duckdb.DuckDBPyConnection, directories: Sequence[Path], foreign: Sequence[Container]
+    ) -> None:
+        self._db, self._directories = db, directories
+        self.containers: list[Container | WarcFile] = list(foreign)
+        self._places: dict[_Source, int] = {}
+        self._seen: dict[_Source, tuple[int, tuple[int, int]]] = {}
+        """Of each source of rows: its number, and its size and time when it was read."""
+        self._sources, self._checked, self._lock = 0, 0.0, threading.Lock()
+        for statement in (*MACROS, _TABLE):
+            db.execute(statement)
+        with db.cursor() as cursor:
+            for place, container in enumerate(foreign):
+                _insert(cursor, 0, _placed(_foreign_rows(container), {container.name: place}.__getitem__))
+        self._first_look()
+
+    def refresh(self) -> None:
+        """Take in what running crawls have added, at most every two seconds."""
+        if monotonic() - self._checked > _REFRESH_S and self._lock.acquire(blocking=False):
+            try:
+                self._look()
+            except (ArchiveError, FileNotFoundError):
+                pass  # a file went into a join meanwhile; the next look finds its rows there
+            finally:
+                self._checked = monotonic()
+                self._lock.release()
+
+    def _first_look(self) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                self._look()
+            except (ArchiveError, FileNotFoundError):
+                if not left:
+                    raise
+            else:
+                return
+
+    def _look(self) -> None:
+        present = {}
+        for directory in self._directories:
+            for source in _sources(directory):
+                try:
+                    state = source.path.stat()
+                except FileNotFoundError:
+                    continue
+                present[source.path, source.name] = directory, source, (state.st_size, state.st_mtime_ns)
+        gone = self._seen.keys() - present.keys()
+        changed = [
+            key for key, (_, _, state) in present.items() if key not in self._seen or self._seen[key][1] != state
+        ]
+        if gone or changed:
+            with self._db.cursor() as cursor:
+                taken = self._swap(cursor, gone, {key: present[key][:2] for key in changed})
+            self._seen = {key: known for key, known in self._seen.items() if key not in gone}
+            self._seen |= {key: (number, present[key][2]) for key, number in taken.items()}
+
+    def _swap(
+        self, cursor: duckdb.DuckDBPyConnection, gone: Iterable[_Source], fresh: dict[_Source, tuple[Path, RowSource]]
+    ) -> dict[_Source, int]:
+        """Take in sources and forget others at once: rows that move from one to another are never missing, or twice.
+
+        The numbers of those taken in. Raises ArchiveError and FileNotFoundError, and then nothing has changed.
+        """
+        taken: dict[_Source, int] = {}
+        cursor.begin()
+        try:
+            for key, (directory, source) in fresh.items():
+                self._sources += 1
+                taken[key] = self._sources
+                beside = directory if directory.is_dir() else directory.parent
+                _insert(cursor, taken[key], _placed(batches(source, _COLUMNS), partial(self._place, beside)))
+        except BaseException:
+            cursor.rollback()
+            raise
+        for key in (*gone, *fresh):
+            if key in self._seen:
+                cursor.execute("DELETE FROM captures WHERE source = ?", [self._seen[key][0]])
+        cursor.commit()
+        return taken
+
+    def _place(self, directory: Path, name: str) -> int:
+        place = self._places.get((directory, name))
+        if place is None:
+            place = self._places[directory, name] = len(self.containers)
+            self.containers.append(WarcFile(directory, name, 0, name))
+        return place
+
+
+def _sources(directory: Path) -> list[RowSource]:
+    if not directory.is_dir():
+        return [RowSource("", directory)]
+    try:
+        return sources(directory)
+    except FileNotFoundError:
+        return []
+
+
+def _placed(rows: Iterable[pa.RecordBatch], place: Callable[[str], int]) -> Iterator[pa.RecordBatch]:
+    """The rows with the numbers of their WARC files."""
+    for batch in rows:
+        names = batch.column("warc_file").dictionary_encode()
+        numbers = pa.array([place(name) if name else None for name in names.dictionary.to_pylist()], pa.int32())
+        yield pa.RecordBatch.from_arrays([*batch.columns, numbers.take(names.indices)], schema=_PLACED)
+
+
+def _insert(cursor: duckdb.DuckDBPyConnection, source: int, rows: Iterator[pa.RecordBatch]) -> None:
+    """Stream rows into the table. Raises ArchiveError for damage, and FileNotFoundError."""
+    failures: list[Exception] = []
+
+    def guarded() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows
+        except (ArchiveError, FileNotFoundError) as error:
+            failures.append(error)
+
+    cursor.register("fresh", pa.RecordBatchReader.from_batches(_PLACED, guarded()))
+    cursor.execute(_INSERT, {"source": source, "html": f"^{HTML.pattern}", "again": LISTED_AGAIN})
+    cursor.unregister("fresh")
+    if failures:
+        raise failures[0]
+
+
+def _foreign_rows(container: Container) -> Iterator[pa.RecordBatch]:
+    found = captures_in(container)
+    while some := list(islice(found, _AT_ONCE)):
+        columns = zip(*(_row(container.name, one) for one in some), strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _ROWS, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_ROWS)
+
+
+def _row(name: str, one: FoundCapture) -> tuple[str | int, ...]:
+    return (
+        one.url, host_of(one.url), one.status, one.content_type, one.digest, name, one.offset, 0,
+        "truncated" if one.truncated else "", one.record_type, one.started_at, "", 0, one.redirect_to,
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""The catalogue of replay: how captures are chosen, and rows that move from file to file while it is asked."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from muniment.archive.index.parquet import index_rows, join
+from muniment.errors import ArchiveError
+from muniment.model.capture import LISTED_AGAIN, Capture
+from muniment.model.url import host_of
+from muniment.replay.catalog import Catalog, Search
+from muniment.replay.lookup import micros_of
+
+NAME = "muniment-00000.warc.gz"
+
+
+def row(url: str, time: str = "2026", *, name: str = NAME, offset: int = 0, **given: object) -> Capture:
+    at = micros_of(time) or 0
+    told: dict[str, object] = {
+        "url": url, "host": host_of(url), "status": 200, "fetched_at": at // 1000, "content_type": "text/html",
+        "body_length": 1, "digest": "aa", "unchanged": False, "warc_file": name, "warc_offset": offset,
+        "warc_length": 9, "error": "", "meta_json": "", "record_id": "", "record_type": "response", "ip": "",
+        "started_at": at, "duration_ms": 0, "ttfb_ms": 0, "redirect_to": "", "seed_url": "", "attempt": 1, "depth": 0,
+        "found_as": "a", "truncated": "", "etag": "", "last_modified": "",
+    }  # fmt: skip
+    return Capture(**{**told, **given})  # type: ignore[arg-type]
+
+
+def part(out: Path, *rows: Capture, name: str = NAME) -> None:
+    index_rows(out / "parts", name, rows)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    made = tmp_path / "out"
+    made.mkdir()
+    return made
+
+
+def opened(tmp_path: Path, *outs: Path) -> Catalog:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return Catalog(scratch, outs, [])
+
+
+def chosen(catalog: Catalog, url: str, at: str = "") -> tuple[int, str, bool]:
+    entry, loosely = catalog.nearest(url, micros_of(at))
+    return (entry.offset, entry.url, loosely) if entry else (-1, "", loosely)
+
+
+def test_the_nearest_complete_capture_is_chosen(tmp_path: Path, out: Path) -> None:
+    url = "http://x.test/a"
+    part(
+        out,
+        row(url, "2020", offset=1),
+        row(url, "2022", offset=2),
+        row(url, "2021", offset=3, error="incomplete"),
+        row("http://x.test/cut", "2020", offset=4, error="incomplete"),
+        row("http://x.test/cut", "2024", offset=5, error="incomplete"),
+        row(url, "2021", offset=6, found_as=LISTED_AGAIN),
+        row(url, "2021", name="", warc_offset=None, warc_length=None, error="dns"),
+    )
+    with closing(opened(tmp_path, out)) as catalog:
+        assert chosen(catalog, url, "2020")[0] == 1
+        assert chosen(catalog, url, "20210601")[0] == 2, "a complete one that is farther away"
+        assert chosen(catalog, url)[0] == 2, "the newest"
+        assert chosen(catalog, "http://x.test/cut", "2021")[0] == 4
+        assert [one.offset for one in catalog.all_of(url)] == [1, 3, 2]
+        assert chosen(catalog, "http://x.test/b")[0] == -1
+
+
+def test_schemes_are_one_and_queries_are_matched_loosely_last(tmp_path: Path, out: Path) -> None:
+    part(
+        out,
+        row("https://x.test/q?b=2&a=1&_=123", offset=1),
+        row("http://x.test/q?b=2&a=1", "2020", offset=2),
+        row("https://x.test/q?b=2&a=1", "2020", offset=3),
+        row("http://x.test/q", offset=4),
+        row("http://x.test/p?ts=5", offset=5),
+        row("http://x.test/q/?b=2&a=1", offset=6),
+    )
+    with closing(opened(tmp_path, out)) as catalog:
+        assert chosen(catalog, "http://x.test/q?b=2&a=1") == (2, "http://x.test/q?b=2&a=1", False)
+        assert chosen(catalog, "https://x.test/q?b=2&a=1") == (3, "https://x.test/q?b=2&a=1", False)
+        assert chosen(catalog, "http://x.test/q?b=2&a=1&_=123") == (1, "https://x.test/q?b=2&a=1&_=123", False)
+        assert chosen(catalog, "http://x.test/q?a=1&rnd=0.5&b=2") == (1, "https://x.test/q?b=2&a=1&_=123", True)
+        assert chosen(catalog, "http://x.test/q?cb=1")[0::2] == (4, True), "nothing is left of the query"
+        assert chosen(catalog, "http://x.test/p?TS=7")[0::2] == (5, True)
+        for other in ("q?b=2&a=3", "q?b=2", "q?b=2&a=1&_=x", "p?ts=5&ts2=5", "q?B=2&a=1"):
+            assert chosen(catalog, f"http://x.test/{other}")[0] == -1, other
+        assert chosen(catalog, "http://y.test/q?b=2&a=1")[0] == -1
+
+
+def test_pages_start_pages_hosts_and_search(tmp_path: Path, out: Path) -> None:
+    part(
+        out,
+        row("http://x.test/", offset=1, found_as="start"),
+        row("http://x.test/r", offset=2, found_as="start", status=301, redirect_to="http://x.test/t"),
+        row("http://x.test/t", offset=3, found_as="redirect"),
+        row("http://x.test/robots.txt", offset=4, found_as="robots"),
+        row("http://x.test/i.html", offset=5, depth=-1),
+        row("http://y.test/%7E", "2020", offset=6, content_type=" Application/XHTML+xml; charset=x"),
+        row("http://y.test/x", "2020", offset=7, content_type="text/htmlx"),
+    )
+    with closing(opened(tmp_path, out)) as catalog:
+        sums = catalog.totals()
+        assert (sums.captures, sums.pages, sums.hosts) == (7, 3, 2)
+        assert [one.offset for one in catalog.start_pages()] == [1, 3]
+        assert catalog.hosts() == [("x.test", 5), ("y.test", 2)]
+        for search, found in (
+            (Search(q="%7e"), [6]),
+            (Search(host="Y.test", status="2"), [7, 6]),
+            (Search(status="301"), [2]),
+            (Search(until=micros_of("2021"), type="xhtml"), [6]),
+            (Search(q="'"), []),
+        ):
+            assert sorted(one.offset for one in catalog.search(search)[0]) == sorted(found), search
+
+
+def test_rows_that_move_are_there_once(tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.replay.intake._REFRESH_S", -1.0)
+    part(out, row("http://x.test/a", offset=1))
+    other = "muniment-00001.warc.gz"
+    with closing(opened(tmp_path, out)) as catalog:
+        assert catalog.totals().captures == 1
+        part(out, row("http://x.test/b", offset=2, name=other), name=other)
+        assert catalog.totals().captures == 2
+        (out / NAME).touch()
+        (out / other).touch()
+        join(out, out / "parts")
+        assert catalog.totals().captures == 2
+        entry, _ = catalog.nearest("http://x.test/b", None)
+        assert entry is not None
+        assert catalog.container(entry.place).path == out / other
+        (out / "captures.parquet").write_bytes(b"PAR1 cut")
+        assert catalog.totals().captures == 2, "what was read stays while a file cannot be read"
+
+
+def test_two_directories_with_equal_names(tmp_path: Path, out: Path) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    part(out, row("http://x.test/a", offset=1))
+    part(second, row("http://x.test/b", offset=1))
+    for place in (out, second):
+        (place / NAME).touch()
+    with closing(opened(tmp_path, out, second)) as catalog:
+        for url, place in (("http://x.test/a", out), ("http://x.test/b", second)):
+            entry, _ = catalog.nearest(url, None)
+            assert entry is not None
+            assert catalog.container(entry.place).path == place / NAME
+            assert catalog.entry(entry.place, 1, entry.at) == entry
+
+
+def test_a_damaged_index_is_said(tmp_path: Path, out: Path) -> None:
+    (out / "captures.parquet").write_bytes(b"PAR1 this is not one")
+    with pytest.raises(ArchiveError, match=r"captures\.parquet"):
+        opened(tmp_path, out)
+
+
+def test_a_hundred_thousand_rows_are_taken_in_by_columns(tmp_path: Path, out: Path) -> None:
+    count = 100_000
+    part(out, *(row(f"http://h{n % 50}.test/{n}?a={n}", offset=n, started_at=n) for n in range(count)))
+    with closing(opened(tmp_path, out)) as catalog:
+        assert catalog.totals().captures == count
+        assert chosen(catalog, "http://h7.test/4207?_=1&a=4207")[0::2] == (4207, True)
