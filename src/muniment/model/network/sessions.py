@@ -171,6 +171,7 @@ class FinishedPage(Struct, frozen=True, kw_only=True):
     free: bool = False
     exchanges: tuple[ExchangeRow, ...] = ()
     """One for each row of the index that came with the page."""
+    unanswered: str = ""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
