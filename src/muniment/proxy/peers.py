@@ -46,7 +46,7 @@ def _padded(address: str) -> bytes:
 
 
 def _by_table(peer: Address, own: Address) -> int | None:
-    """Look it up in the table of all connections, where there is one; without it, nobody can be distinguished from us."""
+    """Look it up in the table of all connections, where there is one; without it, nobody differs from us."""
     ends = [f"{socket.inet_aton(ip)[::-1].hex().upper()}:{port:04X}" for ip, port in (peer, own)]
     try:
         lines = _TABLE.read_text().splitlines()
