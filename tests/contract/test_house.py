@@ -83,6 +83,7 @@ def test_a_crawl_loads_nothing_of_the_network():
     assert "muniment.crawl.worker.loop" in names
     network = {"starlette", "uvicorn", "h11", "anyio", "httpx", "muniment.web", "muniment.remote", "psycopg"}
     assert names & network == set()
+    assert names & {"cryptography", "muniment.proxy", "muniment.fetch.forwarding"} == set()
 
 
 def test_module_names_say_something():

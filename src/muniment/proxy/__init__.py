@@ -15,6 +15,8 @@ same number (the port counts those between as `in_flight`). One that was refused
 private-address, dead-host, limit…), was answered 403 and has no record. `type_of` names the resource type of a
 request when its exchange has ended (what CDP said of it); without it `Sec-Fetch-Dest` does.
 
+An answer of 206 is a part: leave its URL among the page's requisites, and the engine asks for the whole once.
+
 An `Answerer` is what stands behind a port: the recording one is in `crawl.worker`, replay has its own. It is called
 once for each request, also when the client hung up meanwhile, and hands the answer to an `AnswerTaker` as it comes.
 

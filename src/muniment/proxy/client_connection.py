@@ -58,12 +58,15 @@ class ClientConnection(asyncio.Protocol):
         self._busy = self._last = self._ended = False
         self.answer: ClientAnswer | None = None
         self.gone = self.full = False
+        self.peer = ("", 0)
+        """The client's address and port."""
 
     # -- the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
         self._transport = cast("asyncio.Transport", transport)
+        self.peer = transport.get_extra_info("peername") or self.peer
         if not self._port.opened(self):
             self.abort()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 from muniment.clock import monotonic
@@ -11,6 +12,7 @@ from muniment.proxy.authority import CertificateAuthority
 from muniment.proxy.client_answer import ClientAnswer
 from muniment.proxy.client_connection import ClientConnection
 from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded
+from muniment.proxy.peers import peer_uid
 from muniment.proxy.request_reader import ReadRequest
 
 __all__ = ["PagePort"]
@@ -77,9 +79,9 @@ class PagePort:
     # -- what connections say
 
     def opened(self, connection: ClientConnection) -> bool:
-        """A client has connected."""
+        """A client has connected; only those of this user may."""
         self._connections.add(connection)
-        return self._server is not None
+        return self._server is not None and peer_uid(connection.peer, (_LOOPBACK, self.port)) == os.getuid()
 
     def lost(self, connection: ClientConnection) -> None:
         """It is gone."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from muniment.archive.durable import body_error
-from muniment.clock import now_ms
+from muniment.clock import monotonic, now_ms
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.worker.agent import Agent, Visit
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
 from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.crawl.worker.robots import Robots
+from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.services import EngineServices
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from muniment.proxy.page_proxy import PageProxy
 
 __all__ = ["HttpEngine"]
+
+_PATIENCE_S, _LOOK_S = 60.0, 1.0
 
 
 class HttpEngine:
@@ -106,12 +108,21 @@ class HttpEngine:
             return Failure("dead-host", reason.partition(": ")[2])
         if self._robots is None:
             return None
-        rules = self._robots.known(url) or await self._robots.learn(url)
+        rules = await self._rules_in_time(self._robots, url)
         if isinstance(rules, RobotsRules):
             return None if rules.allows(url) else Failure("robots", DISALLOWED.partition(": ")[2])
         if rules is not None and rules.failure is not None:
             return rules.failure
         return Failure("robots", "robots.txt cannot be had now")
+
+    async def _rules_in_time(self, robots: Robots, url: str) -> Learnt:
+        """The rules for a request of an open page, which waits for a host that is left alone, but not for long."""
+        until = monotonic() + _PATIENCE_S
+        while True:
+            rules = robots.known(url) or await robots.learn(url)
+            if rules is not None or monotonic() > until:
+                return rules
+            await asyncio.sleep(_LOOK_S)
 
     def received(self, message: protocol.FromOrchestrator) -> None:
         """Take what the orchestrator sends beside claims."""
