@@ -18,7 +18,7 @@ FLOORS = (
     {"model"},
     {"rules", "extract"},
     {"http"},
-    {"tracker", "remote", "fetch", "browser", "archive", "seeds", "live", "procs"},
+    {"tracker", "remote", "fetch", "proxy", "browser", "archive", "seeds", "live", "procs"},
     {"crawl", "control"},
     {"app"},
     {"web", "replay", "irc"},

@@ -65,6 +65,9 @@ MORE_COLUMNS = [
     "truncated",
     "etag",
     "last_modified",
+    "method",
+    "page_id",
+    "engine",
 ]
 
 

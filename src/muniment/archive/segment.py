@@ -187,6 +187,10 @@ class Segment:
             compress(made)
             self._append(made.member)
         place = (self.name, offset, self._warc.length - offset)
+        sent = exchange.request_body
+        if sent is not None:
+            request = chain[Part]((made.large_request, exchange.request), sent.wire(), (RECORD_END,))
+            stream_deflated(request, self._append)
         for member in made.beside:
             self._append(member)
         return record_row(

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muniment.clock import monotonic, now_us
 from muniment.fetch.bodies import EMPTY_BODY, PROCESS_USE, BodyBuilder
 from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
-from muniment.fetch.faults import disk_failure
+from muniment.fetch.exchanges import answered, failed, finished
 from muniment.fetch.permits import Permits
 from muniment.fetch.pool import ConnectionPool
 from muniment.fetch.request import Requests, ServerOrigin, UnsupportedSchemeError
 from muniment.fetch.wire import ResponseReader
-from muniment.http.head import Head
-from muniment.model.exchange import Body, Exchange
+from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 from muniment.rules.hosts.politeness import THROTTLED
+
+if TYPE_CHECKING:
+    from muniment.fetch.forwarding.forward import Forwarder
 
 __all__ = ["Client", "unreached"]
 
@@ -43,7 +46,8 @@ class Client:
 
         Raises UsageError for a proxy URL or a certificate file that cannot be used.
         """
-        self._spool_dir = spool_dir
+        self.spool_dir = spool_dir
+        """Where large bodies are kept meanwhile."""
         self._max_body = config.max_body
         self._requests = Requests(config)
         self._connector = Connector(config)
@@ -77,7 +81,7 @@ class Client:
         try:
             origin, target = self._requests.split(url)
         except UnsupportedSchemeError as error:
-            return _failed(url, Failure("scheme", str(error)), started)
+            return failed(url, Failure("scheme", str(error)), started)
         request = self._requests.build(origin, target, extra_headers)
         if not PROCESS_USE.crowded:
             return await self._ask(url, origin, request, start, started)
@@ -100,7 +104,13 @@ class Client:
                 return exchange
             # A kept connection had died (RFC 9112 §9.3.1): once more, on a new one, which cannot have.
             connection = await self._pool.acquire(origin, fresh=True)
-        return _failed(url, connection, started)
+        return failed(url, connection, started)
+
+    def forwarder(self) -> Forwarder:
+        """Forwards the requests of others over the same connections."""
+        from muniment.fetch.forwarding.forward import Forwarder  # noqa: PLC0415  (no crawl without it pays for it)
+
+        return Forwarder(self._requests, self._pool, self._connector, self.spool_dir, self._max_body, self._throttled)
 
     def when_throttled(self, told: Callable[[Exchange], None]) -> None:
         """From now on `told` gets every answer of 429 or 503 when its header block is complete, without its body.
@@ -140,13 +150,13 @@ class Client:
     async def _exchange(self, connection: Connection, url: str, request: bytes) -> Exchange | None:
         """Send and receive; None when a kept connection died before its answer began."""
         kept = connection.served > 0
-        builder = BodyBuilder(self._spool_dir)
+        builder = BodyBuilder(self.spool_dir)
         reader = ResponseReader(builder, self._max_body)
         asked = url, request, now_us()
         try:
             await connection.exchange(request, reader)
             if reader.head is not None and reader.head.status in THROTTLED:
-                self._throttled(_answered(connection, reader.head, EMPTY_BODY, ("", None), asked))
+                self._throttled(answered(connection, reader.head, EMPTY_BODY, ("", None), asked))
                 while connection.busy:
                     await connection.more()
         except BaseException:
@@ -156,83 +166,11 @@ class Client:
         failure = reader.failure
         if failure is not None and kept and not connection.answered_at and failure.code in ("cut", "reset"):
             return None
-        exchange = _exchange(connection, builder, reader, asked)
+        exchange = finished(connection, builder, reader, asked)
         self._pool.release(connection)
         return exchange
 
 
-def _exchange(
-    connection: Connection, builder: BodyBuilder, reader: ResponseReader, asked: tuple[str, bytes, int]
-) -> Exchange:
-    failure = reader.failure
-    head = reader.head
-    body: Body = EMPTY_BODY
-    if head is not None or connection.disk_error is not None:
-        kept = _keep(connection, builder)
-        if isinstance(kept, Failure):
-            head, failure = None, kept
-        else:
-            body = kept
-    return _answered(connection, head, body, (reader.truncated if head else "", failure), asked)
-
-
-def _answered(
-    connection: Connection,
-    head: Head | None,
-    body: Body,
-    end: tuple[str, Failure | None],
-    asked: tuple[str, bytes, int],
-) -> Exchange:
-    url, request, sent = asked
-    sent_at, answered_at = connection.sent_at, connection.answered_at
-    return Exchange(
-        url,
-        request,
-        head.raw if head else b"",
-        body,
-        head.status if head else 0,
-        head.headers if head else (),
-        connection.ip,
-        connection.tls,
-        connection.cipher,
-        sent,
-        int((answered_at - sent_at) * 1000 + 0.5) if answered_at else 0,
-        int((connection.active_at - sent_at) * 1000 + 0.5),
-        end[0],
-        end[1],
-    )
-
-
-def _keep(connection: Connection, builder: BodyBuilder) -> Body | Failure:
-    error = connection.disk_error
-    if error is None:
-        try:
-            return builder.finish()
-        except OSError as late:
-            error = late
-    builder.discard()
-    return disk_failure(error)
-
-
 def unreached(url: str, failure: Failure) -> Exchange:
     """The exchange of a URL for which no request went out, now."""
-    return _failed(url, failure, (now_us(), monotonic()))
-
-
-def _failed(url: str, failure: Failure, started: tuple[int, float]) -> Exchange:
-    return Exchange(
-        url=url,
-        request=b"",
-        head=b"",
-        body=EMPTY_BODY,
-        status=0,
-        headers=(),
-        ip="",
-        tls="",
-        cipher="",
-        started_at=started[0],
-        ttfb_ms=0,
-        duration_ms=int((monotonic() - started[1]) * 1000 + 0.5),
-        truncated="",
-        failure=failure,
-    )
+    return failed(url, failure, (now_us(), monotonic()))

@@ -6,12 +6,11 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import aiohappyeyeballs
 
 from muniment.fetch.config import FetchConfig
-from muniment.fetch.connection import Connection
 from muniment.fetch.dns import Resolver
 from muniment.fetch.faults import connect_failure
 from muniment.fetch.request import ServerOrigin
@@ -45,6 +44,16 @@ async def dial(addresses: tuple[str, ...], port: int) -> socket.socket:
     return sock
 
 
+class Dialled(Protocol):
+    """What becomes the end of a new connection: a `Connection`, or a tunnel."""
+
+    origin: ServerOrigin
+    ip: str
+
+    def unmake(self) -> None:
+        """Opening it was given up when it had just come to be."""
+
+
 class Connector:
     """Opens connections as configured; implements `pool.Opener`."""
 
@@ -62,7 +71,7 @@ class Connector:
         urls = {rule.url for rule in config.proxies if rule.url}
         self._dialers = _dialers(urls, self.resolver) if urls else {}
 
-    async def open(self, connection: Connection) -> Failure | None:
+    async def open(self, connection: Dialled) -> Failure | None:
         """Connect `connection` to its origin; says why when that fails."""
         origin = connection.origin
         addresses: tuple[str, ...] = ()
@@ -90,7 +99,7 @@ class Connector:
                 limit.reschedule(began + seconds)
 
     async def _reach(
-        self, connection: Connection, addresses: tuple[str, ...], proxy: ProxyDialer | None
+        self, connection: Dialled, addresses: tuple[str, ...], proxy: ProxyDialer | None
     ) -> Failure | None:
         origin = connection.origin
         if proxy is not None:
@@ -115,7 +124,7 @@ class Connector:
     def _make_context(self) -> ssl.SSLContext:
         return make_context(insecure=self._insecure, ca_file=self._ca_file)
 
-    async def _attach(self, connection: Connection, sock: socket.socket) -> None:
+    async def _attach(self, connection: Dialled, sock: socket.socket) -> None:
         """Hand a connected socket to the event loop."""
         try:
             await self._make(connection, sock=sock)
@@ -123,11 +132,13 @@ class Connector:
             sock.close()
             raise
 
-    async def _make(self, connection: Connection, **peer: Any) -> None:
+    async def _make(self, connection: Dialled, **peer: Any) -> None:
         """A transport to `peer`, which is a socket or host and port, through TLS where the origin wants it."""
         try:
             await asyncio.get_running_loop().create_connection(
-                lambda: connection, **peer, **self._tls(connection.origin) if connection.origin.secure else {}
+                lambda: cast("asyncio.Protocol", connection),
+                **peer,
+                **self._tls(connection.origin) if connection.origin.secure else {},
             )
         except BaseException:
             connection.unmake()

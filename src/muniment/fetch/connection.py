@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, cast
 
 from muniment.clock import monotonic
@@ -37,6 +37,7 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_choked",
         "_loop",
         "_owner",
         "_poll",
@@ -65,6 +66,8 @@ class Connection(asyncio.Protocol):
         self._reader: ResponseReader | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._poll: select.poll | None = None
+        self._choked: asyncio.Future[None] | None = None
+        """Done when the peer takes more of a request."""
         self._unasked = False
         self._unread = 0.0
         """Seconds of the present exchange in which what came was not read."""
@@ -132,6 +135,26 @@ class Connection(asyncio.Protocol):
             self._transport.write(request)
         return waiter
 
+    async def upload(self, pieces: Iterable[bytes | memoryview]) -> None:
+        """Send the body of the request under way, no faster than the peer takes it. Raises OSError when it is gone."""
+        for piece in pieces:
+            if self.dirty or self._reader is None or self._transport is None:
+                return
+            self._transport.write(piece)
+            self.active_at = monotonic()
+            while self._choked is not None and not self.dirty:
+                await self._choked
+
+    def pause_writing(self) -> None:
+        """The peer takes no more of the request for now."""
+        self._choked = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """The peer takes more of it."""
+        choked, self._choked = self._choked, None
+        if choked is not None and not choked.done():
+            choked.set_result(None)
+
     def more(self) -> asyncio.Future[None]:
         """Done when more has come of an answer that asks for patience, or its end."""
         self._waiter = waiter = self._loop.create_future()
@@ -184,6 +207,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         self.dirty = True
+        self.resume_writing()
         self._end("cut" if exc is None else "reset")
         self._owner.lost(self)
 
@@ -201,10 +225,10 @@ class Connection(asyncio.Protocol):
         self._end("time")
         self.abort()
 
-    def overrun(self, seconds: float) -> None:
-        """The present exchange took all the time that one may take."""
+    def overrun(self, why: str) -> None:
+        """The present exchange has no more time: `why`."""
         self.dirty = True
-        self._conclude(lambda reader: reader.overrun(seconds))
+        self._conclude(lambda reader: reader.overrun(why))
         self.abort()
 
     def abandon(self) -> None:

@@ -179,7 +179,7 @@ class ConnectionPool:
             quiet_for = now - connection.active_at
             if connection.busy:
                 if now - connection.sent_at > self.longest:
-                    connection.overrun(self.longest)
+                    connection.overrun(f"after {self.longest:.10g} s (--max-fetch-time)")
                 elif connection.paused:
                     continue
                 elif quiet_for > self.silence or connection.drips(now, self.silence):

@@ -24,6 +24,11 @@ _BREAKS = re.compile(r"[\r\n\0]+")
 _NOT_A_TARGET = re.compile(r"[\x00-\x20\x7f-\U0010ffff]")
 
 
+Pairs = tuple[tuple[str, str], ...]
+_NEVER_ASKED = ("if-none-match", "if-modified-since")
+"""A 304 in an archive would have no body to be shown: the client has none of it either, its caches are empty."""
+
+
 class UnsupportedSchemeError(ValueError):
     """The URL is not one of http or https, or has no host."""
 
@@ -93,6 +98,41 @@ class Requests:
                 given.discard("user-agent")
             lines = _lines(host + [pair for pair in base if pair[0].lower() not in given])
         return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, _lines(extra))
+
+    def forward(self, origin: ServerOrigin, method: str, target: str, version: str, headers: Pairs) -> bytes:
+        """The head of a client's own request: as it was written, but for what `_NEVER_ASKED` names.
+
+        Headers that were given for every request take the place of the client's of that name. A client that takes
+        gzip is asked for in the codings that are kept.
+        """
+        given = [pair for pair in self._given_to(origin) if pair[0].lower() != "host"]
+        taken = {name.lower() for name, _ in given}
+        lines = []
+        for name, value in headers:
+            lower = name.lower()
+            if lower in _NEVER_ASKED:
+                continue
+            if lower in taken:
+                lines += [pair for pair in given if pair[0].lower() == lower]
+                given = [pair for pair in given if pair[0].lower() != lower]
+            elif lower == "accept-encoding":
+                zipped = self._config.compression and "gzip" in value.lower()
+                lines.append((name, "gzip, deflate" if zipped else "identity"))
+            else:
+                lines.append((name, value))
+        if not any(name.lower() == "host" for name, _ in lines):
+            lines.insert(0, ("Host", origin.host_header))
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (
+            method.encode(),
+            target.encode("latin-1"),
+            version.encode(),
+            _lines([*lines, *given]),
+        )
+
+    def _given_to(self, origin: ServerOrigin) -> Pairs:
+        return self._config.headers + self._reach.headers(
+            f"{'https' if origin.secure else 'http'}://{origin.host_header}"
+        )
 
     def _base_of(self, origin: ServerOrigin) -> list[tuple[str, str]]:
         added = self._reach.headers(f"{'https' if origin.secure else 'http'}://{origin.host_header}")

@@ -127,17 +127,17 @@ class ResponseReader:
         else:
             self._finish("disconnect", Failure(why, f"{_BODY_ENDS[why]} after {self._sink.length} bytes of the body"))
 
-    def overrun(self, seconds: float) -> None:
-        """The exchange took all the time that one may take: what came is kept, cut, for it would never end."""
+    def overrun(self, why: str) -> None:
+        """The exchange has no more time (`why`): what came is kept, cut."""
         head = self.head
         if self.done:
             return
         if head is None:
-            self.fail("timeout-header", f"no complete header block after {_allowed(seconds)}")
+            self.fail("timeout-header", f"no complete header block {why}")
         elif self._is_whole(head, "time"):
             self._finish("", None)
         else:
-            self._finish("time", Failure("limit", f"cut after {_allowed(seconds)}"))
+            self._finish("time", Failure("limit", f"cut {why}"))
 
     def fail(self, code: FailureCode, text: str) -> None:
         """There is no response: nothing of it is recorded."""
@@ -294,10 +294,6 @@ def _head_end(buffer: bytes | bytearray, start: int) -> int:
     """Where the header block ends, past its empty line; -1 when it does not yet."""
     found = _EMPTY_LINE(buffer, start)
     return found.end() if found else -1
-
-
-def _allowed(seconds: float) -> str:
-    return f"{seconds:.10g} s (--max-fetch-time)"
 
 
 _HEAD_ENDS: dict[End, str] = {

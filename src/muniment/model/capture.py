@@ -52,6 +52,12 @@ class Capture(Struct, frozen=True, array_like=True):
     truncated: str
     etag: str
     last_modified: str
+    method: str = "GET"
+    """As sent."""
+    page_id: str = ""
+    """The page that a browser or a hook had open when it asked; empty when the engine asked by itself."""
+    engine: str = "http"
+    """Who asked: `http`, `browser` or `hook`."""
 
 
 class EarlierCapture(Struct, frozen=True):
@@ -77,3 +83,7 @@ class PageContext(Struct, frozen=True):
     redirect_to: str
     outlinks: bytes = b""
     """The lines of the metadata record that name the links found."""
+    page_id: str = ""
+    engine: str = "http"
+    resource_type: str = ""
+    """WARC-Resource-Type, when a browser or a hook asked."""

@@ -79,6 +79,9 @@ class Exchange(Struct, frozen=True):
     truncated: str
     """WARC-Truncated: `length`, `time`, `disconnect`, `unspecified`, or empty."""
     failure: Failure | None
+    method: str = "GET"
+    request_body: Body | None = None
+    """What was sent after `request`, when that is too large to be a part of it."""
 
     def header(self, name: str) -> str:
         """The first value of a header (name in lower case), or the empty string."""

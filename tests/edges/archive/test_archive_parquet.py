@@ -46,7 +46,7 @@ def test_columns_are_the_contract():
         "url", "host", "status", "fetched_at", "content_type", "body_length", "digest", "unchanged", "warc_file",
         "warc_offset", "warc_length", "error", "meta_json", "record_id", "record_type", "ip", "started_at",
         "duration_ms", "ttfb_ms", "redirect_to", "seed_url", "attempt", "depth", "found_as", "truncated", "etag",
-        "last_modified",
+        "last_modified", "method", "page_id", "engine",
     ]  # fmt: skip
     assert {name for name, kind in types.items() if kind == "int32"} == {"status", "attempt", "depth"}
     assert {name for name, kind in types.items() if kind == "int64"} == {
@@ -85,6 +85,24 @@ def test_a_resumed_run_is_joined_to_the_first(directory):
     assert urls(directory) == wanted(0, 1)
     table = pq.read_table(directory.out / "captures.parquet")
     assert table.schema.equals(SCHEMA)
+
+
+def test_files_of_an_older_version_are_joined_and_read(directory):
+    """They have three columns less."""
+    fill(directory, 0)
+    index_journal(directory.out, directory.parts, directory.name(0))
+    join(directory.out, directory.parts)
+    fill(directory, 1)
+    index_journal(directory.out, directory.parts, directory.name(1))
+    for path in (directory.out / "captures.parquet", directory.parts / f"{directory.name(1)}.parquet"):
+        table = pq.read_table(path)
+        pq.write_table(table.drop_columns(["method", "page_id", "engine"]), path, write_page_checksum=True)
+    assert urls(directory) == wanted(0, 1)
+    assert check(directory.out).faults == ()
+    join(directory.out, directory.parts)
+    table = pq.read_table(directory.out / "captures.parquet", columns=["method", "page_id", "engine"])
+    assert set(map(tuple, (row.values() for row in table.to_pylist()))) == {("GET", "", "http")}
+    assert pq.read_table(directory.out / "captures.parquet").schema.equals(SCHEMA)
 
 
 def test_columns_have_a_dictionary_where_their_values_come_again(directory):

@@ -24,6 +24,7 @@ _HEADER = re.compile(
     r"(?:WARC-IP-Address: ([0-9A-Fa-f.:]++)\r\n)?"
     r"((?:WARC-Protocol: [!-~]++\r\n){0,16})"
     r"(?:WARC-Cipher-Suite: [!-~]++\r\n)?"
+    r"(?:WARC-Page-ID: [0-9a-f-]{36}\r\n(?:WARC-Resource-Type: [a-z]++\r\n)?)?"
     rf"(?(1)(?:WARC-Truncated: (length|time|disconnect|unspecified)\r\n)?(?:WARC-Payload-Digest: ({_SHA1})\r\n)?)"
     rf"WARC-Block-Digest: ({_SHA1})\r\n"
     r"Content-Type: application/(?(2)warc-fields|http; msgtype=(?(1)response|request))\r\n"

@@ -48,6 +48,9 @@ def merged(row: Capture, old: Capture) -> Capture:
         attempt=old.attempt,
         depth=old.depth,
         found_as=old.found_as,
+        method=old.method,
+        page_id=old.page_id,
+        engine=old.engine,
         duration_ms=old.duration_ms,
         ttfb_ms=old.ttfb_ms,
         fetched_at=row.started_at // 1000 + old.duration_ms,
@@ -142,7 +145,16 @@ def _row(header: RecordHeader, block: HttpBlock, place: tuple[str, int, int]) ->
         truncated=cut,
         etag=etag,
         last_modified=last_modified,
+        page_id=header.get("warc-page-id"),
+        engine=_engine_of(header),
     )
+
+
+def _engine_of(header: RecordHeader) -> str:
+    """Who asked, by what only records of a browser's or a hook's page say."""
+    if not header.get("warc-page-id"):
+        return "http"
+    return "browser" if header.get("warc-resource-type") else "hook"
 
 
 def _target(url: str, location: str) -> str:

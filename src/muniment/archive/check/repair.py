@@ -21,7 +21,7 @@ from muniment.archive.check.rebuild import merged, rows_of_records
 from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.durable import rename, seal, sync_path
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
-from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, join, merged_names, replace_index
+from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, is_ours, join, merged_names, replace_index
 from muniment.archive.index.read import RowSource, batches
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.cut import repair_file
@@ -60,7 +60,7 @@ def _readable(path: Path) -> bool:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
                 file.read_row_group(number)
-            ours = file.schema_arrow.equals(SCHEMA)
+            ours = is_ours(file.schema_arrow)
         if ours:
             merged_names(path)
     except (pa.ArrowException, OSError, ArchiveError):

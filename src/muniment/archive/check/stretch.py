@@ -170,10 +170,25 @@ class Checker:
                 pass
             return
         self._records += 1
+        if isinstance(block, HttpBlock) and block.lacks_body:
+            block.told_of_head = self._answers_head(header.get("warc-record-id"), reader.position)
         for code, text in block.faults():
             self._fault(offset, code, text)
         if isinstance(block, HttpBlock):
             self._note(header, block, offset, reader.position - offset)
+
+    def _answers_head(self, record_id: str, position: int) -> bool:
+        """Whether the next record is the request of this response, and asks for its head alone."""
+        stretch = self._stretch
+        path = Path(stretch.path)
+        reader = MemberReader(path if path.exists() else path.with_name(stretch.name), stretch.limit, position)
+        try:
+            head, _, block = (reader.whole() or b"").partition(_HEADER_END)
+        except DamageError:
+            return False
+        finally:
+            reader.close()
+        return block.startswith(b"HEAD ") and f"WARC-Concurrent-To: {record_id}\r\n".encode() in head
 
     def _usual(self, data: bytes, offset: int, length: int) -> bool:
         """Judge a member as nearly all are; False for another one, and for one with a fault.

@@ -28,9 +28,11 @@ __all__ = [
     "CAPTURES",
     "ROW_GROUP",
     "SCHEMA",
+    "file_batches",
     "index_journal",
     "index_rows",
     "indexed_names",
+    "is_ours",
     "join",
     "journal_batches",
     "merged_names",
@@ -53,7 +55,7 @@ _NARROW: dict[str, pa.DataType] = {"status": pa.int32(), "attempt": pa.int32(), 
 
 _ALIKE = (
     "host", "status", "content_type", "warc_file", "error", "record_type", "ip", "attempt", "depth", "found_as",
-    "truncated",
+    "truncated", "method", "page_id", "engine",
 )  # fmt: skip
 """Columns whose values come again and again; a dictionary of others, such as URLs, is longer than they are."""
 
@@ -65,6 +67,9 @@ def _schema() -> pa.Schema:
 
 SCHEMA: pa.Schema = _schema()
 """The columns of the index, in order."""
+_ADDED = {"method": "GET", "page_id": "", "engine": "http"}
+"""Columns that older files of the index have not, and what their rows have there."""
+_OLDER = pa.schema([field for field in SCHEMA if field.name not in _ADDED])
 
 
 def part_path(parts: Path, name: str) -> Path:
@@ -189,13 +194,33 @@ def open_parquet(path: Path) -> pq.ParquetFile:
         raise ArchiveError(
             f"{path.name}: not a readable Parquet file; muniment check --repair moves it aside and rebuilds its rows"
         ) from error
-    if not file.schema_arrow.equals(SCHEMA):
+    if not is_ours(file.schema_arrow):
         file.close()
         raise ArchiveError(
             f"{path.name}: its columns are not those of this version's index; restore the file, or "
             "move it away and rebuild its rows with muniment check --repair"
         )
     return file
+
+
+def is_ours(schema: pa.Schema) -> bool:
+    """Whether a file has the columns of this version's index, or of an older one that is read as well."""
+    return bool(schema.equals(SCHEMA) or schema.equals(_OLDER))
+
+
+def file_batches(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of an open file, in batches; what an older one has not is filled in."""
+    wanted = SCHEMA.names if columns is None else list(columns)
+    here = file.schema_arrow.names
+    lacking = [name for name in wanted if name not in here]
+    for batch in file.iter_batches(batch_size=ROW_GROUP, columns=[name for name in wanted if name in here]):
+        if not lacking:
+            yield batch
+            continue
+        held = dict(zip(batch.schema.names, batch.columns, strict=True))
+        held |= {name: pa.repeat(_ADDED[name], batch.num_rows) for name in lacking}
+        schema = pa.schema([SCHEMA.field(name) for name in wanted])
+        yield pa.RecordBatch.from_arrays([held[name] for name in wanted], schema=schema)
 
 
 def journal_batches(journal: Path) -> Iterator[pa.RecordBatch]:
@@ -254,7 +279,7 @@ def _sifted(batch: pa.RecordBatch, repeats: RepeatedLines) -> pa.RecordBatch:
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
     with open_parquet(path) as file:
-        yield from file.iter_batches(batch_size=ROW_GROUP)
+        yield from file_batches(file)
 
 
 def _see_sealed(out: Path, name: str) -> None:

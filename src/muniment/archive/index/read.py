@@ -11,7 +11,7 @@ from msgspec import Struct
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path
 from muniment.archive.index.parquet import (
     CAPTURES,
-    ROW_GROUP,
+    file_batches,
     journal_batches,
     merged_names,
     open_parquet,
@@ -60,7 +60,7 @@ def batches(source: RowSource, columns: Sequence[str] | None = None) -> Iterator
         path = part_path(path.parent, source.name)  # it was sealed and indexed meanwhile: the same rows, and the last
     try:
         with open_parquet(path) as file:
-            yield from file.iter_batches(batch_size=ROW_GROUP, columns=list(columns) if columns is not None else None)
+            yield from file_batches(file, columns)
     except FileNotFoundError as error:
         raise ArchiveError(f"{path.name}: the index changed while it was read; give the command again") from error
     except (pa.ArrowException, OSError) as error:

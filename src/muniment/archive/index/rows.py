@@ -51,6 +51,9 @@ def record_row(
         exchange.truncated,
         fields.get("etag", ""),
         fields.get("last-modified", ""),
+        exchange.method,
+        context.page_id,
+        context.engine,
     )
 
 
@@ -86,6 +89,9 @@ def failure_row(url: str, failure: Failure, context: PageContext, at_us: int, ex
         truncated="",
         etag="",
         last_modified="",
+        method=exchange.method if exchange else "GET",
+        page_id=context.page_id,
+        engine=context.engine,
     )
 
 

@@ -95,6 +95,8 @@ class HttpBlock(PlainBlock):
         self.head: Head | None = None
         self.status = 0
         self.payload_length = 0
+        self.told_of_head = False
+        """It answers a HEAD: its Content-Length is that of another answer."""
 
     def feed(self, data: memoryview) -> None:
         """Take in more bytes of the block."""
@@ -114,6 +116,11 @@ class HttpBlock(PlainBlock):
         if end is not None:
             self._read_head(self._head[: end.end()])
             self._feed_body(data[end.end() - before :])
+
+    @property
+    def lacks_body(self) -> bool:
+        """Whether nothing follows a header block that says that something does."""
+        return not self._wire_length and any(self._lengths)
 
     def told(self) -> tuple[str, str, str]:
         """Its content type, ETag and Last-Modified, as an index has them."""
@@ -156,7 +163,7 @@ class HttpBlock(PlainBlock):
     def _length_faults(self) -> Iterator[tuple[str, str]]:
         if self._surplus:
             yield "http", f"{self._surplus} bytes follow the end of the chunked body"
-        if self._truncated or not self._lengths:
+        if self._truncated or self.told_of_head or not self._lengths:
             return
         if self._wire_length not in self._lengths:
             stated = " or ".join(map(str, self._lengths))

@@ -40,6 +40,8 @@ class ExchangeRecords(Struct):
     """The first record, a response or revisit; of a large response the header alone."""
     beside: Sequence[bytes]
     """The members of its request and metadata records."""
+    large_request: bytes = b""
+    """The header of its request record, when that has a body which is too large to be among `beside`."""
     member: bytes = b""
     """The first record's member, once it is compressed; never that of a large response."""
 
@@ -64,7 +66,7 @@ def _build(source: RecordSource, kind: str, warcinfo: str, labels: Sequence[str]
     payload, block, request = labels
     if exchange.status == 304:
         payload = ""
-    event = ExchangeHeader.of(exchange, warcinfo)
+    event = ExchangeHeader.of(exchange, context, warcinfo)
     urn = new_record_urn()
     stored, body = False, exchange.body
     parts: Sequence[Part]
@@ -78,10 +80,15 @@ def _build(source: RecordSource, kind: str, warcinfo: str, labels: Sequence[str]
         cut = exchange.truncated
         header = records.response_header(event, urn, truncated=cut, payload=payload, block=block, length=length)
         parts = (header,) if body.length > LARGE else (header, exchange.head, *body.wire(), RECORD_END)
-    beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request, request))]
+    beside, large = [], b""
+    if exchange.request_body is None:
+        beside = [deflate_quickly(records.request_record(event, new_record_urn(), urn, exchange.request, request))]
+    else:
+        length = len(exchange.request) + exchange.request_body.length
+        large = records.request_header(event, new_record_urn(), urn, length, request)
     if told := records.metadata_block(context, exchange.duration_ms):
         beside.append(deflate_quickly(records.metadata_record(event, new_record_urn(), urn, told)))
-    return ExchangeRecords(source, warcinfo, urn, kind, stored, parts, beside)
+    return ExchangeRecords(source, warcinfo, urn, kind, stored, parts, beside, large_request=large)
 
 
 def compress(made: ExchangeRecords) -> None:
@@ -104,4 +111,5 @@ def _digests(exchange: Exchange, kind: str) -> tuple[bytes, bytes, bytes]:
     if not block:
         block = sha1_of(exchange.head, body.wire() if kind == "response" else ())
     payload = sha1_of(b"") if exchange.status == 304 else body.payload_sha1
-    return payload, block, sha1_of(exchange.request)
+    sent = exchange.request_body.wire() if exchange.request_body is not None else ()
+    return payload, block, sha1_of(exchange.request, sent)

@@ -22,6 +22,7 @@ __all__ = [
     "metadata_block",
     "metadata_record",
     "outlink_line",
+    "request_header",
     "request_record",
     "response_header",
     "revisit_header",
@@ -58,11 +59,18 @@ class ExchangeHeader(Struct, frozen=True):
     """The warcinfo record's URN."""
     connection: str
     """The lines about address, protocols and cipher, each with its line end; may be empty."""
+    page: str = ""
+    """Those about the page that a browser or a hook had open."""
 
     @classmethod
-    def of(cls, exchange: Exchange, warcinfo: str) -> ExchangeHeader:
+    def of(cls, exchange: Exchange, context: PageContext, warcinfo: str) -> ExchangeHeader:
         """The event of an exchange in the file that begins with this warcinfo record."""
-        return cls(_clean(exchange.url), iso_us(exchange.started_at), warcinfo, _connection(exchange))
+        url, date = _clean(exchange.url), iso_us(exchange.started_at)
+        if not context.page_id:
+            return cls(url, date, warcinfo, _connection(exchange))
+        kind = f"WARC-Resource-Type: {_clean(context.resource_type)}\r\n" if context.resource_type else ""
+        page = f"WARC-Page-ID: {_clean(context.page_id)}\r\n{kind}"
+        return cls(url, date, warcinfo, _connection(exchange) + page, page)
 
 
 def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -> bytes:
@@ -123,13 +131,17 @@ def revisit_header(
 
 def request_record(event: ExchangeHeader, record_id: str, response: str, request: bytes, digest: str) -> bytes:
     """The whole request record, its end included, bound to its response; `digest` is the label of the request's."""
-    head = (
+    return b"".join((request_header(event, record_id, response, len(request), digest), request, RECORD_END))
+
+
+def request_header(event: ExchangeHeader, record_id: str, response: str, length: int, digest: str) -> bytes:
+    """The header of a request record whose block has this length."""
+    return _encode(
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
         f"WARC-Concurrent-To: <{response}>\r\n{event.connection}WARC-Block-Digest: {digest}\r\n"
-        f"Content-Type: application/http; msgtype=request\r\nContent-Length: {len(request)}\r\n\r\n"
+        f"Content-Type: application/http; msgtype=request\r\nContent-Length: {length}\r\n\r\n"
     )
-    return b"".join((_encode(head), request, RECORD_END))
 
 
 def metadata_record(event: ExchangeHeader, record_id: str, response: str, block: bytes) -> bytes:
@@ -137,7 +149,7 @@ def metadata_record(event: ExchangeHeader, record_id: str, response: str, block:
     head = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Concurrent-To: <{response}>\r\nWARC-Refers-To: <{response}>\r\n{_block_digest(block)}"
+        f"WARC-Concurrent-To: <{response}>\r\nWARC-Refers-To: <{response}>\r\n{event.page}{_block_digest(block)}"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
     )
     return b"".join((_encode(head), block, RECORD_END))

@@ -264,6 +264,20 @@ class HeldPages:
         wait = host.wait() if host and (host.due or host.hold) else 0.0
         return max(wait, _LAPSED_S) if self._lapsed else wait
 
+    def start_beside(self, name: str) -> bool:
+        """Whether a request of an open page may go out: it waits for no gap, since a page is asked for as a whole."""
+        host = self._host(name)
+        if self._lapsed or host.hold > monotonic():
+            return False
+        host.last = monotonic()
+        return True
+
+    def left_alone_for(self, name: str) -> float:
+        """Seconds for which a host gets no request, be there a gap or not; 0 or less for now."""
+        host = self._hosts.get(name)
+        wait = host.hold - monotonic() if host is not None and host.hold else 0.0
+        return max(wait, _LAPSED_S) if self._lapsed else wait
+
     def leave_alone(self, name: str, seconds: float) -> None:
         """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it."""
         host = self._hosts.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -21,6 +22,7 @@ from muniment.crawl.worker.services import EngineServices
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
 from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
@@ -29,6 +31,9 @@ from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings.table import Settings
+
+if TYPE_CHECKING:
+    from muniment.proxy.page_proxy import PageProxy
 
 __all__ = ["HttpEngine"]
 
@@ -78,6 +83,32 @@ class HttpEngine:
             self._services.signal(claim.host, signal)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
+
+    def page_proxy(self) -> PageProxy:
+        """The recording proxy for the pages of browsers and hooks (see `muniment.proxy`); one per worker."""
+        from muniment.crawl.worker.page_requests import PageRequests  # noqa: PLC0415  (a crawl without it loads none)
+        from muniment.fetch.bodies import BodyBuilder  # noqa: PLC0415
+        from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
+
+        services, client = self._services, self._client
+        return PageProxy(
+            lambda owner, type_of: PageRequests(owner, type_of, services, self._refusal, client.forwarder()),
+            lambda: BodyBuilder(client.spool_dir),
+        )
+
+    async def _refusal(self, url: str) -> Failure | None:
+        """Why a page's request is not sent on: its host is dead, or robots.txt forbids it or cannot be had."""
+        origins = self._services.held.dead
+        if reason := origins and (origins.get(origin_of(url)) or origins.get(host_of(url))):
+            return Failure("dead-host", reason.partition(": ")[2])
+        if self._robots is None:
+            return None
+        rules = self._robots.known(url) or await self._robots.learn(url)
+        if isinstance(rules, RobotsRules):
+            return None if rules.allows(url) else Failure("robots", DISALLOWED.partition(": ")[2])
+        if rules is not None and rules.failure is not None:
+            return rules.failure
+        return Failure("robots", "robots.txt cannot be had now")
 
     def received(self, message: protocol.FromOrchestrator) -> None:
         """Take what the orchestrator sends beside claims."""

@@ -50,6 +50,7 @@ class Worker:
             Path(setup.out), info, settings.warc_size, channel, every_body=settings.store_unchanged
         )
         self._services = EngineServices(channel, setup, client, self._held, self._recorder)
+        self._services.fail = self._fail
         self._engine = engine(self._services)
         self._unacknowledged: deque[list[str]] = deque()
         self._tasks = TaskPool(self._work, self._fail)

@@ -202,10 +202,12 @@ class Recorder:
         asides, reports, self._asides, self._reports = self._asides, self._reports, [], []
         self._taken.set()
         for at, (exchange, context) in enumerate(asides, 1):
-            if exchange.head:
+            if exchange.head or context.page_id:
                 write = (await self._open_segment()).write
-                self._rows.append(_row(await _beside_loop(write, exchange, context, size=exchange.body.length)))
+                self._rows.append(_row(await _beside_loop(write, exchange, context, size=_size_of(exchange))))
             exchange.body.close()
+            if exchange.request_body is not None:
+                exchange.request_body.close()
             if at % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
         return reports
@@ -263,6 +265,10 @@ def _source(page: Evaluation, earlier: Known) -> RecordSource:
     # a record of this directory is found again without the archive that the seed line names
     known = earlier.get(_digest_of(page)) if earlier else None
     return page.exchange, page.context, known or page.earlier, page.unchanged
+
+
+def _size_of(exchange: Exchange) -> int:
+    return exchange.body.length + (exchange.request_body.length if exchange.request_body is not None else 0)
 
 
 async def _written(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:

@@ -38,6 +38,8 @@ class EngineServices:
         self._recorder = recorder
         self.wire_bytes = 0
         """Bytes received since the last finish."""
+        self.fail: Callable[[BaseException], None] = lambda _error: None
+        """Ends the worker: a failure that no page has to answer for."""
 
     async def record(self, exchange: Exchange, claim: Claim) -> None:
         """Record an exchange that a page took, before the page; waits while too many are not recorded.
@@ -46,6 +48,12 @@ class EngineServices:
         """
         self.wire_bytes += len(exchange.head) + exchange.body.length
         self._recorder.add_exchange(exchange, _part_of(claim))
+        await self._recorder.room()
+
+    async def record_beside(self, exchange: Exchange, context: PageContext) -> None:
+        """The same of an exchange that a browser or a hook asked for; one without an answer leaves a row."""
+        self.wire_bytes += len(exchange.head) + exchange.body.length
+        self._recorder.add_exchange(exchange, context)
         await self._recorder.room()
 
     def record_robots(self, exchange: Exchange) -> None:

@@ -1,0 +1,193 @@
+"""The requests of a browser's or a hook's page: judged, forwarded by the engine, recorded under the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from muniment.archive.durable import body_error
+from muniment.clock import monotonic
+from muniment.crawl.worker.host_signals import page_signal
+from muniment.crawl.worker.services import EngineServices
+from muniment.fetch.forwarding.followed import SpooledBytes
+from muniment.fetch.forwarding.forward import Forwarded, Forwarder
+from muniment.http.chunked import Piece
+from muniment.http.head import Head
+from muniment.model.capture import PageContext
+from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
+from muniment.model.url import host_of
+from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.proxy.events import PageOwner
+from muniment.proxy.resource_types import resource_type
+
+__all__ = ["Judge", "PageRequests"]
+
+_PATIENCE_S = 60.0
+"""How long a request waits for a host that is left alone; then the page goes on without it."""
+_LOOK_S = 1.0
+_REQUISITE = "requisite"
+_REFUSALS = frozenset({"robots", "ignored", "private-address", "dead-host", "scheme", "limit"})
+"""Codes of what no server was asked for."""
+
+Judge = Callable[[str], Awaitable[Failure | None]]
+"""Says why a URL is not asked for; None when it is."""
+
+
+class PageRequests:
+    """An `Answerer` that asks servers, and records what they say."""
+
+    def __init__(
+        self,
+        owner: PageOwner,
+        type_of: Callable[[ProxyRequest], str],
+        services: EngineServices,
+        judge: Judge,
+        forwarder: Forwarder,
+    ) -> None:
+        self._owner, self._type_of = owner, type_of
+        self._services, self._judge, self._forwarder = services, judge, forwarder
+        self._waiting: set[asyncio.Task[object]] = set()
+        """Those that have no answer yet, for want of a turn or of a connection."""
+        self._cut = False
+
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+        """Ask a server, and hand its answer on while it comes."""
+        try:
+            found = await self._ask(request, taker)
+        except asyncio.CancelledError:
+            if not self._cut:
+                raise
+            found = Failure("limit", "its page has ended")
+        finally:
+            if request.body is not None and request.body.in_memory:
+                request.body.close()
+        if isinstance(found, Failure):
+            return _turned_away(found, taker)
+        return await self._record(request, found, taker)
+
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+        """Connect a websocket: judged like any request, and not recorded."""
+        refusal = await self._judge(request.url)
+        made = refusal or await self._forwarder.tunnel(_forwarded(request), client)
+        if not isinstance(made, Failure):
+            return made
+        return Answered(error=str(made), refused=made.code if made.code in _REFUSALS else "", type="websocket")
+
+    def cut(self) -> None:
+        """The page has no more time."""
+        self._cut = True
+        self._forwarder.cut()
+        for task in list(self._waiting):
+            task.cancel()
+
+    async def _ask(self, request: ProxyRequest, taker: AnswerTaker) -> Exchange | Failure:
+        task = asyncio.current_task()
+        assert task is not None
+        if self._cut:
+            return Failure("limit", "its page has ended")
+        self._waiting.add(task)
+        try:
+            if (refusal := await self._judge(request.url)) is not None:
+                return refusal
+            follower = _HandOn(taker)
+            start = partial(self._start, host_of(request.url), task)
+            return await self._in_turn(host_of(request.url), _forwarded(request), start, follower)
+        finally:
+            self._waiting.discard(task)
+
+    def _start(self, host: str, task: asyncio.Task[object]) -> bool:
+        if not self._services.held.start_beside(host):
+            return False
+        # from now on its connection can be cut, and what came of it is kept
+        self._waiting.discard(task)
+        return True
+
+    async def _in_turn(
+        self, host: str, asked: Forwarded, start: Callable[[], bool], follower: _HandOn
+    ) -> Exchange | Failure:
+        """Forward when the host is not left alone."""
+        held, until = self._services.held, monotonic() + _PATIENCE_S
+        held.enter(host)
+        try:
+            while (wait := held.left_alone_for(host)) <= until - monotonic():
+                if wait > 0:
+                    await asyncio.sleep(min(wait, _LOOK_S))
+                    continue
+                exchange = await self._forwarder.send(asked, start, follower)
+                if exchange is not None:
+                    return exchange
+                await asyncio.sleep(0)
+            return Failure("unreachable", "its host is left alone for now")
+        finally:
+            held.leave(host)
+
+    async def _record(self, request: ProxyRequest, exchange: Exchange, taker: AnswerTaker) -> Answered:
+        failure = exchange.failure
+        if failure is not None and failure.code == "disk":
+            # not the page's fault: the run stops
+            self._services.fail(body_error(failure))
+            return _turned_away(failure, taker)
+        if exchange.head:
+            taker.end(whole=failure is None)
+        elif failure is not None:
+            turned_away = _turned_away(failure, taker)
+            if turned_away.refused:
+                return turned_away
+        kind = self._type_of(request) or resource_type(request.header("sec-fetch-dest"), request.method)
+        if (signal := page_signal(exchange)) is not None:
+            self._services.signal(host_of(exchange.url), signal)
+        answered = Answered(
+            status=exchange.status,
+            mime=exchange.header("content-type").partition(";")[0].strip().lower(),
+            type=kind,
+            size=exchange.body.payload_length,
+            error=str(failure or ""),
+        )
+        await self._services.record_beside(exchange, self._context(kind))
+        return answered
+
+    def _context(self, kind: str) -> PageContext:
+        owner = self._owner
+        return PageContext(
+            via=owner.url,
+            depth=owner.depth,
+            found_as=_REQUISITE,
+            attempt=owner.attempt,
+            seed_url=owner.seed_url,
+            meta_json=owner.meta_json,
+            redirect_to="",
+            page_id=owner.page_id,
+            engine=owner.engine,
+            resource_type=kind if owner.engine == "browser" else "",
+        )
+
+
+class _HandOn:
+    """A `Follower` that hands an answer to the client."""
+
+    def __init__(self, taker: AnswerTaker) -> None:
+        self._taker = taker
+
+    def begin(self, head: Head) -> None:
+        """The header block is complete."""
+        streamed = any(
+            name == "content-type" and value.lower().startswith("text/event-stream") for name, value in head.headers
+        )
+        self._taker.begin(head.raw, keep=head.keep_alive, streamed=streamed)
+
+    def more(self, piece: Piece, stored: SpooledBytes | None) -> None:
+        """More of its body has come."""
+        self._taker.more(piece, stored)
+
+
+def _forwarded(request: ProxyRequest) -> Forwarded:
+    return Forwarded(request.url, request.method, request.target, request.version, request.headers, request.body)
+
+
+def _turned_away(failure: Failure, taker: AnswerTaker) -> Answered:
+    """Tell the client that it gets no answer of a server."""
+    refused = failure.code if failure.code in _REFUSALS else ""
+    taker.refuse(403 if refused else 502, failure.code, failure.text)
+    return Answered(error=str(failure), refused=refused)
