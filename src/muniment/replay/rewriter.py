@@ -21,7 +21,7 @@ __all__ = ["COLLECTION", "Rewriter", "free_socket", "hidden_address"]
 
 COLLECTION = "at"
 _ENVIRONMENT = ".venv-pywb"
-_PATIENCE_S = 60.0
+_PATIENCE_S = 300.0
 _CONFIG = """\
 collections_root: nothing
 framed_replay: true
