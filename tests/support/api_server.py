@@ -62,7 +62,7 @@ def call(
         text = response.read()
         return Answer(
             response.status,
-            json.loads(text) if text else None,
+            json.loads(text) if response.getheader("Content-Type") == "application/json" else text.decode() or None,
             {name.lower(): value for name, value in response.getheaders()},
         )
     finally:

@@ -11,9 +11,9 @@ port for it, so that each request belongs to a page without guessing:
     await port.close(5.0)                                    # what is in flight ends within 5 s, cut: `time`
 
 The function `notify` gets `RequestBegun`, `RequestAnswered` when a header block came, then one `RequestEnded` of the
-same number (the port counts those between as `in_flight`). One that was refused has `refused` (its code: robots, private-address,
-dead-host, limit…), was answered 403 and has no record. `type_of` names the resource type of a request when its
-exchange has ended (what CDP said of it); without it `Sec-Fetch-Dest` does.
+same number (the port counts those between as `in_flight`). One that was refused has `refused` (its code: robots,
+private-address, dead-host, limit…), was answered 403 and has no record. `type_of` names the resource type of a
+request when its exchange has ended (what CDP said of it); without it `Sec-Fetch-Dest` does.
 
 An `Answerer` is what stands behind a port: the recording one is in `crawl.worker`, replay has its own. It is called
 once for each request, also when the client hung up meanwhile, and hands the answer to an `AnswerTaker` as it comes.

@@ -7,8 +7,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route as StarletteRoute
 
 from muniment.web.about_routes import ABOUT_ROUTES
-from muniment.web.endpoint import Endpoint, no_such_route
+from muniment.web.endpoint import Endpoint, Nowhere
 from muniment.web.job_routes import JOB_ROUTES
+from muniment.web.monitoring.metrics_routes import METRICS_ROUTES
 from muniment.web.openapi import description
 from muniment.web.page_routes import PAGE_ROUTES
 from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
@@ -26,6 +27,7 @@ async def describe(_server: ServerState, _asked: Asked[None]) -> msgspec.Raw:
 ROUTES: tuple[Route, ...] = (
     *ABOUT_ROUTES,
     Route(method="GET", path="/openapi.json", needs=Need.ANY, handler=describe, does="What there is.", answer=dict),
+    *METRICS_ROUTES,
     *JOB_ROUTES,
     *PAGE_ROUTES,
     *PIPELINE_ROUTES,
@@ -41,7 +43,8 @@ def application(server: ServerState) -> Starlette:
         StarletteRoute(route.path, Endpoint(server, route).answer, methods=[route.method], include_in_schema=False)
         for route in ROUTES
     ]
-    made = Starlette(routes=routes, exception_handlers={404: no_such_route, 405: no_such_route})
+    nowhere = Nowhere(server)
+    made = Starlette(routes=routes, exception_handlers={404: nowhere.answer, 405: nowhere.answer})
     # a path with a slash too many is another one, and nobody is sent elsewhere with a token
     made.router.redirect_slashes = False
     return made

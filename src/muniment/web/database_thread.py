@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -75,7 +76,8 @@ class DatabaseThread(Generic[_Open]):
             raise busy()
         self._waiting += 1
         call: Future[_Answer] = Future()
-        (self._later if later else self._soon).append((call, work))
+        # what it logs is of the request that it is for
+        (self._later if later else self._soon).append((call, _within(copy_context(), work)))
         self._thread.submit(self._run_next)
         call.add_done_callback(partial(_call_soon, asyncio.get_running_loop(), self._done))
         return await self._answered(asyncio.wrap_future(call), monotonic() + patience_s)
@@ -155,6 +157,10 @@ class DatabaseThread(Generic[_Open]):
                 opened.close()
             except Exception as error:  # it is of no use any more, whatever is wrong with it
                 _log.info("closing a database: %s", error)
+
+
+def _within(context: Context, work: Callable[[_Open], _Answer]) -> Callable[[_Open], _Answer]:
+    return lambda opened: context.run(work, opened)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, what: Callable[[], None], _call: object) -> None:

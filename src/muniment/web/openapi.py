@@ -26,7 +26,7 @@ _TEXTS = {
     429: "Too much was asked; Retry-After says when to ask again.",
     503: "The server is busy or stopping, or its database is away; Retry-After says when to ask again.",
 }  # fmt: skip
-_WHOSE = {Need.ANY: "any", Need.PIPELINE: "a pipeline's"}
+_WHOSE = {Need.ANY: "any", Need.SCRAPE: "any", Need.PIPELINE: "a pipeline's"}
 
 
 @cache
@@ -75,7 +75,7 @@ def _needs(needs: Need | TokenScope) -> str:
 def _statuses(route: Route) -> Iterable[int]:
     found = {route.status, *route.also, 503}
     if route.needs != Need.NOTHING:
-        found |= {401, 403, 429} if route.needs != Need.ANY else {401, 429}
+        found |= {401, 429} if route.needs in {Need.ANY, Need.SCRAPE} else {401, 403, 429}
     if route.body is not None:
         found |= {400, 413, 415}
     if route.query is not None:

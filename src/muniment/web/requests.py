@@ -29,6 +29,8 @@ class Need(StrEnum):
     """A valid one."""
     PIPELINE = "pipeline"
     """That of a pipeline."""
+    SCRAPE = "scrape"
+    """A valid one, or while the database is away one that was when it answered."""
 
 
 class Asked(Struct, Generic[_Body], frozen=True, kw_only=True):

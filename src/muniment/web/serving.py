@@ -15,6 +15,7 @@ from muniment.app.serve import ServedTracker
 from muniment.app.signals import stopped_by_signals
 from muniment.web.application import application
 from muniment.web.connections import MOST_CONNECTIONS, BoundedConnection
+from muniment.web.monitoring.log import write_as_json
 from muniment.web.state import ServerState
 from muniment.web.upkeep import upkeep
 
@@ -34,6 +35,7 @@ _MOST_HEAD = 64 << 10
 def serve(tracker: ServedTracker, listening: Callable[[], None], leave: Callable[[int], None]) -> None:
     """Serve until a signal comes; `listening` is called when requests are answered."""
     _allow_files()
+    write_as_json()
     uvloop.run(_serve(ServerState(tracker), listening, leave))
 
 

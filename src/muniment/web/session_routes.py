@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from muniment.clock import monotonic
+from muniment.errors import NotFoundError, SessionEndedError
 from muniment.model.network.sessions import (
     PROTOCOL,
     ClaimAnswer,
@@ -91,9 +93,15 @@ async def news(server: ServerState, asked: Asked[None]) -> NewsAnswer:
     async with server.news_polls.waiting(min(query.wait_s, _LONGEST_POLL_S)) as poll:
         while True:
             poll.look()
-            answer = await server.sessions.run(
-                lambda desk: desk.fleet.news(name, epoch, query.after), later=poll.repeated
-            )
+            looked_at = monotonic()
+            try:
+                answer = await server.sessions.run(
+                    lambda desk: desk.fleet.news(name, epoch, query.after), later=poll.repeated
+                )
+            except (NotFoundError, SessionEndedError):
+                server.metrics.news.forget(epoch)
+                raise
+            server.metrics.news.asked(epoch, looked_at, has_all=answer.news <= query.after)
             if answer.news > query.after or not await poll.again() or not await asked.goes_on():
                 return answer
 

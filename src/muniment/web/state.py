@@ -18,10 +18,12 @@ from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.authentication import Authentication
 from muniment.web.bodies import BodyReader
 from muniment.web.database_thread import DatabaseThread
+from muniment.web.monitoring.metrics import ServerMetrics
 from muniment.web.polls import Polls
 
 if TYPE_CHECKING:
     from muniment.tracker.fleet.notices import NoticeBoard
+    from muniment.tracker.views.figures import FleetFigures
 
 __all__ = ["Desk", "ServerState"]
 
@@ -34,14 +36,14 @@ _PAGES_S, _SESSIONS_S, _OPERATORS_S = 15.0, 5.0, 600.0
 class Desk:
     """A database of a server's thread, and what pipelines may ask of it."""
 
-    def __init__(self, tracker: ServedTracker, *, read_only: bool = False) -> None:
+    def __init__(self, tracker: ServedTracker, metrics: ServerMetrics, *, read_only: bool = False) -> None:
         self.db: Database = opened(tracker.place, read_only=read_only, written=True)
-        self._lease_s = tracker.order.lease_s
+        self._lease_s, self._metrics = tracker.order.lease_s, metrics
 
     @cached_property
     def fleet(self) -> Dispatch:
         """The calls of pipelines; for a database that is written."""
-        return Dispatch(self.db, lease_s=self._lease_s)
+        return Dispatch(self.db, lease_s=self._lease_s, finishes=self._metrics.finishes)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -56,7 +58,10 @@ class ServerState:
 
     def __init__(self, tracker: ServedTracker) -> None:
         self.tracker = tracker
-        writing = partial(Desk, tracker)
+        self.metrics = ServerMetrics()
+        self.figures: tuple[float, FleetFigures] | None = None
+        """The latest of its tracker, and when they were looked up."""
+        writing = partial(Desk, tracker, self.metrics)
         self.pages = DeskThread("pages", writing, _MOST_WAITING, _PAGES_S)
         """Claims and finishes."""
         # whatever takes long in one of them holds up nobody in the others
@@ -72,7 +77,7 @@ class ServerState:
         else:
             # SQLite has one writer, beside which others may read
             self.sessions = self.operators = self.pages
-            reading = partial(Desk, tracker, read_only=True)
+            reading = partial(Desk, tracker, self.metrics, read_only=True)
             self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
             self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
         self.notices: DatabaseThread[NoticeBoard] | None = None
@@ -115,6 +120,7 @@ class ServerState:
 
     def wake(self) -> None:
         """Something was changed: all who wait look again."""
+        self.metrics.news.changed()
         self.page_polls.wake()
         self.news_polls.wake()
 

@@ -66,7 +66,7 @@ def _build(source: RecordSource, kind: str, warcinfo: str, labels: Sequence[str]
     payload, block, request = labels
     if exchange.status == 304:
         payload = ""
-    event = ExchangeHeader.of(exchange, context, warcinfo)
+    event = ExchangeHeader.of(exchange, warcinfo, context)
     urn = new_record_urn()
     stored, body = False, exchange.body
     parts: Sequence[Part]

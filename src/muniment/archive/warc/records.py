@@ -63,10 +63,10 @@ class ExchangeHeader(Struct, frozen=True):
     """Those about the page that a browser or a hook had open."""
 
     @classmethod
-    def of(cls, exchange: Exchange, context: PageContext, warcinfo: str) -> ExchangeHeader:
+    def of(cls, exchange: Exchange, warcinfo: str, context: PageContext | None = None) -> ExchangeHeader:
         """The event of an exchange in the file that begins with this warcinfo record."""
         url, date = _clean(exchange.url), iso_us(exchange.started_at)
-        if not context.page_id:
+        if context is None or not context.page_id:
             return cls(url, date, warcinfo, _connection(exchange))
         kind = f"WARC-Resource-Type: {_clean(context.resource_type)}\r\n" if context.resource_type else ""
         page = f"WARC-Page-ID: {_clean(context.page_id)}\r\n{kind}"

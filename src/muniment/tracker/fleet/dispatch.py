@@ -58,8 +58,17 @@ class _Draw(Struct, frozen=True):
 class Dispatch:
     """Answers the pipelines of a tracker."""
 
-    def __init__(self, db: Database, *, lease_s: float = LEASE_S, clock: LeaseClock | None = None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        *,
+        lease_s: float = LEASE_S,
+        clock: LeaseClock | None = None,
+        finishes: Counter[str] | None = None,
+    ) -> None:
         self._db = db
+        self._finishes = Counter[str]() if finishes is None else finishes
+        """Finished pages by what became of them: accepted, repeated or stale."""
         self._clock = clock or clock_of(db)
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
@@ -195,11 +204,14 @@ class Dispatch:
         work.add(report.pending)
         self._works.settle(call.job)
         untold = report.waiting
-        return FinishAnswer(
+        answer = FinishAnswer(
             accepted=[page.page_id for page in call.pages if page.page_id in done],
             stale=[page.page_id for page in call.pages if page.page_id not in done and page.page_id not in untold],
             untold=report.untold,
         )
+        repeated = len(set(report.repeated))
+        self._finishes.update(accepted=len(answer.accepted) - repeated, repeated=repeated, stale=len(answer.stale))
+        return answer
 
     def permits(self, pipeline: str, epoch: int, call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts anew for those that are wanted."""
