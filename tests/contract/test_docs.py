@@ -18,28 +18,14 @@ from urllib.parse import unquote
 import click
 import duckdb
 import pytest
+from options_page import filled
 from tests.support.nginx import Nginx
 
 from muniment.archive.index.parquet import SCHEMA
-from muniment.cli import _COMMANDS
-from muniment.cli.check import check
-from muniment.cli.crawl import crawl, fetch
-from muniment.cli.export import export
-from muniment.cli.fleet.changes import job
-from muniment.cli.fleet.pipelines import pipelines
-from muniment.cli.fleet.tokens import tokens
-from muniment.cli.ignores import ignores
-from muniment.cli.inspect import inspect as inspect_command
-from muniment.cli.process import process
-from muniment.cli.replay import replay
-from muniment.cli.set import set_
-from muniment.cli.why import why
+from muniment.cli.crawl import crawl
 from muniment.model.failure import FAILURE_CODES
-from muniment.rules.changes import changeable
 from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.seeds.formats import FORMATS
-from muniment.settings.table import DelayRange, options
-from muniment.settings.values import parse_delay, parse_size
 from muniment.tracker.schema.pipelines import metadata
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,12 +162,10 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 600
 
 
-def test_scripts_that_the_docs_name_can_be_run() -> None:
-    for name in ("run", "test"):
-        assert (ROOT / "scripts" / name).stat().st_mode & 0o111
-    done = subprocess.run(
-        ["sh", "-n", ROOT / "scripts" / "run", ROOT / "scripts" / "test"], capture_output=True, check=False
-    )
+@pytest.mark.parametrize("name", ["run", "test", "site", "build", "fuzz", "lock"])
+def test_scripts_that_the_docs_name_can_be_run(name: str) -> None:
+    assert (ROOT / "scripts" / name).stat().st_mode & 0o111
+    done = subprocess.run(["sh", "-n", ROOT / "scripts" / name], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -226,38 +210,15 @@ def _section(page: Path, heading: str) -> list[list[str]]:
     return [row for row in rows if not set(row[0]) <= {"-"}]
 
 
-def _spelled(command: click.Command) -> dict[str, str]:
-    """The spelling of each option in `--help`, by parameter name."""
-    context = click.Context(command, info_name=command.name)
-    records = {p.name: p.get_help_record(context) for p in command.params if isinstance(p, click.Option)}
-    return {str(name): record[0] for name, record in records.items() if record}
-
-
-def _is_default(cell: str, kind: Any, default: Any) -> bool:
-    if default is None or default in ("", ()):
-        return "`" not in cell and bool(cell)
-    text = cell.strip("`")
-    if isinstance(default, bool):
-        return text == ("on" if default else "off")
-    if isinstance(default, DelayRange):
-        return parse_delay(text) == default
-    if isinstance(default, int):
-        return parse_size(text) == default
-    return float(text) == default if isinstance(default, float) else text == default
-
-
-def test_options_of_crawl_equal_the_settings() -> None:
-    rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment crawl") if row[0] != "option"}
-    spelled = _spelled(crawl)
-    assert set(rows) == set(spelled.values())
-    documented = [row[0] for row in rows.values() if len(row) == 4]
-    in_order = [f"`{spelled[name]}`" for name, _, _, _ in options("crawl")]
-    assert documented == in_order
-    for name, kind, default, option in options("crawl"):
-        _, shown, _, on_resume = rows[spelled[name]]
-        assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
-        assert (on_resume == "no") == (option.on_resume == "fixed"), name
-        assert on_resume in {"yes", "no", "–"}, name
+def test_tables_of_options_are_those_of_the_command_line() -> None:
+    """With MUNIMENT_WRITE_DOCS in the environment the tables are written, else they are compared."""
+    page = DOCS / "options.md"
+    text = page.read_text()
+    if os.environ.get("MUNIMENT_WRITE_DOCS"):
+        page.write_text(filled(text))
+    else:
+        how = "MUNIMENT_WRITE_DOCS=1 ./scripts/test tests/contract/test_docs.py -k tables_of_options"
+        assert text == filled(text), f"docs/options.md is not what --help says; write it with: {how}"
 
 
 def table_of_formats() -> str:
@@ -280,27 +241,6 @@ def test_formats_of_lists_are_documented() -> None:
         assert shown == table_of_formats()
 
 
-def _headings(page: Path, heading: str) -> dict[str, str]:
-    """The heading of level three above each option's row, below a heading of level two."""
-    text = page.read_text()
-    start = text.index(f"\n## {heading}")
-    found, above = {}, ""
-    for line in text[start : text.index("\n## ", start + 1)].splitlines():
-        if line.startswith("### "):
-            above = line.removeprefix("### ")
-        elif option := re.match(r"\| `(-(?:[^`|]|\\\|)+)`", line):
-            found[option[1].replace(r"\|", "|")] = above
-    return found
-
-
-def test_help_and_docs_have_the_same_headings() -> None:
-    above, spelled = _headings(DOCS / "options.md", "muniment crawl"), _spelled(crawl)
-    text = crawl.get_help(click.Context(crawl, info_name="crawl"))
-    assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == list(dict.fromkeys(above.values()))
-    for name, _, _, option in options("crawl"):
-        assert above[spelled[name]] == option.group, name
-
-
 def test_help_writes_sizes_and_times_as_people_do() -> None:
     text = crawl.get_help(click.Context(crawl, info_name="crawl", terminal_width=100))
     assert "[default: 1 GiB]" in text
@@ -308,75 +248,9 @@ def test_help_writes_sizes_and_times_as_people_do() -> None:
     assert not re.search(r"default: \d+\.0\b|\d{6,}", text)
 
 
-def test_options_of_fetch_equal_the_settings() -> None:
-    """Documented are those that crawl lacks and those with another default; the rest is told to be the same."""
-    rows = {row[0].strip("`"): row for row in _section(DOCS / "options.md", "muniment fetch") if row[0] != "option"}
-    crawls, spelled = {name: default for name, _, default, _ in options("crawl")}, _spelled(fetch)
-    own = [one for one in options("fetch") if one[0] not in crawls or crawls[one[0]] != one[2]]
-    assert set(rows) == {spelled[name] for name, _, _, _ in own} | {"--retry-failed"}
-    for name, kind, default, option in own:
-        _, shown, _, on_resume = rows[spelled[name]]
-        assert _is_default(shown, kind, default), f"{name}: the default is {default!r}, the docs say {shown}"
-        assert (on_resume == "no") == (option.on_resume == "fixed"), name
-    text = (DOCS / "options.md").read_text()
-    [lacks] = re.findall(r"It has no (.*?)\.\n", text, re.DOTALL)
-    assert re.findall(r"`([^`]+)`", lacks) == [
-        option.flags[0] for _, _, _, option in options("crawl") if option.only == "crawl"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("heading", "command"),
-    [
-        ("muniment inspect", inspect_command),
-        ("muniment check", check),
-        ("muniment export", export),
-        ("muniment replay", replay),
-        ("muniment why", why),
-        ("muniment set", set_),
-        *((f"muniment ignores {name}", command) for name, command in ignores.commands.items()),
-        *((f"muniment process {name}", command) for name, command in process.commands.items()),
-    ],
-)
-def test_options_of_other_commands(heading: str, command: click.Command) -> None:
-    rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading) if row[0].startswith("`-")}
-    assert rows == set(_spelled(command).values())
-
-
-@pytest.mark.parametrize(
-    ("heading", "group"), [("muniment job", job), ("muniment pipelines", pipelines), ("muniment tokens", tokens)]
-)
-def test_options_of_groups(heading: str, group: click.Group) -> None:
-    """Settings of a crawl, which `job add` takes as `crawl` does, are documented there."""
-    rows = {row[0].strip("`") for row in _section(DOCS / "options.md", heading) if row[0].startswith("`-")}
-    settings = {name for name, _, _, _ in options()} - {"state", "database"}
-    spelled = {
-        text.replace("DIR|STATE", "DIR").replace("A,B|none", "A,B")
-        for command in group.commands.values()
-        for name, text in _spelled(command).items()
-        if command.name != "add" or name not in settings
-    }
-    assert rows == spelled
-    commands = {row[0] for row in _section(DOCS / "options.md", heading) if not row[0].startswith("`-")}
-    named = {name for cell in commands for name in re.findall(rf"`{group.name} (\w+)", cell)}
-    assert named == set(group.commands)
-
-
 def test_every_ignore_set_is_documented() -> None:
     rows = {row[0].strip("`"): row[1] for row in _section(DOCS / "ignores.md", "The sets") if row[0] != "set"}
     assert rows == {name: built_in(name).about for name in built_in_names()}
-
-
-def test_what_may_be_changed_while_a_crawl_runs_is_documented() -> None:
-    rows = [row[0].strip("`") for row in _section(DOCS / "options.md", "muniment set") if row[0].startswith("`")]
-    assert [name for name in rows if not name.startswith("-")] == [*changeable(), "nice"]
-
-
-def test_every_command_is_documented() -> None:
-    text = (DOCS / "options.md").read_text()
-    for name, (module, attribute) in _COMMANDS.items():
-        command = getattr(__import__(module, fromlist=[attribute]), attribute)
-        assert command.hidden or f"muniment {name}" in text, name
 
 
 def test_columns_equal_the_index() -> None:
@@ -441,19 +315,19 @@ def test_index_lists_every_document() -> None:
 
 
 def test_each_decision_has_one_number_and_is_found_by_it() -> None:
-    pages = sorted((DOCS / "decisions").glob("*.md"))
-    text = "\n".join(page.read_text() for page in pages)
+    """A number whose decision was merged into another one leads there; links are tested above."""
+    text = "\n".join(page.read_text() for page in sorted((DOCS / "decisions").glob("*.md")))
     numbers = re.findall(r"^##? (\d{4})\b", text, re.MULTILINE)
-    assert len(numbers) > 100
+    assert len(numbers) > 30
     assert len(set(numbers)) == len(numbers)
-    found = set(re.findall(r"^\| \[(\d{4})\]", (DOCS / "decisions/numbers.md").read_text(), re.MULTILINE))
-    found |= set(re.findall(r"^\| \[(\d{4})\]", (DOCS / "index.md").read_text(), re.MULTILINE))
-    assert found == set(numbers)
+    listed = re.findall(r"^(?:- |\| )\[(\d{4})\]", (DOCS / "decisions/numbers.md").read_text(), re.MULTILINE)
+    assert len(set(listed)) == len(listed)
+    assert len(listed) > 150
+    assert set(numbers) <= set(listed)
 
 
 def test_what_documents_name_as_a_test_is_one() -> None:
     named = {name for page in PAGES for name in re.findall(r"`(test_[a-z0-9_]+)`", page.read_text())}
-    assert named
     tests = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
     }

@@ -14,7 +14,7 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
-from muniment.settings.environment import contact_given
+from muniment.settings.environment import array_task, contact_given
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
 
@@ -29,6 +29,7 @@ __all__ = [
     "retry_option",
     "setting_options",
     "state_option",
+    "with_array_task",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -45,6 +46,8 @@ _TEXTS = {
 }
 """Options whose text has a grammar."""
 _HOUR_S = 3600
+_AUTO = -1
+"""A shard that the environment names."""
 _OTHER = "Other"
 """The heading of options that are not settings."""
 
@@ -168,7 +171,13 @@ def _words(option: Option) -> list[str]:
     return list(FORMATS)
 
 
+def _parse_shard(kind: Any, option: Option, text: str) -> Any:
+    return _AUTO if text.strip() == "auto" else parse_number(kind, option, text)
+
+
 def _type(kind: Any, option: Option) -> Any:
+    if option.flags[0] == "--shard":
+        return _Parsed("number", partial(_parse_shard, kind, option))
     if is_number(option):
         return _Parsed("number", partial(parse_number, kind, option))
     if words := _words(option):
@@ -199,6 +208,7 @@ def _written(default: Any, option: Option) -> str:
 def read_settings(command: Command, given: dict[str, Any]) -> Settings:
     """The settings of a command line."""
     values = {}
+    given = with_array_task(given)
     for name, _, _, _ in options(command):
         value = given.get(name)
         if value is None or value == ():
@@ -207,6 +217,22 @@ def read_settings(command: Command, given: dict[str, Any]) -> Settings:
     if "contact" not in values:
         values["contact"] = _contact_of_environment()
     return structs.replace(defaults(command), **values)
+
+
+def with_array_task(given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, with the numbers of the environment for `--shard auto`; raises UsageError."""
+    if given.get("shard") != _AUTO:
+        return given
+    task = array_task()
+    if task is None:
+        raise UsageError(
+            "--shard auto: neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set: run it in an Indexed Job or an "
+            "array, or write the number"
+        )
+    shards = given.get("shards") or task.count
+    if shards is None:
+        raise UsageError("--shard auto: the environment does not say how many tasks there are: give --shards N")
+    return {**given, "shard": task.index, "shards": shards}
 
 
 def _contact_of_environment() -> str:

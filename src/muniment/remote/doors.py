@@ -96,9 +96,10 @@ class ServerDoor:
         """End a job that has failed."""
         return self._client.send("POST", f"{_job(job_id)}/fail", JobView, FailCall(reason))
 
-    def rules(self, job_id: int) -> RulesView:
-        """The rules in force."""
-        return self._client.get(f"{_job(job_id)}/rules", RulesView)
+    def rules(self, job_id: int, version: int | None = None) -> RulesView:
+        """The rules in force, or an older version of them."""
+        which = "" if version is None else f"?version={version}"
+        return self._client.get(f"{_job(job_id)}/rules{which}", RulesView)
 
     def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:
         """Put other rules in place of those in force."""

@@ -15,6 +15,7 @@ from muniment.model.link import FoundAs, Kind
 from muniment.model.rule import NO_ORDERS, EngineOrders, Rule
 from muniment.model.url import MOST_URL, full_length, host_of, is_web
 from muniment.rules.patterns import Patterns, expand
+from muniment.rules.rule_index import RuleIndex
 from muniment.rules.scope import FAR
 
 __all__ = ["IGNORED", "MOST_NICE", "RULED", "OrderedRules", "Ruleset", "Verdict", "check_rules", "of_rules"]
@@ -58,6 +59,7 @@ class OrderedRules:
             for number, rule in enumerate(rules, 1)
         )
         self._patterns = Patterns({made for _, _, regexes in self._rules for made in regexes})
+        self._index = RuleIndex([(rule, regexes) for _, rule, regexes in self._rules])
         self.by_depth = any(rule.depth for rule in rules)
         """Whether a page has to be judged again when it comes nearer."""
         self.gives_orders = any(rule.custom_js is not None or rule.ua is not None for rule in rules)
@@ -75,8 +77,9 @@ class OrderedRules:
         custom_js = ""
         nice: int | None = None
         ua: str | None = None
-        for name, rule, regexes in self._rules:
-            if (regexes and not regexes & found) or not _is_about(rule, url, host, depth, found_as):
+        for at in self._index.candidates(url, host, found):
+            name, rule, _ = self._rules[at]
+            if not _is_about(rule, url, host, depth, found_as):
                 continue
             if rule.accept is not None:
                 refused = "" if rule.accept else name + "accept is false"

@@ -6,9 +6,48 @@ import getpass
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from muniment.errors import UsageError
 
-__all__ = ["contact_given", "operator_name", "processes_directory", "server_given", "token_given"]
+__all__ = [
+    "ArrayTask",
+    "array_task",
+    "contact_given",
+    "operator_name",
+    "processes_directory",
+    "server_given",
+    "token_given",
+]
+
+
+class ArrayTask(Struct, frozen=True):
+    """Which of several tasks alike this process is."""
+
+    index: int
+    count: int | None
+    """None: the environment does not say, or not for certain."""
+
+
+def array_task() -> ArrayTask | None:
+    """The task of an Indexed Job of Kubernetes or of an array of Slurm; None outside of them. Raises UsageError."""
+    if (index := _number("JOB_COMPLETION_INDEX")) is not None:
+        # Kubernetes has no name for the count; a manifest may have this one
+        return ArrayTask(index, _number("JOB_COMPLETIONS"))
+    if (index := _number("SLURM_ARRAY_TASK_ID")) is None:
+        return None
+    count, first, last = map(_number, (f"SLURM_ARRAY_TASK_{name}" for name in ("COUNT", "MIN", "MAX")))
+    # `--array=5` runs one task of an array again: its count is 1
+    return ArrayTask(index, count if first == 0 and last is not None and count == last + 1 else None)
+
+
+def _number(name: str) -> int | None:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise UsageError(f"{name}: {text[:40]!r} is not a number")
+    return int(text)
 
 
 def contact_given() -> str:

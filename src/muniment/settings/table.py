@@ -125,8 +125,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         int,
         Option(
             ("--shard",),
-            "Fetch only part I of the list, counted from 0.",
-            "I",
+            "Fetch only part I of the list, counted from 0; auto: the task of an Indexed Job or a Slurm array.",
+            "I|auto",
             on_resume="fixed",
             only="fetch",
             kind="file",

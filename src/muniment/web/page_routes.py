@@ -26,6 +26,7 @@ from muniment.web.state import ServerState
 
 __all__ = ["PAGE_ROUTES"]
 
+_DRY_RUN_S = 600.0
 _MOST_ATTEMPT = (1 << 31) - 1
 
 
@@ -64,7 +65,10 @@ async def set_rules(server: ServerState, asked: Asked[RulesCall]) -> ChangesMade
 
 async def rules_effect(server: ServerState, asked: Asked[RulesCall]) -> RulesEffect:
     job = asked.number("job")
-    return await server.reads.run(lambda desk: job_pages.rules_effect(desk.db, job, asked.body))
+    # it takes a while, in which nobody else waits
+    return await server.dry_runs.run(
+        lambda desk: job_pages.rules_effect(desk.db, job, asked.body), patience_s=_DRY_RUN_S
+    )
 
 
 async def nice(server: ServerState, asked: Asked[NiceCall]) -> PagesMoved:

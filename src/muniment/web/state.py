@@ -80,6 +80,8 @@ class ServerState:
             reading = partial(Desk, tracker, self.metrics, read_only=True)
             self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
             self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
+        self.dry_runs = DeskThread("dry-runs", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
+        """What rules would do, which takes up to a minute."""
         self.notices: DatabaseThread[NoticeBoard] | None = None
         """What other servers of the database changed."""
         if tracker.on_server:
@@ -96,7 +98,7 @@ class ServerState:
 
     def threads(self) -> list[DeskThread]:
         """All that requests go to."""
-        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups]))
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups, self.dry_runs]))
 
     async def _look_up(self, token: str) -> Caller | None:
         found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))

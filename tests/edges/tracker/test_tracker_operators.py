@@ -20,6 +20,7 @@ from muniment.model.network.jobs import (
     ListLine,
     NiceCall,
     PageSums,
+    RuleExamples,
     RulesCall,
     StashCall,
     UnstashCall,
@@ -223,14 +224,26 @@ def test_rules_nice_and_the_stash(fleet):
     fleet.finish(fleet.claim("p"), WEB)
     call = RulesCall([Rule(regex="/one", skip=True)])
     effect = pages.rules_effect(fleet.db, job, call)
-    assert (effect.skipped, effect.queued, [url for url, _ in effect.examples]) == (1, 0, [ONE])
+    assert (effect.skipped, effect.queued, effect.changed) == (1, 0, 0)
+    assert effect.examples == RuleExamples(skipped=[(ONE, "rule 1: skip is true")])
     assert pages.rules(fleet.db, job).rules == []
     pages.set_rules(fleet.db, job, call, "bob")
     assert pages.set_rules(fleet.db, job, call, "bob").changes == []
-    assert pages.rules(fleet.db, job).version == 2
+    fleet.dispatch.changed(job)
+    fleet.dispatch.sweep()
+    other = RulesCall([Rule(prefix=TWO, nice=7), Rule(host="*.example", ua="other")])
+    effect = pages.rules_effect(fleet.db, job, other)
+    assert (effect.skipped, effect.queued, effect.changed) == (0, 1, 1)
+    assert effect.examples.queued == [(ONE, "rule 1: skip is true")]
+    assert effect.examples.changed == [(TWO, "nice 0 -> 7, ua")]
+    pages.set_rules(fleet.db, job, RulesCall([]), "bob")
+    fleet.dispatch.changed(job)
+    fleet.dispatch.sweep()
+    assert pages.rules(fleet.db, job).version == 3
     assert pages.rules(fleet.db, job, 1).rules == []
-    with pytest.raises(NotFoundError, match="no version 3"):
-        pages.rules(fleet.db, job, 3)
+    assert pages.rules(fleet.db, job, 2).rules == call.rules
+    with pytest.raises(NotFoundError, match="no version 4"):
+        pages.rules(fleet.db, job, 4)
     assert pages.nice(fleet.db, job, NiceCall(nice=-5, host="a.example"), "bob").pages == 2
     assert pages.nice(fleet.db, job, NiceCall(nice=-5, host="*.example", prefix=TWO), "bob").pages == 1
     assert pages.stash(fleet.db, job, StashCall(prefix="https://b.example/"), "bob").pages == 0

@@ -21,7 +21,7 @@ def parsed(flag: str, text: str) -> object:
 
 
 def test_every_option_with_a_number_has_bounds() -> None:
-    metavars = {"N", "I", "S", "BYTES", "MS|MIN-MAX"}
+    metavars = {"N", "I", "I|auto", "S", "BYTES", "MS|MIN-MAX"}
     assert {option.flags[0] for *_, option in options() if option.metavar in metavars} == set(NUMBERS)
 
 

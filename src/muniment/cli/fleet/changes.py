@@ -83,16 +83,19 @@ def _ignores(number: int, call: IgnoresCall, where: Where, *, as_json: bool, qui
 @job.command()
 @click.argument("words", metavar="[JOB] [FILE]", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Change nothing, and show what would change.")
+@click.option("--version", type=click.IntRange(1), metavar="N", help="Show this older version of the rules.")
 @job_common()
-def rules(words: tuple[str, ...], dry_run: bool, where: Where, as_json: bool, quiet: bool) -> int:
+def rules(words: tuple[str, ...], dry_run: bool, version: int | None, where: Where, as_json: bool, quiet: bool) -> int:
     """Show the rules of a job, or replace them by those of FILE, a JSON array."""
     number, rest = one_job(where, words, "" if _alone(where, words) else "FILE")
     if len(rest) > 1 or (dry_run and not rest):
         raise UsageError("give one FILE of rules")
+    if rest and version is not None:
+        raise UsageError("--version shows rules: leave FILE out")
     call = RulesCall(read_rules(rest[0])) if rest else None
     with job_door(where) as door:
         if call is None:
-            found = door.rules(number)
+            found = door.rules(number, version)
             return tell_rules(found, as_json=as_json)
         if dry_run:
             return tell_effect(door.rules_effect(number, call), as_json=as_json)
@@ -106,7 +109,7 @@ def rules(words: tuple[str, ...], dry_run: bool, where: Where, as_json: bool, qu
 @_prefix
 @job_common()
 def nice(words: tuple[str, ...], host: str, prefix: str, where: Where, as_json: bool, quiet: bool) -> int:
-    """Have pages go earlier (N below 0) or later than others of their host; `none` removes a value."""
+    """Fetch pages earlier (N below 0) or later than others of their host; `none` removes a value."""
     number, rest = one_job(where, words, "N")
     if len(rest) > 1:
         raise UsageError("give one N")

@@ -12,7 +12,7 @@ from muniment.cli.fleet.order import job_options, order_of, read_slots, read_tag
 from muniment.cli.fleet.tables import tell_changes_of, tell_job, tell_jobs, tell_json, tell_page
 from muniment.cli.fleet.where import Where, job_door, one_job, where_options
 from muniment.cli.invocation import Group
-from muniment.cli.options import PLACE, SettingsCommand, log_option
+from muniment.cli.options import PLACE, SettingsCommand, log_option, with_array_task
 from muniment.clock import monotonic
 from muniment.control.fleet.doors import JobDoor
 from muniment.errors import UsageError
@@ -78,6 +78,7 @@ def add(
     terms = {name: given.pop(name) for name in ("nice", "name", "explanation", "paused")}
     if fetch is not None and urls:
         raise UsageError("give either URLs or --fetch SEED")
+    given = with_array_task(given)
     order = order_of(
         urls, given, is_list=fetch is not None, tags=read_tags(tags), max_slots=read_slots(max_slots), **terms
     )
@@ -120,7 +121,7 @@ def list_(job_state: str, where: Where, as_json: bool, quiet: bool) -> int:
 @words_of_job
 @job_common()
 def show(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
-    """Show how a job stands."""
+    """Show the state of a job."""
     number, _ = one_job(where, words)
     with job_door(where) as door:
         found = door.view(number)
@@ -131,7 +132,7 @@ def show(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> in
 @click.argument("words", metavar="[JOB] URL", nargs=-1)
 @job_common()
 def why(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
-    """Show how the page of a URL stands in a job; `muniment why` explains more of the crawl in a directory."""
+    """Show the state of a URL's page; `muniment why` explains more in the directory of a crawl."""
     number, rest = one_job(where, words, "URL")
     if len(rest) > 1:
         raise UsageError("give one URL")
@@ -197,8 +198,8 @@ def _verb(name: str, about: str, ask: Callable[[JobDoor, int], JobView]) -> None
 
 
 _verb("pause", "Pause a job: nothing more of it is fetched.", lambda door, number: door.pause(number))
-_verb("resume", "Have a paused or aborted job go on.", lambda door, number: door.resume(number))
-_verb("abort", "End a job; what is out may still be finished.", lambda door, number: door.abort(number))
+_verb("resume", "Resume a paused or aborted job.", lambda door, number: door.resume(number))
+_verb("abort", "Abort a job; pages in flight may still be finished.", lambda door, number: door.abort(number))
 
 
 def tell_view(found: JobView, *, as_json: bool, quiet: bool) -> int:

@@ -100,7 +100,7 @@ def set_(name: str, tags: str | None, matchonly: bool | None, where: Where, as_j
 @_quiet
 @log_option
 def remove(name: str, where: Where, as_json: bool, quiet: bool) -> int:
-    """Let a pipeline in no more. One that is at work must be stopped first."""
+    """Remove a pipeline; stop one that is at work first."""
     with fleet_door(where) as door:
         door.remove_pipeline(name)
     if as_json:

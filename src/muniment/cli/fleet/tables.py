@@ -113,9 +113,14 @@ def tell_effect(found: RulesEffect, *, as_json: bool) -> int:
     if as_json:
         tell_json(found)
         return 0
-    click.echo(f"{found.skipped:,} pages would be skipped, {found.queued:,} queued")
-    for url, reason in found.examples:
-        click.echo(f"  {url}: {reason or 'queued'}")
+    for count, what, examples in (
+        (found.skipped, "skipped", found.examples.skipped),
+        (found.queued, "queued again", found.examples.queued),
+        (found.changed, "fetched otherwise", found.examples.changed),
+    ):
+        click.echo(f"{count:,} pages would be {what}")
+        for url, why in examples:
+            click.echo(f"  {url}: {why}")
     return 0
 
 

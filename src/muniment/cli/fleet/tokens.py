@@ -71,7 +71,7 @@ def list_(where: Where, as_json: bool, quiet: bool) -> int:
 @_quiet
 @log_option
 def revoke(name: str, where: Where, as_json: bool, quiet: bool) -> int:
-    """Revoke a token: who has it is refused from now on."""
+    """Revoke a token; it is refused from now on."""
     with fleet_door(where) as door:
         door.revoke_token(name)
     if as_json:

@@ -103,9 +103,9 @@ class DirectDoor:
         """The page of a URL."""
         return pages.pages(self._db, job_id, url=url)
 
-    def rules(self, job_id: int) -> RulesView:
-        """The rules in force."""
-        return pages.rules(self._db, job_id)
+    def rules(self, job_id: int, version: int | None = None) -> RulesView:
+        """The rules in force, or an older version of them."""
+        return pages.rules(self._db, job_id, version)
 
     def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:
         """Put other rules in place of those in force."""

@@ -122,10 +122,10 @@ class DirectoryDoor:
         fail(self._job, reason)
         return self.view(0)
 
-    def rules(self, job_id: int) -> RulesView:
-        """The rules in force."""
+    def rules(self, job_id: int, version: int | None = None) -> RulesView:
+        """The rules in force, or an older version of them."""
         with self._opened() as (db, mine):
-            return fleet_pages.rules(db, mine)
+            return fleet_pages.rules(db, mine, version)
 
     def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:
         """Put other rules in place of those in force."""

@@ -75,7 +75,7 @@ class JobDoor(Protocol):
     def fail(self, job_id: int, reason: str) -> JobView:
         """End a job that has failed."""
 
-    def rules(self, job_id: int) -> RulesView:
+    def rules(self, job_id: int, version: int | None = None) -> RulesView:
         """The rules in force."""
 
     def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:

@@ -13,6 +13,7 @@ from muniment.model.network.jobs import (
     ChangesMade,
     NiceCall,
     PagesMoved,
+    RuleExamples,
     RulesCall,
     RulesEffect,
     RulesView,
@@ -92,10 +93,12 @@ def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
     version, known = store.latest_rules(db, job_id)
     in_order = tuple(call.rules)
     if known.in_order == in_order:
-        return RulesEffect(0, 0, [])
+        return RulesEffect(0, 0, 0, RuleExamples())
     check_rules(in_order)
-    found = dry_run(db, job_id, store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order)))
-    return RulesEffect(found.skipped, found.ready, list(found.examples))
+    wanted = store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
+    found = dry_run(db, job_id, wanted, store.ruleset_of(db, job_id, version, known))
+    examples = RuleExamples(found.skipped.examples, found.ready.examples, found.changed.examples)
+    return RulesEffect(found.skipped.count, found.ready.count, found.changed.count, examples)
 
 
 def nice(db: Database, job_id: int, call: NiceCall, who: str) -> PagesMoved:

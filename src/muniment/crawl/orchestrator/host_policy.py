@@ -1,6 +1,6 @@
 """The host policy: how the crawl treats every host now, over all workers.
 
-What follows from the workers' signs (`rules.hosts.politeness`) goes into the tracker, the schedule, events, and to
+What follows from the workers' signals (`rules.hosts.politeness`) goes into the tracker, the schedule, events, and to
 workers (`host_updates`).
 """
 
@@ -60,7 +60,7 @@ class HostPolicy:
         self._unsaid: list[tuple[int, HostState]] = []
         """Pauses to report when the tracker has kept them."""
         self._since = 0
-        self._manners: dict[int, HostState] = {}
+        self._states: dict[int, HostState] = {}
         self._paused: dict[int, str] = {}
         self._waited: set[int] = set()
         """Hosts that had bad news and have not answered since: their pages are not due, or are asked for as a test."""
@@ -85,25 +85,25 @@ class HostPolicy:
         """A host, of which the tracker keeps this, gets pages: a new one begins with one connection, after its wait."""
         if record is not None:
             self.known.meet(record)
-        if host_id in self._manners:
+        if host_id in self._states:
             return
-        manners = self._manners[host_id] = self._first_manners(host_id)
-        self._schedule.set_most(host_id, connections(manners, self._schedule.per_host))
+        state = self._states[host_id] = self._first_state(host_id)
+        self._schedule.set_most(host_id, connections(state, self._schedule.per_host))
         self._schedule.set_gap(host_id, self.known.of(host_id).waits.crawl_delay_ms)
-        due = max(manners.until, self._since + self._schedule.gap(host_id) if self._since else 0)
+        due = max(state.until, self._since + self._schedule.gap(host_id) if self._since else 0)
         if due:
             self._schedule.hold(host_id, due)
-        if manners.until > steady_ms():
+        if state.until > steady_ms():
             self._waited.add(host_id)
-            self._pause(host_id, manners)
+            self._pause(host_id, state)
 
-    def _first_manners(self, host_id: int) -> HostState:
+    def _first_state(self, host_id: int) -> HostState:
         """The state of a host by what the tracker keeps of it, and whether it has answered in this run."""
         waits = self.known.of(host_id).waits
         # an unreachable one may be back, and whoever starts a run wants to know
         until = 0 if is_back_off(waits.reason) else believable(waits.until, waits.reason, steady_ms())
-        manners = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
-        return CALM if manners == CALM else manners
+        state = HostState(heard=host_id in self._heard, until=until, reason=waits.reason, strikes=waits.strikes)
+        return CALM if state == CALM else state
 
     def grant(self, host_id: int, permits: int) -> None:
         """A tracker that divides connections over several runs lets this one have so many to a host."""
@@ -120,19 +120,19 @@ class HostPolicy:
 
     def _forget(self, host_id: int, now: int) -> None:
         """Drop what is kept of a host if it would be found out again unchanged."""
-        manners = self._manners.get(host_id, _UNHEARD)
-        as_new = structs.replace(self._first_manners(host_id), until=0)
-        waits = host_id in self._paused or manners.until > now
-        if not waits and structs.replace(manners, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
-            self._manners.pop(host_id, None)
+        state = self._states.get(host_id, _UNHEARD)
+        as_new = structs.replace(self._first_state(host_id), until=0)
+        waits = host_id in self._paused or state.until > now
+        if not waits and structs.replace(state, until=0, since=0) == as_new and self._schedule.forget(host_id, now):
+            self._states.pop(host_id, None)
             self._waited.discard(host_id)
             self.known.forget(host_id)
 
     async def keep(self) -> None:
         """Have the tracker keep the waits that a kill must not lose; then pauses are reported."""
         await self.known.keep_urgent()
-        for host_id, manners in self._unsaid:
-            self._pause(host_id, manners)
+        for host_id, state in self._unsaid:
+            self._pause(host_id, state)
         self._unsaid.clear()
 
     def _turned(self, host_id: int, busy: bool) -> None:
@@ -146,11 +146,11 @@ class HostPolicy:
 
     def judged(self, claims: list[Claim]) -> list[Claim]:
         """The claims; where throttling is the pages' own fault, without the free answers they would get otherwise."""
-        bare = [one for one in {claim.host_id for claim in claims} if self._manners.get(one, CALM).bare]
-        bad = {one for one in bare if has_bad_pages(self._manners[one], self._schedule.waiting_pages(one))}
+        bare = [one for one in {claim.host_id for claim in claims} if self._states.get(one, CALM).bare]
+        bad = {one for one in bare if has_bad_pages(self._states[one], self._schedule.waiting_pages(one))}
         return [structs.replace(one, free=False) if one.host_id in bad else one for one in claims] if bad else claims
 
-    def told(self, worker: int, host: str, sign: HostSignal, *, crowded: bool = False) -> bool:
+    def told(self, worker: int, host: str, signal: HostSignal, *, crowded: bool = False) -> bool:
         """A worker reports bad news of a host; whether a host that answered before has stopped answering.
 
         `crowded`: our own connection was full a moment ago, so that a time-out proves nothing.
@@ -160,32 +160,34 @@ class HostPolicy:
             self.updates.answer(worker, host)
             return False
         now = steady_ms()
-        before = self._manners.get(host_id, _UNHEARD)
-        sign = self._in_this_network(sign, now)
-        answered = self._has_answered(host_id, sign.origin)
-        after = judge(before, sign, now, random.random(), answered=answered, left=self._schedule.waiting_pages(host_id))
-        self._watch_network(host_id, before, sign, now)
-        ours = self.lost or sign.kind == "offline" or of_this_machine(sign.text) or (crowded and is_timeout(sign))
-        if self.lost and sign.kind in ("unreachable", "offline"):
+        before = self._states.get(host_id, _UNHEARD)
+        signal = self._in_this_network(signal, now)
+        answered = self._has_answered(host_id, signal.origin)
+        after = judge(
+            before, signal, now, random.random(), answered=answered, left=self._schedule.waiting_pages(host_id)
+        )
+        self._watch_network(host_id, before, signal, now)
+        ours = self.lost or signal.kind == "offline" or of_this_machine(signal.text) or (crowded and is_timeout(signal))
+        if self.lost and signal.kind in ("unreachable", "offline"):
             # the network is tested at intervals of its own
             after = structs.replace(after, until=0, reason="")
-        elif sign.kind == "unreachable" and sign.asked_at >= before.since and not (ours or answered):
-            after = self._towards_death(host_id, sign, after)
+        elif signal.kind == "unreachable" and signal.asked_at >= before.since and not (ours or answered):
+            after = self._towards_death(host_id, signal, after)
         self._change(host_id, before, after, now)
-        later = sign.kind == "unreachable" and not (after.heard or ours or answered)
+        later = signal.kind == "unreachable" and not (after.heard or ours or answered)
         if after.until > now and not later:
             self._waited.add(host_id)
         # for one that is dead by this, whose wait is 0, that was long ago: what is left of it is sent at once
         later_until = after.until + _LATER_MS if later else 0
         self._schedule.hold(host_id, after.until, later_until=later_until)
         self.updates.send(host_id, now, asker=worker)
-        return before.heard and not before.strikes and is_timeout(sign)
+        return before.heard and not before.strikes and is_timeout(signal)
 
-    def _in_this_network(self, sign: HostSignal, now: int) -> HostSignal:
+    def _in_this_network(self, signal: HostSignal, now: int) -> HostSignal:
         """Without a route for it, a host fails by itself in a network from which others answered a moment ago."""
-        if sign.kind == "offline" and NO_ROUTE in sign.text and self._network.answers_lately(now):
-            return structs.replace(sign, kind="unreachable")
-        return sign
+        if signal.kind == "offline" and NO_ROUTE in signal.text and self._network.answers_lately(now):
+            return structs.replace(signal, kind="unreachable")
+        return signal
 
     def _has_answered(self, host_id: int, origin: str) -> bool:
         """Whether an origin has answered in this job; for a name without scheme, whether any origin of it has."""
@@ -201,7 +203,7 @@ class HostPolicy:
         # once for the pages of a batch that are of one origin
         if not url.startswith(self._origin):
             self._note_answer(host_id, url)
-        before = self._manners.get(host_id)
+        before = self._states.get(host_id)
         if before is CALM or page.error or page.status in (403, 429, 503):
             return
         self.heard(host_id, url, steadied(page.started_at // 1000))
@@ -217,7 +219,7 @@ class HostPolicy:
         """A host has answered a request that began at `asked_at` (Unix ms)."""
         now = steady_ms()
         self._note_answer(host_id, url)
-        before = self._manners.get(host_id, _UNHEARD)
+        before = self._states.get(host_id, _UNHEARD)
         after = judge(before, HostSignal("answer", "", "", asked_at), now, 0.0)
         if after is not before:
             self.dead.answers(url)
@@ -273,7 +275,7 @@ class HostPolicy:
         now = steady_ms()
         # while the network is lost, `most` says how often it is tested
         for host_id in () if self.lost else set(host_ids):
-            self._schedule.hold(host_id, max(now + _STUCK_MS, self._manners.get(host_id, CALM).until))
+            self._schedule.hold(host_id, max(now + _STUCK_MS, self._states.get(host_id, CALM).until))
             self.updates.send(host_id, now)
 
     def add_worker(self, worker: int) -> None:
@@ -284,16 +286,16 @@ class HostPolicy:
         """Other connections for each host, and another gap between requests, from now on."""
         self.updates.send_lowered(self._schedule.set_pace(per_host, gap_ms=gap_ms), steady_ms())
 
-    def _watch_network(self, host_id: int, before: HostState, sign: HostSignal, now: int) -> None:
+    def _watch_network(self, host_id: int, before: HostState, signal: HostSignal, now: int) -> None:
         """Check whether the network is lost: no host that answered before does, or our own connection fails."""
-        if sign.kind == "offline":
-            lost = self._network.way_out_fails(host_id, now, sign.text)
-        elif is_unreached(sign.text):
+        if signal.kind == "offline":
+            lost = self._network.way_out_fails(host_id, now, signal.text)
+        elif is_unreached(signal.text):
             known = before.heard and self._schedule.is_busy(host_id)
             lost = self._network.fails(host_id, now, known=known, at_work=self._heard.at_work)
         else:
             lost = False
-            if sign.kind not in ("slow", "unreachable", "closed"):
+            if signal.kind not in ("slow", "unreachable", "closed"):
                 self._network_is_there()
         if lost:
             self._release(self._network.silent)
@@ -307,10 +309,10 @@ class HostPolicy:
     def _release(self, host_ids: Iterable[int]) -> None:
         """Ask unreachable hosts at once: the outage was not their fault."""
         for host_id in list(host_ids):
-            manners = self._manners.get(host_id, _UNHEARD)
-            if manners.reason and not is_back_off(manners.reason):
+            state = self._states.get(host_id, _UNHEARD)
+            if state.reason and not is_back_off(state.reason):
                 continue  # the host asked for its wait
-            self._manners[host_id] = structs.replace(manners, until=0, reason="", strikes=0)
+            self._states[host_id] = structs.replace(state, until=0, reason="", strikes=0)
             self._paused.pop(host_id, None)
             self._schedule.hold(host_id, 0)
             self.updates.send(host_id, steady_ms())
@@ -318,7 +320,7 @@ class HostPolicy:
     def tick(self, now: int) -> None:
         """Report which pauses are over."""
         for host_id, reason in list(self._paused.items()):
-            if self._manners[host_id].until <= now:
+            if self._states[host_id].until <= now:
                 del self._paused[host_id]
                 self._events.publish(ResumeEvent(host=self._schedule.name(host_id), reason=reason))
 
@@ -333,8 +335,8 @@ class HostPolicy:
 
     def waited(self) -> list[tuple[str, str, int]]:
         """(host, why, until when) of the hosts with pages that are waited for, the one that is asked first before."""
-        hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._manners[one].until)
-        return [(self._schedule.name(one), self._manners[one].reason, self._manners[one].until) for one in hosts]
+        hosts = sorted(filter(self._schedule.waiting_pages, self._waited), key=lambda one: self._states[one].until)
+        return [(self._schedule.name(one), self._states[one].reason, self._states[one].until) for one in hosts]
 
     def waited_ids(self) -> frozenset[int]:
         """The numbers of the hosts that are waited for."""
@@ -342,29 +344,29 @@ class HostPolicy:
 
     def tell_wait(self, now: int) -> None:
         """Report which host is waited for, when nothing else is left to do and it was not reported yet."""
-        waited = [one for one in self._waited if self._manners[one].until > now and self._schedule.waiting_pages(one)]
+        waited = [one for one in self._waited if self._states[one].until > now and self._schedule.waiting_pages(one)]
         if waited and self._paused.keys().isdisjoint(waited):
-            first = min(waited, key=lambda one: self._manners[one].until)
-            self._pause(first, self._manners[first])
+            first = min(waited, key=lambda one: self._states[one].until)
+            self._pause(first, self._states[first])
 
     def note(self) -> str:
         """The lost network, for the display; empty when it is there."""
         return f"waiting for the network: {self._network.why}" if self.lost else ""
 
-    def _towards_death(self, host_id: int, sign: HostSignal, manners: HostState) -> HostState:
+    def _towards_death(self, host_id: int, signal: HostSignal, state: HostState) -> HostState:
         """Count a failure of an origin; returns the host state, without its wait if this made the origin dead."""
-        reason = self.dead.fails(sign, heard=manners.heard)
+        reason = self.dead.fails(signal, heard=state.heard)
         if not reason:
-            return manners
+            return state
         self._network.drop(host_id)
-        self._events.publish(PauseEvent(host=self._schedule.name(host_id), reason=f"{sign.origin}: {reason}"))
-        return structs.replace(manners, until=0, reason="")
+        self._events.publish(PauseEvent(host=self._schedule.name(host_id), reason=f"{signal.origin}: {reason}"))
+        return structs.replace(state, until=0, reason="")
 
     def _change(self, host_id: int, before: HostState, after: HostState, now: int) -> bool:
         """Have a host treated by another state; returns whether workers have to know at once."""
         if after == before:
             return False
-        self._manners[host_id] = CALM if after == CALM else after
+        self._states[host_id] = CALM if after == CALM else after
         if after.heard and not before.heard:
             self._heard.add(host_id, busy=self._schedule.is_busy(host_id))
         lowered = self._schedule.set_most(host_id, connections(after, self._schedule.per_host))
@@ -385,7 +387,7 @@ class HostPolicy:
             self._unsaid.append((host_id, after))
         return bool(lowered) or paced
 
-    def _pause(self, host_id: int, manners: HostState) -> None:
-        self._paused[host_id] = manners.reason
-        name, until = self._schedule.name(host_id), iso_ms(manners.until)
-        self._events.publish(PauseEvent(host=name, reason=manners.reason, until=until))
+    def _pause(self, host_id: int, state: HostState) -> None:
+        self._paused[host_id] = state.reason
+        name, until = self._schedule.name(host_id), iso_ms(state.until)
+        self._events.publish(PauseEvent(host=name, reason=state.reason, until=until))

@@ -118,21 +118,21 @@ class DeadOrigins(dict[str, str]):
         """Those that are of a host, by its name; the name itself is one."""
         return self._by_host.get(host, _NONE_DEAD)
 
-    def fails(self, sign: HostSignal, *, heard: bool) -> str:
+    def fails(self, signal: HostSignal, *, heard: bool) -> str:
         """Count a failure of an origin; returns why it is dead if this failure made it so, or an empty text.
 
         `heard`: its host has answered.
         """
-        failures = self._failures[sign.origin] = self._failures.get(sign.origin, 0) + 1
-        if not is_proof(failures, heard=heard) or sign.origin in self:
+        failures = self._failures[signal.origin] = self._failures.get(signal.origin, 0) + 1
+        if not is_proof(failures, heard=heard) or signal.origin in self:
             return ""
-        del self._failures[sign.origin]
+        del self._failures[signal.origin]
         if len(self) >= _MOST_DEAD:
             self._forget(next(iter(self)))
-        reason = f"dead-host: given up after {failures} failures, the last one {sign.text}"
-        host = _host_of(sign.origin)
-        self._by_host[host] = {**self.of(host), sign.origin: reason}
-        self[sign.origin] = reason
+        reason = f"dead-host: given up after {failures} failures, the last one {signal.text}"
+        host = _host_of(signal.origin)
+        self._by_host[host] = {**self.of(host), signal.origin: reason}
+        self[signal.origin] = reason
         return reason
 
     def _forget(self, origin: str) -> None:

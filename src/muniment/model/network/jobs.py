@@ -25,6 +25,7 @@ __all__ = [
     "PageSums",
     "PagesMoved",
     "ResponseSums",
+    "RuleExamples",
     "RulesCall",
     "RulesEffect",
     "RulesView",
@@ -164,6 +165,16 @@ class RulesCall(Struct, frozen=True):
     rules: list[Rule]
 
 
+class RuleExamples(Struct, frozen=True):
+    """The first pages of each kind, at most twenty: URL, and the reason or what would change."""
+
+    skipped: list[tuple[str, str]] = []
+    queued: list[tuple[str, str]] = []
+    """With the reason for which they are left out now."""
+    changed: list[tuple[str, str]] = []
+    """`nice 0 -> 5`, `ua`, `custom_js`."""
+
+
 class RulesEffect(Struct, frozen=True):
     """What a version of the rules would change among the pages that wait or were left out."""
 
@@ -171,8 +182,9 @@ class RulesEffect(Struct, frozen=True):
     """Pages that wait, and would be left out."""
     queued: int
     """Pages that were left out, and would wait."""
-    examples: list[tuple[str, str]]
-    """URL and reason of some of them; an empty reason is of one that would wait."""
+    changed: int
+    """Pages that wait, and would be fetched otherwise."""
+    examples: RuleExamples
 
 
 class ChangesMade(Struct, frozen=True):

@@ -20,9 +20,11 @@ from muniment.tracker.queue.inheritance import before, inheritance_of, inheritan
 from muniment.tracker.schema.tables import pages
 from muniment.tracker.stores.id_blocks import last_page
 
-__all__ = ["JUDGED", "DryRun", "RejudgeBatch", "Rejudging", "dry_run", "judge_pages", "rejudge"]
+__all__ = ["JUDGED", "DryRun", "PagesFound", "RejudgeBatch", "Rejudging", "dry_run", "judge_pages", "rejudge"]
 
 _BATCH = 5_000
+_MOST_EXAMPLES = 20
+"""Examples of each kind."""
 _JUDGED_STATES = (PageState.READY, PageState.SKIPPED)
 _COLUMNS = (
     pages.c.id, pages.c.url, pages.c.state, pages.c.reason, pages.c.host_id, pages.c.in_scope, pages.c.link_hops,
@@ -165,33 +167,62 @@ def _changed(ruleset: Ruleset, row: Row) -> tuple[PageState, str] | None:
     return None if wanted == state and reason == known else (wanted, reason)
 
 
+class PagesFound(Struct):
+    """A number of pages, and the first of them."""
+
+    count: int = 0
+    examples: list[tuple[str, str]] = []
+
+    def add(self, url: str, why: str) -> None:
+        """Count one."""
+        self.count += 1
+        if len(self.examples) < _MOST_EXAMPLES:
+            self.examples.append((url, why))
+
+
 class DryRun(Struct, frozen=True):
     """What a version of the rules would change in the queue of a job."""
 
-    skipped: int
-    """Pages that wait and would be left out."""
-    ready: int
-    """Pages that are left out and would wait."""
-    examples: tuple[tuple[str, str], ...]
-    """URL and reason of the first of them; an empty reason is of one that would wait."""
+    skipped: PagesFound
+    """Pages that wait and would be left out, with the reason."""
+    ready: PagesFound
+    """Pages that are left out and would wait, with the reason that they have now."""
+    changed: PagesFound
+    """Pages that wait and would be fetched otherwise, with what would change."""
 
 
-def dry_run(db: Database, job_id: int, ruleset: Ruleset, most_examples: int = 20) -> DryRun:
+def dry_run(db: Database, job_id: int, ruleset: Ruleset, in_force: Ruleset) -> DryRun:
     """Judge all pages that wait or are left out, and change nothing."""
-    examples: list[tuple[str, str]] = []
-    skipped = ready = at = 0
-    last = last_page(db, job_id)
-    while at < last:
-        states = [PageState.READY.value, PageState.SKIPPED.value, PageState.SKIPPED.value]
+    effect = DryRun(PagesFound(), PagesFound(), PagesFound())
+    states = [PageState.READY.value, PageState.SKIPPED.value, PageState.SKIPPED.value]
+    for at in range(0, last_page(db, job_id), _BATCH):
+        still: list[Row] = []
         for row in _waiting(db.rows(_WAITING, (job_id, at, at + _BATCH, *states))):
             found = _changed(ruleset, row)
             if found is None or found[0] == row[2]:
-                continue
-            skipped, ready = skipped + bool(found[1]), ready + (not found[1])
-            if len(examples) < most_examples:
-                examples.append((row[1], found[1]))
-        at += _BATCH
-    return DryRun(skipped, ready, tuple(examples))
+                still += [row] if row[2] == PageState.READY else []
+            elif found[1]:
+                effect.skipped.add(row[1], found[1])
+            else:
+                effect.ready.add(row[1], row[3])
+        if ruleset.in_order is not None or in_force.in_order is not None:
+            _note_changed(effect.changed, _in_order(db, job_id, ruleset, still), still, ruleset, in_force)
+    return effect
+
+
+def _note_changed(
+    changed: PagesFound, ordered: list[Row], rows: list[Row], ruleset: Ruleset, in_force: Ruleset
+) -> None:
+    """Note the pages that would have another nice value, user agent or script."""
+    nice_values = {page_id: nice for nice, _, page_id in ordered}
+    orders = ruleset.gives_orders or in_force.gives_orders
+    for page_id, url, _, _, _, _, hops, found_as, _, _, nice, _ in rows:
+        told = [f"nice {nice} -> {nice_values[page_id]}"] if page_id in nice_values else []
+        if orders:
+            before, after = (one.verdict(url, hops, found_as).orders for one in (in_force, ruleset))
+            told += [name for name in ("ua", "custom_js") if getattr(before, name) != getattr(after, name)]
+        if told:
+            changed.add(url, ", ".join(told))
 
 
 def rejudge(db: Database, job_id: int, ruleset: Ruleset) -> None:

@@ -1,0 +1,149 @@
+"""The tables of `docs/options.md`, made from the command line: what `--help` says, below the same headings."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import click
+
+from muniment.cli import _COMMANDS
+from muniment.rules.changes import changeable
+from muniment.settings.table import options
+
+__all__ = ["filled", "visible_commands"]
+
+_EVERYWHERE = ("--json", "--quiet", "--log-level [debug|info|warning|error]")
+"""Told once for all commands."""
+_PLACES = ("--server URL", "--token-file FILE", "--plain-http", "--ca-file FILE", "--database URL", "--state DIR")
+"""Told once for all groups of a fleet's operators, with `job`."""
+_AS_JOB = ("pipelines", "tokens")
+_MARKED = re.compile(r"(?ms)^<!-- options of (\w+) -->\n.*?^<!-- end -->\n")
+
+
+def visible_commands() -> dict[str, click.Command]:
+    """Each command that `muniment --help` lists, by its name."""
+    found = {name: getattr(import_module(module), attribute) for name, (module, attribute) in _COMMANDS.items()}
+    return {name: command for name, command in found.items() if not command.hidden}
+
+
+def filled(text: str) -> str:
+    """The page with its tables made anew; a command that has none yet gets a section at the end of the commands."""
+    commands = visible_commands()
+    for name in [one for one in commands if one not in _MARKED.findall(text)]:
+        section = f"## muniment {name}\n\n<!-- options of {name} -->\n<!-- end -->\n\n"
+        text = text.replace("## JSON\n", f"{section}## JSON\n")
+
+    def table(found: re.Match[str]) -> str:
+        return f"<!-- options of {found[1]} -->\n{_about(found[1], commands[found[1]])}<!-- end -->\n"
+
+    return _MARKED.sub(table, text)
+
+
+def _about(name: str, command: click.Command) -> str:
+    if isinstance(command, click.Group):
+        return _of_group(name, command)
+    if name == "crawl":
+        return _of_crawl(command)
+    if name == "fetch":
+        return _of_fetch(command)
+    mine, crawls = _records(command), _records(visible_commands()["crawl"])
+    same = [flag for flag, (_, text) in mine.items() if crawls.get(flag, ("", ""))[1] == text and name == "pipeline"]
+    shared = f"Of `crawl`: {', '.join(f'`{flag.split()[0].rstrip(chr(44))}`' for flag in same)}.\n\n" if same else ""
+    names = f"Names: {', '.join(f'`{one}`' for one in (*changeable(), 'nice'))}.\n\n" if name == "set" else ""
+    return names + shared + _table([(flag, text) for flag, (_, text) in mine.items() if flag not in same])
+
+
+def _of_crawl(command: click.Command) -> str:
+    """A table for each heading of the settings."""
+    groups = {name: option.group for name, _, _, option in options("crawl")}
+    groups["retry_failed"] = groups["tries"]
+    below: dict[str, list[tuple[str, str]]] = {}
+    for flag, (name, text) in _records(command).items():
+        below.setdefault(groups[name], []).append((flag, text + _marks(name)))
+    return "\n".join(f"### {heading}\n\n{_table(rows)}" for heading, rows in below.items())
+
+
+def _of_fetch(command: click.Command) -> str:
+    crawls = {name: default for name, _, default, _ in options("crawl")}
+    other = {name for name, _, default, _ in options("fetch") if crawls.get(name, default) != default}
+    rows = [
+        (flag, text + _marks(name))
+        for flag, (name, text) in _records(command).items()
+        if name in other or name not in {*crawls, "retry_failed"}
+    ]
+    lacks = [f"`{option.flags[0]}`" for _, _, _, option in options("crawl") if option.only == "crawl"]
+    return f"It takes the options of `crawl` but {', '.join(lacks)}, with these additions and other defaults:\n\n" + (
+        _table(rows)
+    )
+
+
+def _of_group(name: str, group: click.Group) -> str:
+    settings = {name for name, _, _, _ in options()} - {"state", "database", "out"}
+    rows: dict[tuple[str, str], list[str]] = {}
+    for command in group.commands.values():
+        for flag, (parameter, text) in _records(command).items():
+            if command.name == "add" and parameter in settings and name == "job":
+                continue
+            if flag not in _PLACES or name not in _AS_JOB:
+                rows.setdefault((flag, text), []).append(str(command.name))
+    every = len(group.commands)
+    table = [
+        (flag, text if len(names) == every or (name == "job" and flag in _PLACES) else f"{_commas(names)}: {text}")
+        for (flag, text), names in rows.items()
+    ]
+    does = [(f"{name} {_usage(command)}", _cell(_about_line(command))) for command in group.commands.values()]
+    listed = "| command | what it does |\n|---|---|\n" + "".join(f"| `{_cell(one)}` | {text} |\n" for one, text in does)
+    return f"{listed}\n{_table(table)}" if table else listed
+
+
+def _about_line(command: click.Command) -> str:
+    return " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split()).split("\f", maxsplit=1)[0].strip()
+
+
+def _usage(command: click.Command) -> str:
+    pieces = [piece for piece in command.collect_usage_pieces(click.Context(command)) if piece != "[OPTIONS]"]
+    return " ".join([str(command.name), *pieces])
+
+
+def _records(command: click.Command) -> dict[str, tuple[str, str]]:
+    """Each option as `--help` spells it, with the name of its parameter and its help on one line."""
+    context = click.Context(command, info_name=command.name)
+    found: dict[str, tuple[str, str]] = {}
+    for param in command.params:
+        record = param.get_help_record(context) if isinstance(param, click.Option) else None
+        if record and not record[0].startswith(_EVERYWHERE):
+            found[record[0]] = (str(param.name), " ".join(record[1].split()))
+    return found
+
+
+def _marks(name: str) -> str:
+    option = {one: option for one, _, _, option in options()}.get(name)
+    if option is None:
+        return ""
+    return " *Fixed.*" if option.on_resume == "fixed" else " *Live.*" if option.live else ""
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    return "| option | meaning | default |\n|---|---|---|\n" + "".join(_row(flag, text) for flag, text in rows)
+
+
+def _row(flag: str, text: str) -> str:
+    """A row; the default is what the help has in brackets or parentheses."""
+    default = ""
+    for found in re.finditer(r" ?\[(default: )?([^\]]*)\]| \(default: ([^)]*)\)", text):
+        inner = found[2] if found[1] else found[3]
+        if inner:
+            default, text = re.sub(r"^\((.*)\)$", r"\1", inner.split(";")[0]), text.replace(found[0], "", 1)
+        elif found[2] == "required":
+            default, text = "required", text.replace(found[0], "", 1)
+    flag = flag.replace("|", "\\|")
+    return f"| `{flag}` | {_cell(text)} | {_cell(default)} |\n"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\*(?=[=.][A-Za-z])", r"\\*", text).replace("|", "\\|")
+
+
+def _commas(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
