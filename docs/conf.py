@@ -41,7 +41,7 @@ def _contents(text: str) -> str:
 
 
 def _read(_app: Any, name: str, source: list[str]) -> None:
-    source[0] = re.sub(r"\[([^\]\n]*(?:\n[^\]\n]+)?)\]\(([^)\s]+)\)", _to_code, source[0])
+    source[0] = re.sub(r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]+)?)\]\(([^)\s]+)\)", _to_code, source[0])
     if name == root_doc:
         source[0] += "\n" + _contents(source[0])
 

@@ -29,6 +29,7 @@ __all__ = [
     "AskFile",
     "AskGap",
     "AskKnown",
+    "AskPermits",
     "AskRobots",
     "Bye",
     "ClaimedPages",
@@ -49,7 +50,9 @@ __all__ = [
     "InflightShare",
     "KnownDigests",
     "LeaseUpdate",
+    "LeaveHosts",
     "NameAddresses",
+    "PermitsReply",
     "PermitsReport",
     "Question",
     "Reply",
@@ -109,6 +112,12 @@ class GapReply(Reply, frozen=True, array_like=True, tag=True):
     """The gap between the requests to a host is decided: the terms that were sent before have it."""
 
 
+class PermitsReply(Reply, frozen=True, array_like=True, tag=True):
+    """The terms on which a host may be asked while the page is open."""
+
+    terms: HostTerms
+
+
 class Hello(Struct, frozen=True, array_like=True, tag=True):
     """A worker is up and wants its setup."""
 
@@ -132,6 +141,22 @@ class AskKnown(Question[KnownDigests], frozen=True, array_like=True, tag=True):
     """Which of these payload digests are already kept."""
 
     digests: list[bytes]
+
+
+class AskPermits(Question[PermitsReply], frozen=True, array_like=True, tag=True):
+    """Asks for permits of a host of which an open page wants something; `LeaveHosts` gives them back."""
+
+    host: str
+    heard: str = ""
+    """A URL of it that was answered, if there is one."""
+    again: bool = False
+    """The page has some already."""
+
+
+class LeaveHosts(Struct, frozen=True, array_like=True, tag=True):
+    """A page has ended that had permits of these hosts."""
+
+    hosts: list[str]
 
 
 class AskFile(Question[FileName], frozen=True, array_like=True, tag=True):
@@ -295,6 +320,8 @@ FromWorker = (
     | Alive
     | WantPages
     | AskKnown
+    | AskPermits
+    | LeaveHosts
     | AskFile
     | AskGap
     | AskCookies
@@ -320,6 +347,7 @@ FromOrchestrator = (
     | KnownDigests
     | CookieField
     | RobotsReply
+    | PermitsReply
     | FileName
     | GapReply
     | FinishAck

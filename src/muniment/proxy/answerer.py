@@ -117,7 +117,7 @@ class Answerer(Protocol):
         """Connect a websocket to its server and send the request; why not, when that is refused or fails."""
 
     def cut(self) -> None:
-        """The page has no more time: what is under way ends with what has come."""
+        """The page has ended, and what is under way ends with what has come; called once, when its port is closed."""
 
 
 class RequestBody(Protocol):

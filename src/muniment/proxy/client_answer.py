@@ -80,6 +80,10 @@ class ClientAnswer:
         if not self._behind:
             self._finish()
 
+    def give_way(self) -> None:
+        """The connection carries a websocket from now on: nothing here is the answer to anything."""
+        self._finished = True
+
     def refuse(self, status: int, code: str, text: str) -> None:
         """Answer with a page of the proxy's own."""
         self.begin(own_answer(status, f"{code}: {text}" if code else text), keep=True)

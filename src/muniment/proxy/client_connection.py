@@ -227,6 +227,8 @@ class ClientConnection(asyncio.Protocol):
 
     def join(self, peer: TunnelEnd) -> None:
         """From now on all bytes go to this other end."""
+        if self.answer is not None:
+            self.answer.give_way()
         self._peer, self.answer = peer, None
         if rest := self._reader.take_rest():
             peer.receive(rest)

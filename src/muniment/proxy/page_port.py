@@ -65,8 +65,8 @@ class PagePort:
             server.close()
         if self._tasks and grace_s:
             await asyncio.wait(self._tasks, timeout=grace_s)
+        self._answerer.cut()
         if self._tasks:
-            self._answerer.cut()
             await asyncio.wait(self._tasks, timeout=_CUT_S)
         for task in list(self._tasks):
             task.cancel()

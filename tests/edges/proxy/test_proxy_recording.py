@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+import socket
+import time
 from pathlib import Path
-from typing import Any
 
-import pytest
-from fastwarc.warc import ArchiveIterator
-from tests.support.logging_site import LoggedExchange, LoggingSite, plain
+from tests.support.logging_site import LoggingSite, plain
+from tests.support.proxied_runs import assert_equal, ended, recorded, table, visit
 from tests.support.raw_server import make_certificate
 
-from muniment.archive.index.read import rows
 from muniment.control.check import check_directory
 
-ROOT = Path(__file__).parents[3]
-BEGIN = """
-import sys, socket, time
-from tests.support.proxy_client import ProxyClient, read_answer
-client = ProxyClient(sys.argv[1], sys.argv[2])
-"""
 ODD = (
     b"HTTP/1.1 200 Fine\r\nX-Name: caf\xe9\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: text/plain\r\n"
     b"X-Folded: one\r\n  two\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -34,59 +22,7 @@ CHUNKED = ODD + b"%x;ext=1\r\n%b\r\n0\r\n\r\n" % (len(ZIPPED), ZIPPED)
 PNG = b"\x89PNG" + bytes(range(256)) * 40
 
 
-@pytest.fixture
-def visit(tmp_path: Path) -> Callable[..., Path]:
-    """Crawl a page whose client is a program of these lines; the output directory."""
-
-    def crawled(url: str, program: str, *options: str, code: int = 0) -> Path:
-        out = tmp_path / "out"
-        out.with_suffix(".client").write_text(BEGIN + program)
-        command = [sys.executable, "-m", "tests.support.proxied_pages", "crawl", url, "-o", out, "--workers", "1"]
-        path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-        options = ("--no-robots", "--insecure", "--quiet", *options)
-        done = subprocess.run(
-            [*command, *options], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, timeout=120, check=False
-        )
-        assert done.returncode == code, out.with_suffix(".output").read_text()
-        return out
-
-    return crawled
-
-
-def told(out: Path) -> list[dict[str, Any]]:
-    """What the page's owner was told."""
-    return [json.loads(line) for line in out.with_suffix(".told").read_text().splitlines()]
-
-
-def ended(out: Path) -> dict[str, dict[str, Any]]:
-    """The ends of requests by the path of their URL."""
-    return {"/" + one["url"].split("/", 3)[3]: one for one in told(out) if one["kind"] == "RequestEnded"}
-
-
-def recorded(out: Path) -> list[tuple[str, str, bytes, dict[str, str]]]:
-    """Type, URL, block and fields of all records."""
-    found = []
-    for path in sorted(out.glob("*.warc.gz")):
-        with path.open("rb") as file:
-            for one in ArchiveIterator(file, parse_http=False):
-                fields = {name.lower(): value for name, value in one.headers.items()}
-                found.append((fields["warc-type"], fields.get("warc-target-uri", ""), one.reader.read(), fields))
-    return found
-
-
-def assert_equal(out: Path, url: str, logged: LoggedExchange) -> None:
-    """The only exchange of a URL is in the archive as it was logged."""
-    ours = [(kind, block) for kind, target, block, _ in recorded(out) if target == url]
-    assert [block for kind, block in ours if kind == "request"] == [logged.received]
-    assert [block for kind, block in ours if kind in ("response", "revisit")] == [logged.sent]
-
-
-def table(out: Path) -> list[dict[str, Any]]:
-    """The rows of the index."""
-    return [row for batch in rows(out) for row in batch.to_pylist()]
-
-
-def test_requests_of_all_kinds_are_recorded_as_the_server_saw_them(tmp_path: Path, visit: Callable[..., Path]) -> None:
+def test_requests_of_all_kinds_are_recorded_as_the_server_saw_them(tmp_path: Path) -> None:
     certificate = make_certificate(tmp_path, "site")
     answers = {
         "/page": plain(b"<p>hello", "text/html"),
@@ -121,7 +57,7 @@ for base in BASES:
     assert ask("/range", more="Range: bytes=10-19\\r\\n")
     assert b"302" in ask("/moved")
 """.replace("BASES", repr([site.url(""), secure.url("")]))
-        out = visit(site.url("/page"), program)
+        out = visit(tmp_path, site.url("/page"), program)
         assert "Traceback" not in out.with_suffix(".output").read_text()
         for one in (site, secure):
             for path in set(answers) - {"/page"}:
@@ -148,7 +84,7 @@ for base in BASES:
     assert {one["status"] for one in ended(out).values()} == {200, 201, 204, 206, 302}
 
 
-def test_what_is_refused_and_what_fails_is_told_and_counted(tmp_path: Path, visit: Callable[..., Path]) -> None:
+def test_what_is_refused_and_what_fails_is_told_and_counted(tmp_path: Path) -> None:
     with LoggingSite(
         {"/page": plain(b"hello"), "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf"}
     ) as site:
@@ -161,7 +97,7 @@ for url in ["http://10.1.2.3/private", "https://169.254.1.1/link", mapped, refus
     except OSError as error:
         print(error, flush=True)
 """.replace("BASE", repr(site.url("")))
-        out = visit(site.url("/page"), program)
+        out = visit(tmp_path, site.url("/page"), program)
     said = out.with_suffix(".output").read_text().splitlines()
     assert said == ["HTTP/1.1 403"] * 3 + ["HTTP/1.1 502", "HTTP/1.1 200"]
     found = ended(out)
@@ -174,3 +110,72 @@ for url in ["http://10.1.2.3/private", "https://169.254.1.1/link", mapped, refus
         ("refused", 0, "refused"), ("cut", 200, "cut"),
     }  # fmt: skip
     assert check_directory(out).faults == ()
+
+
+def test_the_same_payload_is_kept_once(tmp_path: Path) -> None:
+    answers = {"/page": plain(b"<p>hello", "text/html"), "/a.png": plain(PNG, "image/png"), "/b.png": plain(PNG)}
+    with LoggingSite(answers) as site:
+        program = """
+for path in ["/a.png", "/b.png"]:
+    assert client.ask(BASE + path, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    time.sleep(1.5)
+""".replace("BASE", repr(site.url("")))
+        out = visit(tmp_path, site.url("/page"), program)
+        found = {row["url"]: row["record_type"] for row in table(out) if row["page_id"]}
+        assert found == {site.url("/a.png"): "response", site.url("/b.png"): "revisit"}
+        [revisit] = [fields for kind, _, _, fields in recorded(out) if kind == "revisit"]
+        assert revisit["warc-refers-to-target-uri"] == site.url("/a.png")
+    assert check_directory(out).faults == ()
+
+
+def test_requests_of_a_page_go_out_beside_each_other_within_the_limit(tmp_path: Path) -> None:
+    """A host begins with one connection, and has answered for the page: the page gets its others at once."""
+    waiting: list[int] = []
+    most: list[int] = []
+
+    def slow(_sock: socket.socket, _request: bytes) -> bytes:
+        waiting.append(1)
+        most.append(len(waiting))
+        time.sleep(0.3)
+        waiting.pop()
+        return plain(b"slow")
+
+    answers = {"/page": plain(b"<p>hello", "text/html"), **{f"/{n}": slow for n in range(24)}}
+    with LoggingSite(answers) as site, LoggingSite(answers, address="127.0.0.2") as other:
+        program = """
+import threading
+def ask(url):
+    assert client.ask(url, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n").endswith(b"slow")
+for base in BASES:
+    threads = [threading.Thread(target=ask, args=(f"{base}/{n}",)) for n in range(24)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print("done")
+""".replace("BASES", repr([site.url(""), other.url("")]))
+        out = visit(tmp_path, site.url("/page"), program, "--per-host", "4")
+        assert out.with_suffix(".output").read_text() == "done\n"
+        own = most[: len(most) // 2]
+        assert max(own) == max(most[len(own) :]) == 4
+    assert check_directory(out).faults == ()
+
+
+def test_robots_and_a_throttling_host_hold_for_a_page_too(tmp_path: Path) -> None:
+    robots = plain(b"User-agent: *\nDisallow: /private\n")
+    turns = iter([plain(b"later", status="429 Too Many", more="Retry-After: 2\r\n")])
+    at: list[float] = []
+
+    def throttled(_sock: socket.socket, _request: bytes) -> bytes:
+        at.append(time.monotonic())
+        return next(turns, plain(b"now"))
+
+    answers = {"/page": plain(b"hello"), "/robots.txt": robots, "/private": plain(b"no"), "/busy": throttled}
+    with LoggingSite(answers) as site:
+        program = """
+for path in ["/private", "/busy", "/busy"]:
+    print(client.ask(BASE + path, b"GET @ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")[9:12].decode())
+""".replace("BASE", repr(site.url("")))
+        out = visit(tmp_path, site.url("/page"), program, "--robots")
+        assert out.with_suffix(".output").read_text().split() == ["403", "429", "200"]
+        assert not site.asked("/private")
+        assert at[1] - at[0] > 1.9
+    assert ended(out)["/private"]["refused"] == "robots"

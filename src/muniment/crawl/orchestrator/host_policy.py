@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from muniment.clock import iso_ms, steadied, steady_ms
-from muniment.crawl.orchestrator.host_updates import HostUpdates, Tell
+from muniment.crawl.orchestrator.host_updates import HostUpdates, LentHosts, Tell
 from muniment.crawl.orchestrator.known_hosts import AnsweringHosts, DeadOrigins, KnownHosts
 from muniment.crawl.orchestrator.network_outage import NetworkOutage
 from muniment.crawl.orchestrator.schedule import Schedule
@@ -70,6 +70,7 @@ class HostPolicy:
         self._heard = AnsweringHosts()
         schedule.turned = self._turned
         self.dead = DeadOrigins()
+        self.lent = LentHosts(schedule, self.dead, tell, self.heard)
         self.updates = HostUpdates(schedule, self.dead, tell)
 
     @property
@@ -157,7 +158,7 @@ class HostPolicy:
         """
         host_id = self._schedule.known(host)
         if host_id is None:
-            self.updates.answer(worker, host)
+            self.updates.answer(worker, self.lent.told(worker, host, signal, lost=self.lost))
             return False
         now = steady_ms()
         before = self._states.get(host_id, _UNHEARD)
@@ -228,10 +229,10 @@ class HostPolicy:
                 self.updates.send(host_id, now)
             self._schedule.rejoin(host_id)
 
-    def learn(self, origin: str, answer: RobotsAnswer) -> None:
+    def learn(self, origin: str, answer: RobotsAnswer | None) -> None:
         """How a host answered for its robots.txt: it is there."""
         host_id = self._schedule.known(host_of(origin))
-        if host_id is None or not answer.status:
+        if host_id is None or answer is None or not answer.status:
             return
         if settled(answer):
             self.heard(host_id, f"{origin}/", steadied(answer.fetched_at))

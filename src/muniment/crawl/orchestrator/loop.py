@@ -224,16 +224,16 @@ class Orchestrator:
                 self._hosts.wants_gap(host, delay_ms)
                 worker.send(protocol.GapReply(number=number))
                 await self._hosts.keep()
+            case protocol.AskPermits() | protocol.LeaveHosts():
+                self._hosts.lent.received(worker.number, message)
             case protocol.RobotsReport(origin, answer):
                 # before any worker that waits for it goes on
-                if answer is not None:
-                    self._hosts.learn(origin, answer)
-                    await self._hosts.keep()
+                self._hosts.learn(origin, answer)
+                await self._hosts.keep()
                 await self._robots.told(worker.number, origin, answer)
             case protocol.HostNews(host, sign):
                 sign = structs.replace(sign, asked_at=steadied(sign.asked_at))
-                crowded = self._inflight.crowded(steady_ms())
-                if self._hosts.told(worker.number, host, sign, crowded=crowded):
+                if self._hosts.told(worker.number, host, sign, crowded=self._inflight.crowded(steady_ms())):
                     self._inflight.fell_silent(host, sign.asked_at, steady_ms())
                 await self._hosts.keep()
                 await self._serve()
@@ -279,6 +279,7 @@ class Orchestrator:
             await self._robots.gone(worker.number)
         except MunimentError as error:
             self._give_up(error)
+        self._hosts.lent.gone(worker.number)
         self._schedule.remove_worker(worker.number, steady_ms())
         self._inflight.staff(self._schedule.workers)
         if not self._stopping:

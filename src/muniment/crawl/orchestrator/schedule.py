@@ -6,8 +6,8 @@ until when it gets no requests, is decided by `host_policy`.
 
 Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Any change that may help offers
 the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
-(docs/decisions/hosts.md#0056-a-line-of-hosts). Hosts that failed and never answered wait in its second part, which has
-its turn when the worker has hardly anything else (docs/decisions/hosts.md#0056-a-line-of-hosts).
+(docs/decisions/hosts.md#0056-queues-of-hosts). Hosts that failed and never answered wait in its second part, which has
+its turn when the worker has hardly anything else (docs/decisions/hosts.md#0056-queues-of-hosts).
 
 Pages of a host also wait while other hosts have many requisites of earlier pages left (`requisite_backlog`).
 """
@@ -358,6 +358,15 @@ class Schedule:
         if pages:
             plan.told[worker] = self._grantable(plan, worker)
             plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
+
+    def lend(self, worker: int, host_id: int, *, again: bool = False) -> None:
+        """A worker's open page wants something of a host: it counts as a page of it until `landed`, if not `again`."""
+        plan = self._plans[host_id]
+        if not again:
+            plan.held[worker] = plan.held.get(worker, 0) + 1
+            self._note(plan)
+        plan.told[worker] = self._grantable(plan, worker)
+        plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
 
     def landed(self, worker: int, host_id: int) -> None:
         """A page that a worker held is finished or given back."""

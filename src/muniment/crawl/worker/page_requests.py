@@ -51,6 +51,10 @@ class PageRequests:
         self._waiting: set[asyncio.Task[object]] = set()
         """Those that have no answer yet, for want of a turn or of a connection."""
         self._cut = False
+        self._hosts: dict[str, asyncio.Future[None]] = {}
+        """Those of which the page has permits, or soon will."""
+        self._heard = {owner.host}
+        """Those of them that are known to have answered."""
 
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
         """Ask a server, and hand its answer on while it comes."""
@@ -79,6 +83,7 @@ class PageRequests:
         """The page has no more time."""
         self._cut = True
         self._forwarder.cut()
+        self._leave_hosts()
         for task in list(self._waiting):
             task.cancel()
 
@@ -109,6 +114,7 @@ class PageRequests:
     ) -> Exchange | Failure:
         """Forward when the host is not left alone."""
         held, until = self._services.held, monotonic() + _PATIENCE_S
+        await self._with_permits(host)
         held.enter(host)
         try:
             while (wait := held.left_alone_for(host)) <= until - monotonic():
@@ -123,12 +129,35 @@ class PageRequests:
         finally:
             held.leave(host)
 
+    async def _with_permits(self, host: str) -> None:
+        """Have permits of a host until the page ends: they are asked for once."""
+        asked = self._hosts.get(host)
+        if asked is None:
+            self._services.held.enter(host)
+            heard = self._owner.url if host == self._owner.host else ""
+            asked = self._hosts[host] = asyncio.ensure_future(self._services.lend(host, heard))
+        await asyncio.shield(asked)
+
+    def _leave_hosts(self) -> None:
+        hosts, self._hosts = list(self._hosts), {}
+        for host in hosts:
+            self._services.held.leave(host)
+        self._services.give_back(hosts)
+
+    def _note_answer(self, exchange: Exchange) -> None:
+        """A host's first answer here: it may get more connections than the one that it began with."""
+        host = host_of(exchange.url)
+        if exchange.status and host in self._hosts and host not in self._heard:
+            self._heard.add(host)
+            self._hosts[host] = asyncio.ensure_future(self._services.lend(host, exchange.url, again=True))
+
     async def _record(self, request: ProxyRequest, exchange: Exchange, taker: AnswerTaker) -> Answered:
         failure = exchange.failure
         if failure is not None and failure.code == "disk":
             # not the page's fault: the run stops
             self._services.fail(body_error(failure))
             return _turned_away(failure, taker)
+        self._note_answer(exchange)
         if exchange.head:
             taker.end(whole=failure is None)
         elif failure is not None:

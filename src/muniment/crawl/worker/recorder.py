@@ -18,12 +18,13 @@ from msgspec import Struct, structs
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
-from muniment.archive.warc.exchange_records import LARGE, REVISIT_ABOVE, ExchangeRecords, RecordSource
+from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource
 from muniment.archive.warc.records import WarcInfo
 from muniment.crawl.channel import Channel
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.protocol import AskFile, AskKnown, FileEnd, FromWorker
 from muniment.crawl.worker.evaluate import finished, refused
+from muniment.crawl.worker.kept_payloads import KeptPayloads, payload_digest
 from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
@@ -77,6 +78,7 @@ class Recorder:
         self._ready: list[Page] = []
         self._asides: list[tuple[Exchange, PageContext]] = []
         self._reports: list[FromWorker] = []
+        self._kept = KeptPayloads()
         self._wake, self._taken = asyncio.Event(), asyncio.Event()
         self._closing = False
         self._segment: Segment | None = None
@@ -164,10 +166,11 @@ class Recorder:
         fetched = [page for page in batch if isinstance(page, Evaluation)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
-        digests = [] if self._every_body else [digest for digest in map(_digest_of, fetched) if digest]
+        asked = [page.exchange for page in fetched] + [aside for aside, context in self._asides if context.page_id]
+        digests = [] if self._every_body else [digest for digest in map(payload_digest, asked) if digest]
         earlier = (await self._channel.ask(AskKnown(digests))).earlier if digests else {}
         results: list[PageResult] = []
-        reports = await self._record_asides()
+        reports = await self._record_asides(earlier)
         for at in range(0, len(batch), _PAGES_A_TURN):
             results += await self._turn(batch[at : at + _PAGES_A_TURN], earlier)
             await asyncio.sleep(0)
@@ -176,6 +179,7 @@ class Recorder:
             self._rows.clear()
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
+        self._kept.synced()
         return RecordedBatch(batch, results, reports)
 
     async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
@@ -197,20 +201,28 @@ class Recorder:
                 await asyncio.sleep(0)
         return results
 
-    async def _record_asides(self) -> list[FromWorker]:
+    async def _record_asides(self, earlier: Known) -> list[FromWorker]:
         """Record them; returns what to report when they are synced."""
         asides, reports, self._asides, self._reports = self._asides, self._reports, [], []
         self._taken.set()
         for at, (exchange, context) in enumerate(asides, 1):
             if exchange.head or context.page_id:
-                write = (await self._open_segment()).write
-                self._rows.append(_row(await _beside_loop(write, exchange, context, size=_size_of(exchange))))
+                self._rows.append(_row(await self._record_aside(exchange, context, earlier)))
             exchange.body.close()
             if exchange.request_body is not None:
                 exchange.request_body.close()
             if at % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
         return reports
+
+    async def _record_aside(self, exchange: Exchange, context: PageContext, earlier: Known) -> Capture:
+        digest = payload_digest(exchange) if context.page_id and not self._every_body else b""
+        known = (self._kept.get(digest) or earlier.get(digest)) if digest else None
+        write = (await self._open_segment()).write
+        capture = await _beside_loop(write, exchange, context, known, size=_size_of(exchange))
+        if digest and capture.record_type == "response":
+            self._kept.add(digest, capture)
+        return capture
 
     async def _open_segment(self) -> Segment:
         if self._segment is not None and self._segment.size >= self._warc_size:
@@ -250,10 +262,7 @@ def _close(page: Page) -> None:
 
 
 def _digest_of(page: Evaluation) -> bytes:
-    """The digest of a payload that an earlier capture may have, and a later one; empty for one that is kept anyway."""
-    exchange = page.exchange
-    whole = exchange.head and exchange.failure is None and exchange.body.payload_length > REVISIT_ABOVE
-    return exchange.body.payload_sha1 if whole else b""
+    return payload_digest(page.exchange)
 
 
 def _is_light(exchange: Exchange) -> bool:

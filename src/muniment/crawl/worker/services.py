@@ -64,6 +64,16 @@ class EngineServices:
         """Send a message once the exchanges so far are recorded: what they mean must not outlive their records."""
         self._recorder.add_report(message)
 
+    async def lend(self, host: str, heard: str, *, again: bool = False) -> None:
+        """Get permits of a host for an open page; `heard` is a URL of it that answered."""
+        reply = await self.channel.ask(protocol.AskPermits(host, heard, again))
+        self.held.add([], [reply.terms])
+
+    def give_back(self, hosts: list[str]) -> None:
+        """An open page that had permits of these hosts has ended."""
+        if hosts:
+            self.channel.send(protocol.LeaveHosts(hosts))
+
     def signal(self, host: str, signal: HostSignal) -> None:
         """Send bad news at once, and act on the worst before the orchestrator answers."""
         self.channel.send(protocol.HostNews(host, signal))
