@@ -30,6 +30,7 @@ RUN_BY = {
     "services.md": "test_services.py",
     "api.md": "test_examples.py",
     "check.md": "test_examples.py",
+    "crawl.md": "test_examples.py",
     "ignores.md": "test_examples.py",
     "tracker.md": "test_examples.py",
     "troubleshooting.md": "test_examples.py",
@@ -89,6 +90,13 @@ def test_commands_of_ignores(muniment: Any, blog: GatedSite) -> None:
     line, _, answer = shown.removeprefix("$ ").partition("\n")
     assert answer.replace(EXAMPLE, blog.url) in run(muniment, line, blog.url)
     assert muniment(*crawl).code == 0
+    assert not any("replytocom" in path for path in blog.requests)
+
+
+def test_commands_of_crawl(muniment: Any, blog: GatedSite) -> None:
+    first, again = [run(muniment, line, blog.url) for line in commands("crawl.md")]
+    assert "3 pages" in first
+    assert "finished; nothing to do" in again
     assert not any("replytocom" in path for path in blog.requests)
 
 

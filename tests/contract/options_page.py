@@ -9,6 +9,7 @@ import click
 
 from muniment.cli import _COMMANDS
 from muniment.rules.changes import changeable
+from muniment.settings.hooks import HookOptions
 from muniment.settings.table import options
 
 __all__ = ["filled", "visible_commands"]
@@ -56,7 +57,7 @@ def _about(name: str, command: click.Command) -> str:
 
 def _of_crawl(command: click.Command) -> str:
     """A table for each heading of the settings."""
-    groups = {name: option.group for name, _, _, option in options("crawl")}
+    groups = {name: option.group for name, _, _, option in (*options("crawl"), *options(None, HookOptions))}
     groups["retry_failed"] = groups["tries"]
     below: dict[str, list[tuple[str, str]]] = {}
     for flag, (name, text) in _records(command).items():
@@ -70,7 +71,7 @@ def _of_fetch(command: click.Command) -> str:
     rows = [
         (flag, text + _marks(name))
         for flag, (name, text) in _records(command).items()
-        if name in other or name not in {*crawls, "retry_failed"}
+        if name in other or name not in {*crawls, *HookOptions.__struct_fields__, "retry_failed"}
     ]
     lacks = [f"`{option.flags[0]}`" for _, _, _, option in options("crawl") if option.only == "crawl"]
     return f"It takes the options of `crawl` but {', '.join(lacks)}, with these additions and other defaults:\n\n" + (

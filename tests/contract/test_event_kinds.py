@@ -9,7 +9,23 @@ from source_tree import trees
 from muniment.model.event import Event, LogEvent
 from muniment.model.network.pipeline_events import PipelineEvent
 
-KINDS = {"start", "capture", "fail", "skip", "drop", "pause", "resume", "worker", "stop", "finish", "change", "damaged"}
+KINDS = {
+    *(
+        "start",
+        "capture",
+        "fail",
+        "skip",
+        "drop",
+        "pause",
+        "resume",
+        "worker",
+        "stop",
+        "finish",
+        "change",
+        "damaged",
+        "hook",
+    ),
+}
 
 KINDS_OF_PIPELINES = {
     *("start", "session", "lost", "found", "refused", "slot", "pause", "resume", "stop", "finish"),

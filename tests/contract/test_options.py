@@ -67,6 +67,13 @@ CONTRACT = {
     "--state": ("state", None),
     "--database": ("database", None),
     "--nofollow": ("nofollow", False),
+    "--redis": ("redis", None),
+    "--redis-roles": ("redis_roles", "all"),
+    "--redis-log-keep": ("redis_log_keep", 10_000),
+    "--reap-after": ("reap_after", 7200.0),
+    "--announce": ("announce", "queue"),
+    "--explanation": ("explanation", None),
+    "--ignore-reports": ("ignore_reports", "off"),
     "--noarchive": ("noarchive", False),
 }
 FETCH = {

@@ -11,15 +11,16 @@ from source_tree import NAME, ROOT, imports, path_of, trees
 
 FLOORS = {
     "tracker": (
-        {"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"open", "connect", "processes"}, {"views"}, {"fleet"},
+        {"schema"}, {"db"}, {"stores"}, {"jobs"}, {"queue"}, {"hooks"},
+        {"open", "connect", "processes"}, {"views"}, {"fleet"},
     ),
     "archive": (
-        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "reading"},
+        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "hooks", "reading"},
         {"check"},
     ),
     "procs": (
         {"platform"}, {"command_text", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"}, {"registry"},
-        {"stop"}, {"children", "sweep"},
+        {"stop"}, {"children", "sweep"}, {"hooks"},
     ),
 }  # fmt: skip
 """From the lowest up; what is on one floor does not import each other."""

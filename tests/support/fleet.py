@@ -134,6 +134,9 @@ class Fleet:
 
     def serve(self, *options: str) -> Member:
         """Start one more server, and wait until it serves."""
+        if not self._token:
+            # a directory is the server's alone while it runs
+            self._token = self.run("tokens", "add", "op", "--scope", "admin", *self._place)
         number, port = len(self.servers), free_port()
         command = ["serve", *self._place, "--listen", f"127.0.0.1:{port}", "--lease", str(self._lease_s)]
         log = self._work / f"server-{number}.log"
@@ -144,9 +147,6 @@ class Fleet:
         self.relays.append(self._stack.enter_context(relay))
         wait_for(lambda: "serving http" in server.said() or server.code is not None, f"server {number}")
         assert server.code is None, server.said()
-        if not self._token:
-            given = ("--server", self.url(0)) if self._place[0] == "--state" else self._place
-            self._token = self.run("tokens", "add", "op", "--scope", "admin", *given)
         return server
 
     def url(self, number: int = 0) -> str:

@@ -20,9 +20,11 @@ from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
 from muniment.procs.children.launch import LaunchedWorker, launch_worker
 from muniment.procs.registry import ProcessRegistry
+from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
+    from muniment.app.hooks import HookPlan
     from muniment.crawl.progress import AlreadyFinished, Summary
     from muniment.seeds.source import SeedSource
 
@@ -38,10 +40,12 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
     MunimentError.
     """
     settings = request.settings
+    _check_redis(settings)
     secrets = read_secrets(settings)
     source = _list_of(settings)
     credentials = _credentials(request, secrets, source)
     out = output_directory(settings)
+    hooks = _hooks_of(request, out, source)
     private = credentials.secret or holds_secrets(settings) or is_private(out)
     if private:
         keep_private()
@@ -69,11 +73,21 @@ def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summa
                     locks=tuple(locks),
                     registry=registry,
                     first=first,
+                    hooks=hooks,
                 )
                 yield partial(_run_locked, taken)
         except UsageError as error:
             row.leave(error.exit_code)  # what was made is taken back, its store as well
             raise
+
+
+def _check_redis(settings: Settings) -> None:
+    """Raise UsageError for an address or roles that make no sense, before anything is made."""
+    parse_roles(settings.redis_roles)
+    if settings.redis:
+        from muniment.live.address import parse_redis  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+        parse_redis(settings.redis)
 
 
 def _refuse_odd_names(directory: Path) -> None:
@@ -106,6 +120,15 @@ def _list_of(settings: Settings) -> SeedSource | None:
     from muniment.app.inputs.seed_list import named_list  # noqa: PLC0415  (a crawl needs none of it)
 
     return named_list(settings)
+
+
+def _hooks_of(request: Request, out: Path, source: SeedSource | None) -> HookPlan | None:
+    if not request.hooks.hooks and not request.hooks.plugins:
+        return None
+    from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (a crawl without hooks needs none of it)
+
+    start = request.urls[0] if source is None else source.name
+    return plan_hooks(request.hooks, request.settings, out, start)
 
 
 def _credentials(request: Request, secrets: Secrets, source: SeedSource | None) -> Credentials:

@@ -15,9 +15,11 @@ from muniment.model.place import TrackerPlace
 from muniment.procs.children.launch import LaunchedWorker
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.job_rules import IgnoreSet
+from muniment.settings.hooks import HookOptions
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
+    from muniment.app.hooks import HookPlan
     from muniment.model.event import Snapshot
     from muniment.seeds.source import SeedSource
 
@@ -41,6 +43,7 @@ class Request(Struct, frozen=True):
     """Pages that failed for good are tried again."""
     accounts: dict[str, Account] = {}
     """By origin: those in start URLs."""
+    hooks: HookOptions = HookOptions()
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
@@ -63,6 +66,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """Descriptors; the first is that of the event log."""
     first: LaunchedWorker
     """The first worker; the caller ends it if it was not taken in."""
+    hooks: HookPlan | None = None
+    """What hooks run."""
 
 
 def output_directory(settings: Settings) -> Path:

@@ -7,15 +7,17 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.hooks_beside import end_hooks, hook_desk, stop_both
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
@@ -42,7 +44,7 @@ from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
 from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.failure import NO_MEMORY, advice
-from muniment.model.job import JobState
+from muniment.model.job import JobState, JobTerms
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -55,15 +57,19 @@ from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.environment import operator_name
+from muniment.settings.environment import operator_name, redis_given
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
+from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.retries import any_failed, any_to_revive
+
+if TYPE_CHECKING:
+    from muniment.app.live import LivePlane
 
 __all__ = ["run_locked"]
 
@@ -216,32 +222,38 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _regain(db, out, files, rebuilt)
     emptied = files.empty
     lost = _look_for_lost(out, repaired)
-    opened = open_job(db, out.name, settings, starts, now_ms(), request.sets, retry_failed=request.retry_failed)
-    setup = structs.replace(setup, settings=opened.settings, workers=most_workers(opened.settings))
+    wanted = taken.hooks.wanted if taken.hooks else None
+    opened = open_job(
+        *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
+    )
+    workers = most_workers(opened.settings)
+    setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
     opened.frontier.add_cookies(secrets.cookies)
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
+    queue, plane = JobQueue(opened.frontier, opened.seeds, opened.hooks), _shown(db, opened, out, urls, events)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
-    queue = JobQueue(opened.frontier, opened.seeds)
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
     orchestrator = Orchestrator(queue, files, events, setup, limits, launch, seed_feed)
-    watching = [asyncio.create_task(task) for task in (_watch(orchestrator, events), _tend(taken.registry))]
+    watching = _beside(orchestrator, events, taken.registry, plane)
     try:
         # once: stop when what is in flight has landed; twice: at once
-        steps = orchestrator.stop, orchestrator.kill
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
+        desk = await hook_desk(taken, opened, orchestrator, limits, events)
+        steps = (orchestrator.stop if desk is None else partial(stop_both, desk, orchestrator)), orchestrator.kill
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
+            await end_hooks(desk, opened, outcome, out)
     finally:
         for task in watching:
             task.cancel()
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    summary = _conclude(db, opened, orchestrator, files, events, outcome)
+    summary = await _conclude(db, opened, orchestrator, files, events, outcome, plane)
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
@@ -300,6 +312,18 @@ def _first_urls(source: SeedSource) -> list[str]:
     return []
 
 
+def _shown(db: Database, opened: OpenJob, out: Path, urls: Sequence[str], events: Events) -> LivePlane | None:
+    """The live plane, when the job is to be shown in Redis; why it runs is kept in any case."""
+    why = opened.settings.explanation
+    if why is not None and not (opened.resumed and jobs.given_of(db, opened.job).settings.explanation == why):
+        change_terms(db, opened.job.job_id, operator_name(), JobTerms(explanation=why), now_ms())
+    if not (opened.settings.redis or redis_given()):
+        return None
+    from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
+
+    return LivePlane(db, opened, out, urls[0] if urls else "", events)
+
+
 async def _watch(orchestrator: Orchestrator, events: Events) -> None:
     while True:
         events.publish(orchestrator.snapshot())
@@ -319,16 +343,26 @@ async def _tend(registry: ProcessRegistry) -> None:
         await asyncio.sleep(SWEEP_S)
 
 
-def _conclude(
+def _beside(
+    orchestrator: Orchestrator, events: Events, registry: ProcessRegistry, plane: LivePlane | None
+) -> list[asyncio.Task[None]]:
+    """What goes on beside a crawl, as tasks."""
+    tasks = [_watch(orchestrator, events), _tend(registry), *([plane.run(orchestrator)] if plane else [])]
+    return [asyncio.create_task(task) for task in tasks]
+
+
+async def _conclude(
     db: Database,
     opened: OpenJob,
     orchestrator: Orchestrator,
     files: WarcFiles,
     events: Events,
     outcome: RunOutcome,
+    plane: LivePlane | None,
 ) -> Summary:
     job_id = opened.job.job_id
-    if jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
+    hooks_wait = opened.hooks is not None and opened.hooks.busy
+    if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()
     count, size = files.files()
@@ -355,4 +389,6 @@ def _conclude(
         given_up=0 if outcome.exit_code else given_up(db, job_id),
     )
     events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
+    if plane is not None:
+        await plane.close()
     return summary

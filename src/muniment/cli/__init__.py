@@ -37,10 +37,12 @@ _COMMANDS = {
     "pipelines": ("muniment.cli.fleet.pipelines", "pipelines"),
     "tokens": ("muniment.cli.fleet.tokens", "tokens"),
     "ignores": ("muniment.cli.ignores", "ignores"),
+    "hooks": ("muniment.cli.hooks", "hooks"),
     "pipeline": ("muniment.cli.pipeline", "pipeline"),
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
+    "hook-worker": ("muniment.cli.hooks", "hook_worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),
 }

@@ -15,7 +15,16 @@ from muniment.app.inputs.ignore_sets import chosen_sets
 from muniment.app.inputs.start_urls import keep_account, start_urls
 from muniment.app.request import Request, output_directory
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import PLACE, SettingsCommand, log_option, read_settings, retry_option, setting_options
+from muniment.cli.options import (
+    PLACE,
+    SettingsCommand,
+    hook_options,
+    log_option,
+    read_hook_options,
+    read_settings,
+    retry_option,
+    setting_options,
+)
 from muniment.http.auth import Account
 from muniment.model.url import account_of, is_web, normalise
 from muniment.procs.command_text import told_command
@@ -34,6 +43,7 @@ _UNITS = "BYTES may have a unit: 64k, 500MB, 1GiB."
 @click.command(cls=SettingsCommand, epilog=f"Example: muniment crawl https://example.com/ -o example. {_UNITS}")
 @click.argument("urls", metavar="URL...", nargs=-1)
 @setting_options("crawl")
+@hook_options
 @retry_option
 @click.option("--json", "as_json", is_flag=True, help="Print only the summary, as JSON.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -46,15 +56,17 @@ def crawl(
 
     The same command on the same directory resumes the crawl. Ctrl-C stops it cleanly, a second Ctrl-C at once.
     """
+    hooks = read_hook_options(given)
     settings = read_settings("crawl", given)
     starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
-    request = Request(settings, starts.urls, command_line(), sets, retry_failed, starts.accounts)
+    request = Request(settings, starts.urls, command_line(), sets, retry_failed, starts.accounts, hooks)
     return _run(invocation, request, as_json=as_json, quiet=quiet)
 
 
 @click.command(cls=SettingsCommand, epilog=f"Example: muniment fetch urls.txt -o example. {_UNITS}")
 @click.argument("seed", metavar="SEED", type=PLACE)
 @setting_options("fetch")
+@hook_options
 @retry_option
 @click.option("--json", "as_json", is_flag=True, help="Print only the summary, as JSON.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -70,8 +82,9 @@ def fetch(invocation: Invocation, /, seed: str, retry_failed: bool, as_json: boo
     if (url := normalise(seed)) is not None and (account := account_of(seed)) is not None:
         keep_account(accounts, url, account)
         seed = url
+    hooks = read_hook_options(given)
     settings = structs.replace(read_settings("fetch", given), seed=seed)
-    request = Request(settings, (), command_line(), (), retry_failed, accounts)
+    request = Request(settings, (), command_line(), (), retry_failed, accounts, hooks)
     return _run(invocation, request, as_json=as_json, quiet=quiet)
 
 

@@ -73,11 +73,22 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     console.print(hosts)
     for line in (*crowded_lines(found.crowded, found.links_dropped), *trouble_lines(found.silent, _MOST_TROUBLES)):
         console.print(line, markup=False)
+    if found.hooks:
+        console.print(_hooks(found))
     console.print(_speed(found))
     for status, length, url, error in found.sample:
         console.print(
             f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}", markup=False
         )
+
+
+def _hooks(found: Inspection) -> Table:
+    table = Table(
+        "hooks of", "status", _right("tries"), _right("files"), _right("bytes"), box=None, header_style="bold"
+    )
+    for one in found.hooks:
+        table.add_row(one.plugin, one.status, f"{one.tries:,}", f"{one.files:,}", size_text(one.bytes))
+    return table
 
 
 def _speed(found: Inspection) -> Table:

@@ -15,6 +15,7 @@ from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.settings.environment import array_task, contact_given
+from muniment.settings.hooks import HookOptions
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import is_number, parse_name, parse_number, parse_place, parse_proxy
 
@@ -22,9 +23,11 @@ __all__ = [
     "PLACE",
     "SettingsCommand",
     "click_option",
+    "hook_options",
     "log_option",
     "machine_options",
     "out_option",
+    "read_hook_options",
     "read_settings",
     "retry_option",
     "setting_options",
@@ -99,7 +102,8 @@ class SettingsCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each below its heading."""
-        groups = {name: option.group for name, _, _, option in options()}
+        tables = options(), options(None, HookOptions)
+        groups = {name: option.group for table in tables for name, _, _, option in table}
         groups["retry_failed"] = groups["tries"]
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
@@ -121,6 +125,19 @@ def setting_options(command: Command) -> Callable[[_F], _F]:
         return function
 
     return give
+
+
+def hook_options(function: _F) -> _F:
+    """Give a command the options of hooks."""
+    for name, kind, default, option in reversed(list(options(None, HookOptions))):
+        function = click_option(name, kind, default, option)(function)
+    return function
+
+
+def read_hook_options(given: dict[str, Any]) -> HookOptions:
+    """What a command line says of hooks; takes it out of what was given."""
+    values = {name: given.pop(name, None) for name in HookOptions.__struct_fields__}
+    return HookOptions(**{name: value for name, value in values.items() if value not in (None, ())})
 
 
 _OF_A_MACHINE = frozenset({
@@ -198,7 +215,7 @@ def _written(default: Any, option: Option) -> str:
     if isinstance(default, DelayRange):
         return str(default.low)
     if option.metavar == "BYTES":
-        return f"{default / (1 << 30):g} GiB"
+        return f"{default / (1 << 30):g} GiB" if default >= 1 << 30 else f"{default / (1 << 20):g} MiB"
     if isinstance(default, float):
         hours = f" ({default / _HOUR_S:g} h)" if default >= _HOUR_S else ""
         return f"{default:g}{hours}"

@@ -10,6 +10,7 @@ import msgspec
 from muniment.cli.display.quantities import counted
 from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
+from muniment.control.hook_reports import hooks_of_page
 from muniment.control.place import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
@@ -31,12 +32,20 @@ def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> 
     A path alone, as /about.html, is one on the start host. All pages that lead to the URL are named.
     """
     found = explain(out, tracker_place(out, state), url, parents=not quiet)
-    if as_json:
+    ran = hooks_of_page(out, found.url)
+    if as_json and ran:
+        found_with = {**msgspec.to_builtins(found), "hooks": msgspec.to_builtins(ran)}
+        click.echo(msgspec.json.encode(found_with).decode())
+    elif as_json:
         click.echo(msgspec.json.encode(found).decode())
     elif quiet:
         click.echo(found.verdict)
     else:
         _tell(found)
+        for one in ran:
+            said = one.error or one.output_str
+            about = f": {said}" if said else ""
+            click.echo(f"  hook {one.plugin}/{one.hook}, try {one.attempt}: {one.status}{about}")
     return 0
 
 

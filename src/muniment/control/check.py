@@ -16,6 +16,8 @@ from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessPlan, ProcessRegistry
 
+_HOOK_FILES = "hook-files.parquet"
+
 __all__ = ["CheckResult", "check_directory", "repair_directory"]
 
 
@@ -110,13 +112,21 @@ def _against_tracker(out: Path) -> tuple[list[Fault], str]:
     return pages_without_row(out)
 
 
+def _of_hooks(out: Path) -> list[Fault]:
+    if not (out / _HOOK_FILES).exists():
+        return []
+    from muniment.control.hook_reports import hook_faults  # noqa: PLC0415  (pyarrow: where hooks left files)
+
+    return hook_faults(out)
+
+
 def _verdict(out: Path, checked: CheckReport, repaired: tuple[RepairAction, ...] = ()) -> CheckResult:
     faults, note = _against_tracker(out) if _has_tracker(out) else ([], "")
     return CheckResult(
         files=checked.files,
         records=checked.records,
         rows=checked.rows,
-        faults=(*checked.faults, *faults),
+        faults=(*checked.faults, *faults, *_of_hooks(out)),
         repaired=repaired,
         notes=(f"the tracker was not compared with the index: {note}",) if note else (),
     )

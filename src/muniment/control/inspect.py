@@ -9,6 +9,7 @@ import duckdb
 from msgspec import Struct
 
 from muniment.control.dropped import dropped_links
+from muniment.control.hook_reports import HookTotal, hook_totals
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
@@ -73,6 +74,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """What came in, span by span; empty spans are left out."""
     sample: tuple[tuple[int, int, str, str], ...]
     """(status, payload bytes, URL, error) of the last rows."""
+    hooks: tuple[HookTotal, ...] = ()
+    """What hooks did."""
 
 
 def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Inspection:
@@ -124,6 +127,7 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
             span_ms=span,
             speed=tuple(Span(*row) for row in rows(_SPEED, span, span)),  # type: ignore[arg-type]
             sample=rows(_SAMPLE, sample),  # type: ignore[arg-type]
+            hooks=hook_totals(paths),
         )
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar, cast
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from muniment.crawl.protocol import Frames, FromOrchestrator, FromWorker, Question, Reply, encode
+from muniment.crawl.protocol import Frames, FromWorker, Question, Reply, encode
 
 __all__ = ["Channel"]
 
@@ -80,7 +80,7 @@ class Channel(asyncio.Protocol):
         self._asked.clear()
         self._lost()
 
-    def send(self, message: FromWorker | FromOrchestrator) -> None:
+    def send(self, message: Struct) -> None:
         """Send a message; to a side that is gone this does nothing, because `lost` reports that."""
         if self._transport is not None:
             self._transport.write(encode(message))

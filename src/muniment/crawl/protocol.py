@@ -258,6 +258,8 @@ class Setup(Struct, frozen=True, array_like=True, tag=True):
     """Kept out of every log, and out of every record but those of the requests that carried them."""
     private: bool = False
     """Files are for their owner only."""
+    hooked: bool = False
+    """Hooks run for captured pages."""
     late_names: tuple[str, ...] = ()
     """The hosts of start URLs that did not resolve: their first addresses add to `allowed_classes`."""
 
@@ -361,7 +363,7 @@ _LARGEST = 1 << 30
 _encoder = msgspec.msgpack.Encoder()
 
 
-def encode(message: FromWorker | FromOrchestrator) -> bytes:
+def encode(message: Struct) -> bytes:
     """The frame of a message."""
     body = _encoder.encode(message)
     return _LENGTH.pack(len(body)) + body

@@ -10,7 +10,7 @@ from turbohtml import TokenType, tokenize
 
 from muniment.extract.charset import decode, label
 
-__all__ = ["PageText", "page_text"]
+__all__ = ["PageText", "document_text", "page_text"]
 
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noframes", "noembed", "textarea", "svg"})
 _BREAKS = frozenset(
@@ -45,7 +45,7 @@ def page_text(payload: bytes, content_type: str, *, with_text: bool = False) -> 
     title: list[str] = []
     lines: list[list[str]] = [[]]
     inside = ""
-    for token in islice(tokenize(_decoded(payload, content_type)), _MOST_TOKENS):
+    for token in islice(tokenize(document_text(payload, content_type)), _MOST_TOKENS):
         kind, tag = token.type, token.tag or ""
         if kind is TokenType.TEXT:
             if inside == "title":
@@ -65,7 +65,8 @@ def page_text(payload: bytes, content_type: str, *, with_text: bool = False) -> 
     return PageText(" ".join("".join(title).split())[:_LONGEST_TITLE], "\n".join(filter(None, told)))
 
 
-def _decoded(payload: bytes, content_type: str) -> str:
+def document_text(payload: bytes, content_type: str) -> str:
+    """The text of a document: by its declared charset, else by what it says itself, else as UTF-8 or Latin 1."""
     declared = label(content_type)
     if declared is None and (found := _META.search(payload[:_SNIFFED])):
         declared = found[1].decode("ascii", "replace")

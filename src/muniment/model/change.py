@@ -11,6 +11,7 @@ __all__ = [
     "AbortJob",
     "AddIgnore",
     "AddSet",
+    "AmendPatterns",
     "Change",
     "ChangeMade",
     "ChangeReply",
@@ -72,6 +73,14 @@ class RemoveSet(JobRequest, frozen=True, tag=True):
 
     who: str
     name: str
+
+
+class AmendPatterns(JobRequest, frozen=True, tag=True):
+    """Several ignore patterns more and fewer, as far as that is not so already."""
+
+    who: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 class SetRules(JobRequest, frozen=True, tag=True):
@@ -142,7 +151,10 @@ class UnstashPages(JobRequest, frozen=True, tag=True):
 RuleChange = AddIgnore | AddSet | SetRules | SetNice | RemoveIgnore | RemoveSet
 Removal = RemoveIgnore | RemoveSet
 """What may bring pages back, and keeps none out."""
-Change = SetValues | RuleChange | SetTerms | AbortJob | FailJob | PauseJob | ResumeJob | StashPages | UnstashPages
+Change = (
+    SetValues | RuleChange | AmendPatterns | SetTerms | AbortJob | FailJob | PauseJob | ResumeJob | StashPages
+    | UnstashPages
+)  # fmt: skip
 
 
 class ChangeMade(Struct, frozen=True):

@@ -18,6 +18,7 @@ __all__ = [
     "EventBatch",
     "FailEvent",
     "FinishEvent",
+    "HookEvent",
     "LogEvent",
     "PageEvent",
     "PauseEvent",
@@ -77,6 +78,19 @@ class SkipEvent(LogEvent, frozen=True, kw_only=True, tag="skip"):
     url: str = ""
     line: int | None = None
     reason: str
+
+
+class HookEvent(LogEvent, frozen=True, tag="hook"):
+    """A try of a hook has ended."""
+
+    url: str
+    """Empty for a hook of the crawl."""
+    plugin: str
+    hook: str
+    attempt: int
+    status: str
+    error: str
+    duration_ms: int
 
 
 class DropEvent(LogEvent, frozen=True, tag="drop"):

@@ -67,6 +67,8 @@ class FoundAs(IntEnum):
     MANIFEST_URL = 34
     CITE = 35
     LONGDESC = 36
+    HOOK = 37
+    """Found by a hook."""
 
     @property
     def label(self) -> str:
@@ -82,7 +84,7 @@ class FoundAs(IntEnum):
 _LINKS = {
     FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.FEED,
     FoundAs.LINK_HEADER, FoundAs.REFRESH_HEADER, FoundAs.JSON_LD, FoundAs.OPEN_GRAPH, FoundAs.MANIFEST_URL,
-    FoundAs.CITE, FoundAs.LONGDESC,
+    FoundAs.CITE, FoundAs.LONGDESC, FoundAs.HOOK,
 }  # fmt: skip
 _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 

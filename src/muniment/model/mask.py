@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["MASK", "mask_of", "masked_header", "masked_proxy", "masked_url", "redact"]
+__all__ = [
+    "MASK",
+    "is_secret_name",
+    "mask_of",
+    "masked_header",
+    "masked_proxy",
+    "masked_setting",
+    "masked_url",
+    "redact",
+]
 
 MASK = "***"
 _PLACE = r"(?:[^\s=@/]*=)?"
@@ -59,7 +68,23 @@ def mask_of(option: str) -> Callable[[str], str] | None:
     return _MASKS.get(option.removesuffix("s"))
 
 
-_MASKS: dict[str, Callable[[str], str]] = {"--header": masked_header, "--proxy": masked_proxy}
+def masked_setting(text: str) -> str:
+    """A `--hook-env` value without the secret of it."""
+    name, equals, _ = text.partition("=")
+    return f"{name}={MASK}" if equals and is_secret_name(name) else text
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a setting is masked wherever it is shown."""
+    return _SECRET_SETTING.search(name) is not None
+
+
+_SECRET_SETTING = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|COOKIE", re.IGNORECASE)
+_MASKS: dict[str, Callable[[str], str]] = {
+    "--header": masked_header,
+    "--proxy": masked_proxy,
+    "--hook-env": masked_setting,
+}
 
 
 def masked_url(text: str) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
+from muniment.model.hooks.runs import CapturedPage
 from muniment.model.result import Result
 from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
@@ -163,6 +164,8 @@ class PageResult(Struct, frozen=True, array_like=True):
     """A 429 or 503 uses up no try, as its claim said."""
     exchanges: tuple[ExchangeRow, ...] = ()
     """One for each row of the index that came with the page."""
+    unanswered: str = ""
+    """The URL of a try without an answer that has no row, since others follow."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):
@@ -173,3 +176,5 @@ class FinishBatch(Struct, frozen=True, array_like=True):
     """Key and text of each URL in `outlinks` that this worker has not sent before."""
     cookies: list[Cookie] = []
     """What answers set since the last batch, those of these pages included."""
+    captured: list[CapturedPage] = []
+    """Where hooks are on: those of the pages that they run for."""

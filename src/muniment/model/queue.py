@@ -78,13 +78,15 @@ class QueueState(Struct, frozen=True, array_like=True):
     """Pages that wait are still to be judged by new patterns; a job is not finished while they are."""
     empty: bool = False
     """The job knows no URL at all."""
+    hooks_wait: bool = False
+    """Pages wait for their hooks; a job is not finished while some do."""
     more_may_come: bool = False
     """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep reports them."""
 
     @property
     def at_work(self) -> bool:
         """Whether upkeep has more to do."""
-        return self.updating_depths or self.judging or self.more_may_come
+        return self.updating_depths or self.judging or self.hooks_wait or self.more_may_come
 
 
 class QueueChanges(Struct, frozen=True, array_like=True):

@@ -51,7 +51,9 @@ class ProcessPlan(Struct, frozen=True, kw_only=True):
     pwd: str | None = ""
     """Empty: that of this process. None: the directory of its own files."""
     environment: tuple[tuple[str, str], ...] = ()
-    """Beside what this process has."""
+    """Beside what this process has, if it inherits that."""
+    inherits: bool = True
+    """Whether it gets the environment of this process."""
     timeout: float | None = None
     """Seconds."""
     attempt: int = 1
@@ -68,7 +70,8 @@ class ProcessEntry:
 
     def environment(self, plan: ProcessPlan) -> dict[str, str]:
         """The environment of the process."""
-        given = {**os.environ, **dict(plan.environment), PARENT: str(os.getpid())}
+        own = os.environ if plan.inherits else {}
+        given = {**own, **dict(plan.environment), PARENT: str(os.getpid())}
         if self.row is not None:
             given[MARK] = self.row.id
         return given
@@ -82,6 +85,12 @@ class ProcessEntry:
                 self._registry.lose(error)
         self._memory[stream] = unnamed_file(stream)
         return os.dup(self._memory[stream])
+
+    def reading(self, stream: str) -> int:
+        """A descriptor for reading its output while it runs; the caller closes it. Raises OSError."""
+        if stream in self._memory or self.files is None:
+            return os.dup(self._memory[stream])
+        return os.open(self.files.directory / f"{stream}.log", os.O_RDONLY | os.O_CLOEXEC)
 
     def _conclude(self) -> tuple[Output, Output]:
         on_disk = self.files.conclude() if self.files else (Output(), Output())
@@ -260,6 +269,26 @@ class ProcessRegistry:
         except OSError as error:
             self.lose(error)
         return ProcessEntry(self, row, files) if self.store is not None else ProcessEntry(self, None, None)
+
+    def seen(
+        self, parent: Process, command: tuple[str, ...], pid: int, start_ticks: int, began_at: int, pwd: str = ""
+    ) -> str:
+        """Note a process that one of ours began by itself; the id of its row, or nothing without one."""
+        label = Path(command[0]).name if command else ""
+        plan = ProcessPlan(process_type="binary", command=command, label=label, pwd=pwd or parent.pwd)
+        row = structs.replace(
+            _row(plan, parent, {}),
+            status="running",
+            pid=pid or None,
+            start_ticks=start_ticks or None,
+            started_at=began_at or None,
+        )
+        self._guarded(lambda store: store.queue([row]))
+        return row.id if self.store is not None else ""
+
+    def gone(self, process_id: str, ending: ProcessEnding) -> None:
+        """Note the end of such a process."""
+        self.ended(process_id, ending, Output(), Output())
 
     def started(self, process_id: str, pid: int, start_ticks: int | None) -> None:
         """Note that a process runs."""

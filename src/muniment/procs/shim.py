@@ -5,7 +5,7 @@ descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so that none can hi
 that happens, the lifeline is cut and it ends them all. It is two processes: the second does this, and the first adopts
 and ends what is left if the second is killed.
 
-Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S COMMAND...      (a timeout of 0: none)
+Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S NICE COMMAND...      (a timeout of 0: none)
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _fields(pid: int | str) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line."""
-    directory, lifeline, grace_s, timeout_s, *command = arguments
+    directory, lifeline, grace_s, timeout_s, nice, *command = arguments
     os.environ.pop(KEEPS, None)
     _adopt()
     os.set_inheritable(int(lifeline), False)
@@ -239,6 +239,8 @@ def main(arguments: list[str]) -> int:
         return _stand_by(directory, second)
     os.close(held)  # now its end tells that of the one that stands by, without whom the launcher cannot wait for this
     _adopt()
+    if int(nice):
+        os.nice(int(nice))
     return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s)).keep(command)
 
 

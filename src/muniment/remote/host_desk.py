@@ -84,12 +84,14 @@ class HostDesk:
         changes = []
         for name, most in permits.items():
             host_id = self._numbers.get(name)
-            if host_id is None:
-                self._news.permits[name] = 0  # there is no connection to it
-            elif most < self._granted.get(host_id, most + 1):
+            if host_id is not None and most < self._granted.get(host_id, most + 1):
                 self._granted[host_id] = most
                 changes.append(HostPages(host_id, name, 0, permits=most))
         return changes
+
+    def knows(self, name: str) -> bool:
+        """Whether pages of a host came, so that there may be connections to it."""
+        return name in self._numbers
 
     # -- what goes up
 

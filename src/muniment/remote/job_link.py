@@ -15,6 +15,8 @@ from muniment.model.network.sessions import (
     LostAnswer,
     LostCall,
     LostCapture,
+    PermitsAnswer,
+    PermitsCall,
     ReleaseAnswer,
     ReleaseCall,
     SessionJob,
@@ -58,6 +60,12 @@ class JobLink:
         call = LostCall(job=self.job, captures=gone)
         path = f"/v1/session/{self._epoch}/lost"
         await self._patiently(lambda: self._connection.ask("POST", path, LostAnswer, call))
+
+    async def free(self, hosts: Sequence[str]) -> None:
+        """Give back the connections to hosts that others want and the pipeline does not use."""
+        call = PermitsCall(want=dict.fromkeys(hosts, 0))
+        path = f"/v1/session/{self._epoch}/permits"
+        await self._patiently(lambda: self._connection.ask("POST", path, PermitsAnswer, call))
 
     async def describe(self) -> SessionJob:
         """The settings and the rules of the job as they are now."""

@@ -147,6 +147,10 @@ class PipelineQueue:
             self.take(pages)
         self.wake()
 
+    def knows(self, host: str) -> bool:
+        """Whether this job may have connections to a host."""
+        return self._hosts.knows(host)
+
     def lower(self, permits: Mapping[str, int]) -> None:
         """Fewer connections to hosts are to be kept from now on."""
         for change in self._hosts.lowered(permits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from msgspec import structs
 
@@ -82,6 +82,10 @@ def _find(name: str) -> tuple[str, Any, Any, Option]:
 
 
 def _parse(name: str, kind: Any, option: Option, text: str) -> Any:
+    if get_origin(kind) is Literal:
+        if text not in get_args(kind):
+            raise UsageError(f"{name}: {text!r} is not one of {', '.join(get_args(kind))}")
+        return text
     try:
         return parse_number(kind, option, text)
     except UsageError as error:

@@ -17,6 +17,7 @@ __all__ = [
     "Rules",
     "add_ignore",
     "add_set",
+    "amend_patterns",
     "compile_ignores",
     "compile_include",
     "compile_ruleset",
@@ -106,6 +107,18 @@ def remove_ignore(rules: Rules, pattern: str) -> Rules:
             f"no ignore pattern {pattern!r} is in force; `muniment ignores list -o DIR` shows those that are"
         )
     return made
+
+
+def amend_patterns(
+    rules: Rules, added: Iterable[str], removed: Iterable[str]
+) -> tuple[Rules, tuple[str, ...], tuple[str, ...]]:
+    """The rules with patterns more and fewer, and which these were; raises UsageError for an invalid one."""
+    known = {pattern for _, pattern in rules.all_ignores()}
+    gone = tuple(pattern for pattern in dict.fromkeys(removed) if pattern in known)
+    new = tuple(pattern for pattern in dict.fromkeys(added) if pattern not in known)
+    Patterns(new)
+    kept = (structs.replace(one, patterns=_without(one.patterns, gone)) for one in rules.sets)
+    return structs.replace(rules, ignore=(*_without(rules.ignore, gone), *new), sets=tuple(kept)), new, gone
 
 
 def add_set(rules: Rules, added: IgnoreSet) -> Rules:

@@ -14,10 +14,16 @@ __all__ = [
     "ArrayTask",
     "array_task",
     "contact_given",
+    "node_folders",
     "operator_name",
+    "own_variables",
     "processes_directory",
+    "program_folders",
+    "redis_given",
+    "redis_password_given",
     "server_given",
     "token_given",
+    "variable",
 ]
 
 
@@ -64,6 +70,16 @@ def operator_name() -> str:
     return name.encode("utf-8", "replace").decode()
 
 
+def redis_given() -> str:
+    """MUNIMENT_REDIS: the URL of Redis where none is given on the command line; it may have a password."""
+    return os.environ.get("MUNIMENT_REDIS", "").strip()
+
+
+def redis_password_given() -> str:
+    """MUNIMENT_REDIS_PASSWORD: the password of Redis."""
+    return os.environ.get("MUNIMENT_REDIS_PASSWORD", "")
+
+
 def server_given() -> str:
     """MUNIMENT_SERVER: the URL of the server where none is given on the command line."""
     return os.environ.get("MUNIMENT_SERVER", "").strip()
@@ -72,6 +88,26 @@ def server_given() -> str:
 def token_given() -> str:
     """MUNIMENT_TOKEN: the token where no file of one is given."""
     return os.environ.get("MUNIMENT_TOKEN", "").strip()
+
+
+def program_folders() -> str:
+    """PATH, as programs for hooks are found."""
+    return os.environ.get("PATH", os.defpath)
+
+
+def node_folders() -> list[Path]:
+    """NODE_PATH: where packages of Node are found."""
+    return [Path(folder).absolute() for folder in os.environ.get("NODE_PATH", "").split(os.pathsep) if folder]
+
+
+def own_variables() -> dict[str, str]:
+    """All variables: what hooks may get of them is chosen by name."""
+    return dict(os.environ)
+
+
+def variable(name: str) -> str | None:
+    """A variable that the operator hands on by its name."""
+    return os.environ.get(name)
 
 
 def processes_directory() -> Path:

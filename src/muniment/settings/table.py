@@ -12,47 +12,11 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
+from muniment.settings.option import Command, DelayRange, Option, OptionKind
 
 __all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
-
-OnResume = Literal["fixed", "free"]
-Command = Literal["crawl", "fetch"]
-OptionKind = Literal["job", "machine", "run", "file"]
-
-
-class Option(Struct, frozen=True):
-    """The spelling and the help of a setting on the command line."""
-
-    flags: tuple[str, ...]
-    """All spellings, the documented one first; a switch that can be turned off has `--no-…` in `off`."""
-    help: str
-    metavar: str = ""
-    off: str = ""
-    on_resume: OnResume = "free"
-    """`fixed`: a resumed run must give the same value."""
-    live: bool = False
-    """`muniment set` may change it while the crawl runs."""
-    kind: OptionKind = "job"
-    """Whose it is when a job comes over a network.
-
-    `job`: the job's. `machine`: a pipeline's, never a job's. `run`: of one run of a crawl, and of nothing else. `file`:
-    it names what the command reads, and a job has what was in it.
-    """
-    only: Command | None = None
-    """The one command that takes it; both without."""
-    fetch: Any = UNSET
-    """The default in `fetch`, where it is another."""
-    group: str = ""
-    """The heading above it in `--help` and `docs/options.md`; empty: the same as of the option before."""
-
-
-class DelayRange(Struct, frozen=True):
-    """The gap between request starts to one host, drawn evenly between two bounds, in milliseconds."""
-
-    low: int = 0
-    high: int = 0
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -360,6 +324,44 @@ class Settings(Struct, frozen=True, kw_only=True):
             kind="machine",
         ),
     ] = None
+    redis: Annotated[
+        str | None,
+        Option(
+            ("--redis",),
+            "Show and steer the job over this Redis, in the layout of ArchiveBot (default: MUNIMENT_REDIS).",
+            "URL",
+            group="Live plane",
+            kind="machine",
+        ),
+    ] = None
+    redis_roles: Annotated[
+        str,
+        Option(
+            ("--redis-roles",),
+            "What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper, taker.",
+            "LIST",
+            kind="machine",
+        ),
+    ] = "all"
+    redis_log_keep: Annotated[
+        int, Option(("--redis-log-keep",), "Log entries of a running job that stay in Redis.", "N", kind="machine")
+    ] = 10_000
+    reap_after: Annotated[
+        float,
+        Option(("--reap-after",), "Seconds without a heartbeat until a job has failed; 0: never.", "S", kind="machine"),
+    ] = 7200.0
+    announce: Annotated[
+        Literal["queue", "feed", "off"],
+        Option(("--announce",), "Announce the job there: in the queue of posts, or the feed.", "WAY", kind="machine"),
+    ] = "queue"
+    explanation: Annotated[
+        str | None, Option(("--explanation",), "Why the job runs, for those who see it.", "TEXT", kind="run")
+    ] = None
+    ignore_reports: Annotated[
+        Literal["on", "off"],
+        Option(("--ignore-reports",), "Tell of each ignored URL in the log.", "on|off", live=True),
+    ] = "off"
+
     proxy: Annotated[
         tuple[str, ...],
         Option(
@@ -377,10 +379,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def options(command: Command | None = None) -> Iterator[tuple[str, Any, Any, Option]]:
+def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
-    hints, group = get_type_hints(Settings, include_extras=True), ""
-    for field in structs.fields(Settings):
+    hints, group = get_type_hints(table, include_extras=True), ""
+    for field in structs.fields(table):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if not isinstance(option, Option):
             continue

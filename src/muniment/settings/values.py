@@ -49,6 +49,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--min-free": (0, 1 << 60),
     "--shard": (0, 1_000_000),
     "--shards": (1, 1_000_000),
+    "--redis-log-keep": (1, 100_000),
+    "--reap-after": (0, 10**9),
     "--level": (0, 10_000),
     "--per-host": (1, 10_000),
     "--inflight": (1, 1_000_000),
@@ -67,6 +69,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--max-pages": (1, 10**12),
     "--max-bytes": (1, 1 << 60),
     "--max-time": (0.001, 10**9),
+    "--hook-jobs": (1, 1_000),
+    "--hook-timeout": (0.001, 43_200),
+    "--hook-tries": (1, 1_000),
+    "--hook-output": (1, 1 << 50),
+    "--hook-memory": (0, 1 << 50),
 }
 """By the first name of each option with a number: least and most. Less does nothing, more is a slip of the hand."""
 

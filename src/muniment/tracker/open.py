@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
@@ -15,6 +15,7 @@ from muniment.rules.rule_engine import Ruleset, check_rules
 from muniment.rules.scope import Scope
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.jobs.terms import begin_terms
@@ -24,6 +25,7 @@ from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import rejudge
 from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.hosts import Hosts
 
 __all__ = ["JobStart", "OpenJob", "StartPages", "load_frontier", "load_list", "open_job", "submit_job"]
@@ -41,6 +43,8 @@ class OpenJob(Struct, frozen=True):
     """Pages that a killed run held and that wait again."""
     seeds: SeedStore | None = None
     """The list of a fetch."""
+    hooks: JobHooks | None = None
+    """Its hooks, where they are on."""
 
 
 class StartPages(Struct, frozen=True):
@@ -79,12 +83,16 @@ def open_job(
     sets: tuple[IgnoreSet, ...] = (),
     *,
     retry_failed: bool = False,
+    hooked: Callable[[str], bool] | None = None,
 ) -> OpenJob:
-    """Make or resume the one job of an embedded tracker; with `retry_failed`, pages that failed get new tries."""
+    """Make or resume the one job of an embedded tracker; with `retry_failed`, pages that failed get new tries.
+
+    `hooked` says for which URLs hooks run.
+    """
     job = jobs.find_job(db)
     given = jobs.JobInput(_without_secrets(settings), Rules(settings.include, settings.ignore, sets))
     if job is None:
-        return _create(db, name, settings, given, starts, now)
+        return _create(db, name, settings, given, starts, now, hooked=hooked)
     db.hold(job.job_id)
     before = jobs.given_of(db, job)
     version, known = jobs.latest_rules(db, job.job_id)
@@ -104,7 +112,9 @@ def open_job(
     _keep_given(db, job, given, settings, rules if rules != known else None, now)
     if job.judged != ruleset.version:
         rejudge(db, job.job_id, ruleset)
-    return OpenJob(job, frontier, settings, True, given_back, _seeds(db, job.job_id, settings, admission))
+    seeds = _seeds(db, job.job_id, settings, admission)
+    hooks = _hooks(db, job.job_id, frontier, admission, hooked)
+    return OpenJob(job, frontier, settings, True, given_back, seeds, hooks)
 
 
 def submit_job(
@@ -167,6 +177,8 @@ def _create(
     starts: StartPages,
     now: int,
     start: JobStart = _AS_USUAL,
+    *,
+    hooked: Callable[[str], bool] | None = None,
 ) -> OpenJob:
     urls = starts.urls
     ruleset = compile_ruleset(1, given.rules, urls)
@@ -186,7 +198,18 @@ def _create(
         if settings.seed:
             begin_list(db, job.job_id)
     db.hold(job.job_id)
-    return OpenJob(job, frontier, settings, False, 0, _seeds(db, job.job_id, settings, admission))
+    seeds = _seeds(db, job.job_id, settings, admission)
+    hooks = _hooks(db, job.job_id, frontier, admission, hooked)
+    return OpenJob(job, frontier, settings, False, 0, seeds, hooks)
+
+
+def _hooks(
+    db: Database, job_id: int, frontier: Frontier, admission: Admission, hooked: Callable[[str], bool] | None
+) -> JobHooks | None:
+    if hooked is None:
+        return None
+    frontier.hooks = HookStore(db, job_id, hooked)
+    return JobHooks(db, job_id, frontier.hooks, admission)
 
 
 def _seeds(db: Database, job_id: int, settings: Settings, admission: Admission) -> SeedStore | None:

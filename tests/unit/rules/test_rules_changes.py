@@ -13,7 +13,7 @@ from muniment.settings.table import DelayRange, Settings
 def test_names_are_those_of_the_options():
     assert changeable() == [
         "min-free", "per-host", "inflight", "delay", "workers", "tries", "give-up-after", "connect-timeout", "timeout",
-        "max-fetch-time", "max-pages", "max-bytes", "max-time",
+        "max-fetch-time", "max-pages", "max-bytes", "max-time", "ignore-reports",
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from muniment.settings.table import Command, DelayRange, Settings, defaults, opt
 from muniment.settings.written import option_name, written_settings
 
 MACHINE = {
+    "redis", "redis-roles", "redis-log-keep", "reap-after", "announce",
     "out", "run-id", "prefix", "warc-size", "min-free", "state", "database", "workers", "inflight", "proxy",
     "auth-file", "insecure", "allow-private",
 }  # fmt: skip
@@ -40,7 +41,7 @@ def other_value(name: str, default: Any, kind: Any) -> Any:
         return DelayRange(250, 375)
     if isinstance(default, int | float):
         return type(default)(default + 2)
-    return {"on": "off", "fast": "polite"}.get(default, 7)
+    return {"on": "off", "off": "on", "fast": "polite"}.get(default, 7)
 
 
 @pytest.mark.parametrize("command", ["crawl", "fetch"])

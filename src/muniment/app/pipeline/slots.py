@@ -79,6 +79,8 @@ class Slots:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing: set[int] = set()
         self._not_before: dict[int, float] = {}
+        self._lowered: dict[str, int] = {}
+        """Hosts of which others want connections, by the latest news."""
         self.held = self.returning = self._closed = False
         self.wanted: Callable[[], None] = lambda: None
         """Called when more pages are wanted."""
@@ -155,9 +157,24 @@ class Slots:
         for job, active in list(self._active.items()):
             self._hear(job, active, told.get(job))
         self._jobs = said | {slot: job for slot, job in self._jobs.items() if self._is_fresh(job) and slot not in said}
+        self._lowered = news.permits
         for run in self.runs:
             run.queue.lower(news.permits)
+        self._free_hosts()
         self.wanted()
+
+    def _free_hosts(self) -> None:
+        """Give back the connections to hosts that others wait for, and no run here knows of."""
+        coming = {host for some in self._opening.values() for pages in some for host in pages.permits}
+        idle = [
+            host for host in self._lowered if host not in coming and not any(run.queue.knows(host) for run in self.runs)
+        ]
+        if idle and not self._closed:
+            self._start(self._free(idle))
+
+    async def _free(self, hosts: list[str]) -> None:
+        with suppress(SessionEndedError, ServerError):
+            await self._link(0).free(hosts)
 
     def _is_fresh(self, job: int) -> bool:
         active = self._active.get(job)
@@ -247,6 +264,7 @@ class Slots:
             self._publish(SlotChange(job=job, state="ended", reason=reason))
         if active.later and not self._closed:
             self._open(job, active.later)
+        self._free_hosts()
         self.wanted()
 
     async def _begin(self, job: int) -> _Active | None:
@@ -264,6 +282,7 @@ class Slots:
         for pages in self._opening.pop(job):
             if run.take(pages):
                 self._refresh(job)
+        run.queue.lower(self._lowered)
         self._publish(SlotChange(job=job, state="started"))
         if self._closed:
             self._stop(active, "stopped")

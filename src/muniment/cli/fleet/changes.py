@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import click
@@ -20,6 +21,7 @@ from muniment.rules.changes import parse_assignments, parse_nice
 
 __all__ = ["job"]
 
+_UNKNOWN = re.compile("-[^0-9]")
 _host = click.option("--host", default="", metavar="H", help="Pages of this host.")
 _prefix = click.option("--prefix", default="", metavar="P", help="Pages whose URLs start with this.")
 
@@ -103,7 +105,7 @@ def rules(words: tuple[str, ...], dry_run: bool, version: int | None, where: Whe
     return tell_changes(tuple(made.changes), as_json=as_json, quiet=quiet)
 
 
-@job.command()
+@job.command(context_settings={"ignore_unknown_options": True})  # -5 is no option
 @click.argument("words", metavar="JOB N", nargs=-1)
 @_host
 @_prefix
@@ -111,6 +113,8 @@ def rules(words: tuple[str, ...], dry_run: bool, version: int | None, where: Whe
 def nice(words: tuple[str, ...], host: str, prefix: str, where: Where, as_json: bool, quiet: bool) -> int:
     """Fetch pages earlier (N below 0) or later than others of their host; `none` removes a value."""
     number, rest = one_job(where, words, "N")
+    if unknown := [word for word in rest if _UNKNOWN.match(word)]:
+        raise UsageError(f"no such option: {unknown[0][:100]}")
     if len(rest) > 1:
         raise UsageError("give one N")
     call = NiceCall(nice=parse_nice(rest[0]), host=host, prefix=prefix)

@@ -20,14 +20,14 @@ from muniment.settings.written import option_name, written_settings
 __all__ = ["job_options", "order_of", "read_slots", "read_tags"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_WHERE = {"state", "database"}
-"""Settings of a crawl whose options name, here, where the job is made."""
+_OWN = {"state", "database", "explanation"}
+"""Settings of a crawl whose options `job add` has by itself: the first two name where the job is made."""
 
 
 def job_options(function: _F) -> _F:
     """The options of `crawl` and `fetch`; those that a job cannot have are hidden, and refused with a remedy."""
     for name, kind, default, option in reversed(list(options())):
-        if name not in _WHERE:
+        if name not in _OWN:
             function = click_option(name, kind, default, option, hidden=option.kind in ("machine", "run"))(function)
     return function
 

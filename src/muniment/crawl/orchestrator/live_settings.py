@@ -19,9 +19,11 @@ from muniment.model.event import PauseEvent, ResumeEvent, change_events
 from muniment.rules.changes import change_settings
 from muniment.settings.table import Settings
 
-__all__ = ["LiveSettings"]
+__all__ = ["FAILED", "LiveSettings"]
 
 _OPERATOR = "operator"
+FAILED = "failed"
+"""Why a run ends whose job was said to have failed."""
 
 
 class LiveSettings:
@@ -62,8 +64,10 @@ class LiveSettings:
 
     def _carry_out(self, change: Change) -> None:
         match change:
-            case AbortJob() | FailJob():
+            case AbortJob():
                 self._stop("aborted")
+            case FailJob():
+                self._stop(FAILED)
             case PauseJob():
                 self._events.publish(PauseEvent(reason=_OPERATOR))
                 self.hold(held=True)

@@ -21,7 +21,7 @@ from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.control_server import ControlServer
 from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
-from muniment.crawl.orchestrator.live_settings import LiveSettings
+from muniment.crawl.orchestrator.live_settings import FAILED, LiveSettings
 from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.robots_cache import RobotsCache
@@ -74,7 +74,8 @@ class Orchestrator:
             *(setup, self._client, self._hosts, limits, self._patience),
             *(self._inflight, events, self._workers, self.stop),
         )
-        self._desk = ControlServer(Path(setup.out), self._tasks.in_turn(self.settings.change))
+        self.change = self._tasks.in_turn(self.settings.change)
+        self._desk = ControlServer(Path(setup.out), self.change)
         self._disk = DiskSpace(limits, events)
         self._deaths, self.progress = WorkerDeaths(), Progress()
         events.listen(self.progress.take)
@@ -135,7 +136,7 @@ class Orchestrator:
 
     def stop(self, reason: str) -> None:
         """End the run as if a limit were reached: what is in flight finishes first."""
-        self._end(RunOutcome(3, reason))
+        self._end(RunOutcome(4 if reason == FAILED else 3, reason))
 
     def kill(self, _reason: str) -> None:
         """End every worker at once; the run stays resumable, and the next one joins the index."""

@@ -253,7 +253,12 @@ def _may_hold_links(content_type: str) -> bool:
 
 
 def finished(
-    page: Evaluation, *, payload: bytes, record_id: bytes, exchanges: tuple[ExchangeRow, ...] = ()
+    page: Evaluation,
+    *,
+    payload: bytes,
+    record_id: bytes,
+    exchanges: tuple[ExchangeRow, ...] = (),
+    unanswered: str = "",
 ) -> PageResult:
     """The report to the tracker about a recorded page."""
     claim, exchange = page.claim, page.exchange
@@ -279,6 +284,7 @@ def finished(
         page.found.dropped,
         claim.free,
         exchanges,
+        unanswered,
     )
 
 

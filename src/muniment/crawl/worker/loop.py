@@ -47,7 +47,9 @@ class Worker:
         self._channel, self._client = channel, client
         self._held = HeldPages(setup.inflight, settings.delay, client.permits)
         self._recorder = Recorder(
-            Path(setup.out), info, settings.warc_size, channel, every_body=settings.store_unchanged
+            *(Path(setup.out), info, settings.warc_size, channel),
+            every_body=settings.store_unchanged,
+            hooked=setup.hooked,
         )
         self._services = EngineServices(channel, setup, client, self._held, self._recorder)
         self._services.fail = self._fail
@@ -120,7 +122,9 @@ class Worker:
         for cookies in before:
             self._send_finish(FinishBatch([], [], cookies), [])
         news = [new for page in batch.pages for new in page.found.news]
-        self._send_finish(FinishBatch(batch.results, news, last), [page.claim.host for page in batch.pages])
+        self._send_finish(
+            FinishBatch(batch.results, news, last, batch.captured), [page.claim.host for page in batch.pages]
+        )
 
     def _send_finish(self, batch: FinishBatch, hosts: list[str]) -> None:
         services = self._services

@@ -29,7 +29,10 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
-from muniment.model.page import ExchangeRow, PageResult
+from muniment.model.hooks.runs import CapturedPage
+from muniment.model.page import Claim, ExchangeRow, PageResult
+from muniment.rules.hooks.pages import has_hooks
+from muniment.rules.session_ids import page_key
 
 __all__ = ["RecordedBatch", "Recorder"]
 
@@ -55,6 +58,8 @@ class RecordedBatch(Struct, frozen=True):
     pages: list[Page]
     results: list[PageResult]
     """One for each of the pages."""
+    captured: list[CapturedPage]
+    """Where hooks are on: those of the pages that they run for."""
     reports: list[FromWorker]
     """Messages to be sent once the exchanges before them are recorded; they go first."""
 
@@ -70,11 +75,14 @@ class Recorder:
         channel: Channel,
         *,
         every_body: bool = False,
+        hooked: bool = False,
     ) -> None:
-        """With `every_body`, a body that this directory keeps already is stored again, too."""
+        """With `every_body`, a body that this directory keeps already is stored again, too; `hooked`: hooks are on."""
         self._every_body = every_body
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._channel = channel
+        self._hooked = hooked
+        self._captured: list[CapturedPage] = []
         self._ready: list[Page] = []
         self._asides: list[tuple[Exchange, PageContext]] = []
         self._reports: list[FromWorker] = []
@@ -180,7 +188,8 @@ class Recorder:
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         self._kept.synced()
-        return RecordedBatch(batch, results, reports)
+        captured, self._captured = self._captured, []
+        return RecordedBatch(batch, results, captured, reports)
 
     async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
         """Record some pages; bodies in memory are made into records for all of them first."""
@@ -195,9 +204,9 @@ class Recorder:
             if isinstance(page, Refusal):
                 results.append(refused(page))
             elif at in made and not page.before:
-                results.append(_write(await self._open_segment(), page, earlier, made[at]))
+                results.append(self._write(await self._open_segment(), page, earlier, made[at]))
             else:
-                results.append(await _written(await self._open_segment(), page, earlier, made.get(at)))
+                results.append(await self._written(await self._open_segment(), page, earlier, made.get(at)))
                 await asyncio.sleep(0)
         return results
 
@@ -214,6 +223,36 @@ class Recorder:
             if at % _PAGES_A_TURN == 0:
                 await asyncio.sleep(0)
         return reports
+
+    async def _written(
+        self, segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None
+    ) -> PageResult:
+        size = max(exchange.body.length for exchange in (*page.before, page.exchange))
+        return await _beside_loop(self._write, segment, page, earlier, made, size=size)
+
+    def _write(self, segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
+        before = [
+            _row(segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b"")))
+            for early in page.before
+        ]
+        exchange = page.exchange
+        if not exchange.head:
+            failure, unanswered = exchange.failure, exchange.url
+            # what this machine could not ask for is asked for again, whatever the tries
+            if page.done and failure is not None and not of_this_machine(str(failure)):
+                before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
+                unanswered = ""
+            return finished(page, payload=b"", record_id=b"", exchanges=tuple(before), unanswered=unanswered)
+        if made is not None:
+            capture = segment.write_prepared(made)
+        else:
+            exchange, context, known, unchanged = _source(page, earlier)
+            capture = segment.write(exchange, context, known, unchanged=unchanged)
+        fresh = _digest_of(page) if capture.record_type == "response" else b""
+        rows = (*before, _row(capture))
+        if self._hooked and has_hooks(page.claim, capture):
+            self._captured.append(_captured(page.claim, capture))
+        return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
 
     async def _record_aside(self, exchange: Exchange, context: PageContext, earlier: Known) -> Capture:
         digest = payload_digest(exchange) if context.page_id and not self._every_body else b""
@@ -280,37 +319,11 @@ def _size_of(exchange: Exchange) -> int:
     return exchange.body.length + (exchange.request_body.length if exchange.request_body is not None else 0)
 
 
-async def _written(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
-    size = max(exchange.body.length for exchange in (*page.before, page.exchange))
-    return await _beside_loop(_write, segment, page, earlier, made, size=size)
-
-
 async def _beside_loop(record: Callable[..., T], *what: object, size: int) -> T:
     """Record large bodies in a thread, because a worker that reports nothing counts as hung."""
     if size <= _AT_ONCE:
         return record(*what)
     return await asyncio.get_running_loop().run_in_executor(None, partial(record, *what))
-
-
-def _write(segment: Segment, page: Evaluation, earlier: Known, made: ExchangeRecords | None) -> PageResult:
-    before = [
-        _row(segment.write(early, structs.replace(page.context, redirect_to="", outlinks=b""))) for early in page.before
-    ]
-    exchange = page.exchange
-    if not exchange.head:
-        failure = exchange.failure
-        # what this machine could not ask for is asked for again, whatever the tries
-        if page.done and failure is not None and not of_this_machine(str(failure)):
-            before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
-        return finished(page, payload=b"", record_id=b"", exchanges=tuple(before))
-    if made is not None:
-        capture = segment.write_prepared(made)
-    else:
-        exchange, context, known, unchanged = _source(page, earlier)
-        capture = segment.write(exchange, context, known, unchanged=unchanged)
-    fresh = _digest_of(page) if capture.record_type == "response" else b""
-    rows = (*before, _row(capture))
-    return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
 
 
 def _row(capture: Capture) -> ExchangeRow:
@@ -319,3 +332,18 @@ def _row(capture: Capture) -> ExchangeRow:
 
 def _raw_id(capture: Capture) -> bytes:
     return bytes.fromhex(capture.record_id[len("urn:uuid:") :].replace("-", ""))
+
+
+def _captured(claim: Claim, capture: Capture) -> CapturedPage:
+    return CapturedPage(
+        claim.page_id,
+        page_key(claim.url),
+        claim.url,
+        claim.depth,
+        capture.status,
+        capture.content_type,
+        capture.fetched_at,
+        capture.warc_file,
+        capture.warc_offset or 0,
+        capture.digest,
+    )

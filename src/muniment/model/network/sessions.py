@@ -171,6 +171,7 @@ class FinishedPage(Struct, frozen=True, kw_only=True):
     free: bool = False
     exchanges: tuple[ExchangeRow, ...] = ()
     """One for each row of the index that came with the page."""
+    unanswered: str = ""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
@@ -216,7 +217,7 @@ class PermitsCall(Struct, frozen=True, kw_only=True):
     """More connections are wanted, or some are given back."""
 
     want: dict[str, int] = {}
-    """By host: how many in all."""
+    """By host: how many in all; 0: none, so that those that others want are theirs."""
     back: dict[str, int] = {}
     """By host: how many are given back."""
 

@@ -60,23 +60,25 @@ class LaunchedWorker(Struct, frozen=True):
     channel: socket.socket
 
 
-def launch_worker(*locks: int, registry: ProcessRegistry | None = None) -> LaunchedWorker:
-    """Start `muniment worker` with its end of a socket pair and the directory's locks.
+def launch_worker(
+    *locks: int, registry: ProcessRegistry | None = None, label: str = "fetcher", command: str = "worker"
+) -> LaunchedWorker:
+    """Start `muniment worker`, or another `command` like it, with its end of a socket pair and the directory's locks.
 
     It gets a session of its own, so that a Ctrl-C in the terminal reaches the orchestrator alone. Raises MunimentError
     when the system does not let it start.
     """
     try:
-        return _launch_worker(locks, registry or ProcessRegistry())
+        return _launch_worker(locks, registry or ProcessRegistry(), label, command)
     except OSError as error:
         raise MunimentError(f"no worker can be started: {error.strerror}{advice(error.errno)}") from error
 
 
-def _launch_worker(locks: tuple[int, ...], registry: ProcessRegistry) -> LaunchedWorker:
+def _launch_worker(locks: tuple[int, ...], registry: ProcessRegistry, label: str, command: str) -> LaunchedWorker:
     ours, theirs = socket.socketpair()
     # freed pages are kept by the allocator: bodies come and go all the time (+10 % pages/s, reference figures)
     kept = {name: os.environ.get(name, "33554432") for name in _KEPT_PAGES}
-    plan = _our_own("fetcher", ["worker"], {**kept, CHANNEL_VARIABLE: str(theirs.fileno())})
+    plan = _our_own(label, [command], {**kept, CHANNEL_VARIABLE: str(theirs.fileno())})
     entry = registry.enter(plan)
 
     def ended(ending: ProcessEnding) -> None:

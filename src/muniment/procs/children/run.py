@@ -56,6 +56,38 @@ class ChildRun:
         """The directory of its files."""
         return self._files.directory
 
+    @property
+    def begun(self) -> bool:
+        """Whether the command could be run at all."""
+        return self._kept is not None
+
+    @property
+    def row(self) -> Process | None:
+        """Its row as it was queued; None when nothing is kept."""
+        return self._entry.row
+
+    @property
+    def keepers(self) -> tuple[int, ...]:
+        """The numbers of its shims, from whom all descend that it begins."""
+        return tuple(pid for pid, _ in self._kept.shims) if self._kept else ()
+
+    @property
+    def command_pid(self) -> int:
+        """The number of the command; 0 when it could not be run."""
+        return self._kept.pid if self._kept else 0
+
+    def reading(self, stream: str) -> int:
+        """A descriptor for reading its output while it runs; the caller closes it. Raises OSError."""
+        return self._entry.reading(stream)
+
+    async def leaving(self) -> None:
+        """Wait, without a thread, until its shim has ended; `poll` then says how, unless the other shim goes on."""
+        await self._child.wait_async()
+
+    def end(self) -> None:
+        """Have it and all that it began end, gracefully and then by force, without waiting for that."""
+        self._lifeline.close()
+
     def is_alive(self) -> bool:
         """Whether the command itself runs now."""
         row = self.process
@@ -126,11 +158,15 @@ def launch(
     timeout: float | None = None,
     attempt: int = 1,
     background: bool = False,
+    inherits: bool = True,
+    grace_s: float = _GRACE_S,
+    nice: int = 0,
 ) -> ChildRun:
     """Run a command, to its end unless in the `background`; in its own directory, unless `pwd` names another.
 
-    Its row is there before it is. Raises ProcessError when its tree is too deep or too large, OSError when not even a
-    temporary directory can be made for it.
+    Unless it `inherits`, its environment is what is given and nothing else. When it is asked to end it has `grace_s`
+    seconds. Its row is there before it is. Raises ProcessError when its tree is too deep or too large, OSError when not
+    even a temporary directory can be made for it.
     """
     plan = ProcessPlan(
         process_type=process_type,
@@ -140,13 +176,14 @@ def launch(
         environment=tuple((environment or {}).items()),
         timeout=timeout,
         attempt=attempt,
+        inherits=inherits,
     )
     entry = registry.enter(plan)
     files = entry.files or ProcessFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
     ours, theirs = socket.socketpair()
     with theirs:
-        kept = [str(files.directory), str(theirs.fileno()), str(_GRACE_S), str(timeout or 0)]
+        kept = [str(files.directory), str(theirs.fileno()), str(grace_s), str(timeout or 0), str(nice)]
         spawned = _spawn_shim([*kept, *command], plan, entry, theirs.fileno())
     ours.recv(256)  # what it is, or nothing when it could not be run
     run = ChildRun(registry, entry, files, Child(spawned), ours)

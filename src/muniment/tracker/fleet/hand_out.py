@@ -131,12 +131,13 @@ class HandOut:
             sessions.hold(self._db, epoch)
             had = self._permits.of(epoch, call.back)
             self._permits.keep(epoch, {host: had[host].had - count for host, count in call.back.items() if host in had})
+            self._permits.give_way(epoch, [name for name, count in call.want.items() if count <= 0])
             granted: dict[str, Granted] = {}
             for work in works:
                 needs = {
                     name: _need(work, host_id)
-                    for name in call.want
-                    if (host_id := work.frontier.hosts.known(name)) is not None
+                    for name, count in call.want.items()
+                    if count > 0 and (host_id := work.frontier.hosts.known(name)) is not None
                 }
                 others = [other.job_id for other in works if other is not work]
                 granted.update(self._permits.divide(epoch, work.job_id, needs, others, now))

@@ -126,6 +126,15 @@ class PermitTable:
         self._db.many(_KEEP, [(count, count, host, epoch, count) for host, count in sorted(most.items()) if count > 0])
         self._db.many(_DROP, [(host, epoch) for host, count in sorted(most.items()) if count <= 0])
 
+    def give_way(self, epoch: int, names: Collection[str]) -> None:
+        """A session has no use for hosts: it keeps as much as it was asked to, where others want them still."""
+        if names:
+            self._db.take_names(names)
+            asked = select(_C.host, _C.target).where(
+                _C.host.in_(list(names)), _C.epoch == epoch, _C.target.is_not(None)
+            )
+            self.keep(epoch, {str(host): int(target) for host, target in self._db.connection.execute(asked)})
+
     def of(self, epoch: int, names: Collection[str]) -> dict[str, Granted]:
         """What a session may have of hosts now; without a row, nothing."""
         columns = [_C[name] for name in _COLUMNS]

@@ -1,4 +1,4 @@
 """Jobs: their states, settings, changes, audit, stash and reports.
 
-Others import: audit, changes, reports, stash, store, submissions, terms.
+Others import: audit, changes, live, reports, stash, store, submissions, terms.
 """

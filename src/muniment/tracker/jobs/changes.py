@@ -12,6 +12,7 @@ from muniment.model.change import (
     AbortJob,
     AddIgnore,
     AddSet,
+    AmendPatterns,
     Change,
     ChangeMade,
     FailJob,
@@ -31,7 +32,16 @@ from muniment.model.job import JobState
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings, written_values
 from muniment.rules.ignore_sets import set_of
-from muniment.rules.job_rules import Rules, add_ignore, add_set, remove_ignore, remove_set, replace_rules, set_nice
+from muniment.rules.job_rules import (
+    Rules,
+    add_ignore,
+    add_set,
+    amend_patterns,
+    remove_ignore,
+    remove_set,
+    replace_rules,
+    set_nice,
+)
 from muniment.rules.rule_engine import Ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
@@ -131,14 +141,24 @@ def _set(db: Database, job: jobs.Job, change: SetValues) -> ChangeResult:
     return ChangeResult(changes, settings=settings)
 
 
-def _change_rules(db: Database, job: jobs.Job, change: RuleChange, now: int) -> ChangeResult:
+def _change_rules(db: Database, job: jobs.Job, change: RuleChange | AmendPatterns, now: int) -> ChangeResult:
     version, known = jobs.latest_rules(db, job.job_id)
-    rules, changed = _changed_rules(known, change)
+    if isinstance(change, AmendPatterns):
+        rules, added, removed = amend_patterns(known, change.added, change.removed)
+        changes = _patterns_changes(added, removed)
+    else:
+        rules, changed = _changed_rules(known, change)
+        changes = (changed,)
     if rules == known:
         return ChangeResult(())
     ruleset = jobs.ruleset_of(db, job.job_id, version + 1, rules)
     jobs.save_rules(db, job.job_id, rules, now)
-    return ChangeResult((changed,), ruleset=ruleset)
+    return ChangeResult(changes, ruleset=ruleset)
+
+
+def _patterns_changes(added: Sequence[str], removed: Sequence[str]) -> tuple[ChangeMade, ...]:
+    made = [ChangeMade("ignores", "", one) for one in added] + [ChangeMade("ignores", one, "") for one in removed]
+    return tuple(made)
 
 
 def _changed_rules(known: Rules, change: RuleChange) -> tuple[Rules, ChangeMade]:
@@ -187,6 +207,8 @@ def _is_of(entry: AuditEntry, change: Change) -> bool:
             marks = [(PAUSED, "yes")]
         case ResumeJob():
             marks = [("state", JobState.ACTIVE.value), (PAUSED, "no")]
+        case AmendPatterns(_, added, removed):
+            return ChangeMade(entry.what, entry.before, entry.after) in _patterns_changes(added, removed)
         case StashPages() | UnstashPages():
             marks = [(_UNSTASH if isinstance(change, UnstashPages) else _stash_name(change), entry.after)]
         case _:

@@ -56,6 +56,10 @@ _NEARER = Prepared(
     ),
     "n", "l", "r", "rd", "scope", "job", "page",
 )  # fmt: skip
+_CHILDREN = Prepared(
+    select(relations.c.children).where(relations.c.job_id == bindparam("job"), relations.c.parent_id == bindparam("p")),
+    "job", "p",
+)  # fmt: skip
 _RELATE = BatchInsert(relations, "job_id", "parent_id", "children", conflict="REPLACE")
 _DIRTY = BatchInsert(repairs, "job_id", "page_id", conflict="IGNORE")
 
@@ -97,6 +101,10 @@ def _pack_children(words: list[int], kinds: bytes, moved: dict[int, int]) -> byt
     children = [word >> 32 << 8 | kind for word, kind in zip(words, kinds, strict=True)]
     if moved:
         children = [moved.get(child >> 8, child >> 8) << 8 | child & 0xFF for child in children]
+    return _packed(children)
+
+
+def _packed(children: list[int]) -> bytes:
     packed = array("Q", children)
     if sys.byteorder == "big":
         packed.byteswap()
@@ -193,6 +201,17 @@ class Admission:
             if words_of
         ]
         self._db.many(_RELATE, rows)
+        return pending
+
+    def admit_more(self, parent: Parent, texts: dict[bytes, str]) -> Counter[int]:
+        """Take in further outlinks of a page whose links are recorded; returns pages newly pending per host number."""
+        known = self._db.rows(_CHILDREN, (self._job_id, parent.page_id))
+        pending = self.admit([parent], texts)
+        if known:
+            # what was just written has the new ones alone
+            fresh = self._db.rows(_CHILDREN, (self._job_id, parent.page_id))
+            words = [*unpack_children(bytes(known[0][0])), *unpack_children(bytes(fresh[0][0]))]
+            self._db.many(_RELATE, [(self._job_id, parent.page_id, _packed(list(dict.fromkeys(words))))])
         return pending
 
     def untold(self, pages: Iterable[PageResult], texts: Mapping[bytes, str]) -> dict[int, list[bytes]]:

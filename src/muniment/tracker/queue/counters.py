@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from operator import sub
 
 from msgspec import Struct, structs
@@ -13,6 +13,7 @@ from muniment.model.page import PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
+from muniment.tracker.jobs.live import KeptLog
 from muniment.tracker.schema.tables import RESPONSES, job_sums
 
 __all__ = ["Counters", "take_out"]
@@ -75,6 +76,8 @@ class Counters:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
+        self.log: KeptLog | None = None
+        """Has an entry for each exchange; None while nobody listens."""
         self._load()
         db.on_rollback(self._load)
 
@@ -104,7 +107,7 @@ class Counters:
         totals.requisites += 1
         return PageOutcome.REQUISITE
 
-    def add_rows(self, pages: Iterable[PageResult]) -> None:
+    def add_rows(self, pages: Sequence[PageResult]) -> None:
         """Add the rows of the index that came with pages."""
         sums = self._counts
         for page in pages:
@@ -117,6 +120,13 @@ class Counters:
                 else:
                     kind = _CLASSES.get(status // 100, "responses_unknown")
                     setattr(sums, kind, getattr(sums, kind) + 1)
+        if self.log is not None:
+            self.log.write(pages)
+
+    def told(self) -> None:
+        """What was added last is committed."""
+        if self.log is not None:
+            self.log.commit(self.totals)
 
     def save(self, again: Counter[int]) -> None:
         """Write them; pages that are fetched again, by the counter that they were added to, are taken out first."""

@@ -39,6 +39,7 @@ from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
 from muniment.tracker.stores.cookies import CookieStore
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
 from muniment.tracker.stores.robots import RobotsStore
@@ -131,13 +132,14 @@ class Frontier:
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
         self.results = ResultStore(db, job_id)
+        self.hooks: HookStore | None = None
         self._depths = DepthUpdates(db, job_id, scope, admission)
         self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
         self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
         self.writers = Writers(db, job_id)
-        self._counters = Counters(db, job_id)
+        self.counters = Counters(db, job_id)
 
     @retrying_transaction
     def recover(self) -> int:
@@ -154,7 +156,7 @@ class Frontier:
     @property
     def totals(self) -> Totals:
         """The counters of the job."""
-        return self._counters.totals
+        return self.counters.totals
 
     def pending(self) -> dict[int, int]:
         """Pages that wait to be claimed, per host number."""
@@ -250,7 +252,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
-            self._counters.add_rows(accepted)
+            self.counters.add_rows(accepted)
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
@@ -263,11 +265,14 @@ class Frontier:
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted)
+            if self.hooks is not None and batch.captured:
+                self.hooks.queue(page for page in batch.captured if page.page_id in {one.page_id for one in accepted})
             self.hosts.keep_noted()
             self.cookies.keep(batch.cookies)
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
-            self._counters.save(self._depths.take_reopened())
+            self.counters.save(self._depths.take_reopened())
+        self.counters.told()
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self._admission.take_shown()
@@ -305,7 +310,7 @@ class Frontier:
 
     def _count(self, page: PageResult, standing: Standing) -> int:
         as_page = self._scope.as_page(standing)
-        return int(self._counters.count(page, as_page=as_page, start=standing.link_hops == 0))
+        return int(self.counters.count(page, as_page=as_page, start=standing.link_hops == 0))
 
     def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
         return (
@@ -324,7 +329,7 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self._admission.tries)
-            self._counters.save(self._depths.take_reopened())
+            self.counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @retrying_transaction
@@ -332,7 +337,7 @@ class Frontier:
         """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.of_pipeline(last, pipeline, self._admission.tries)
-            self._counters.save(self._depths.take_reopened())
+            self.counters.save(self._depths.take_reopened())
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
@@ -364,7 +369,7 @@ class Frontier:
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        return begin_round(self._db, self._job_id, self._admission.tries, self._counters, waited)
+        return begin_round(self._db, self._job_id, self._admission.tries, self.counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -381,7 +386,7 @@ class Frontier:
             self._db.take_turns(self._job_id, alone=False)
             self._keep_up(self.writers.look())
             pending = self._depths.work()
-            self._counters.save(self._depths.take_reopened())
+            self.counters.save(self._depths.take_reopened())
         return dict(pending)
 
     @property

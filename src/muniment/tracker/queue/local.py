@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
-from muniment.model.change import Removal, SetNice, SetRules
+from muniment.model.change import AmendPatterns, Removal, SetNice, SetRules
 from muniment.model.host import HostRecord
+from muniment.model.job import JobState
 from muniment.model.page import PageState
 from muniment.model.queue import (
     Backlog,
@@ -52,11 +53,22 @@ class _LastAnswer(Generic[T]):
         return self._answers[0]
 
 
+class HooksBeside(Protocol):
+    """The hooks of a job that runs."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether they keep the job from being finished."""
+
+    def take_found(self) -> tuple[Counter[int], list[tuple[str, str]]]:
+        """Pages newly pending per host number, and those that were left out, since the last call."""
+
+
 class LocalQueue:
     """One job's pages, by its frontier and, for a fetch, its list."""
 
-    def __init__(self, frontier: Frontier, seeds: SeedStore | None = None) -> None:
-        self._frontier, self._seeds = frontier, seeds
+    def __init__(self, frontier: Frontier, seeds: SeedStore | None = None, hooks: HooksBeside | None = None) -> None:
+        self._frontier, self._seeds, self._hooks = frontier, seeds, hooks
         self._judging: Rejudging | None = None
         self._claims: _LastAnswer[ClaimOutcome] = _LastAnswer()
         self._finishes: _LastAnswer[FinishOutcome] = _LastAnswer()
@@ -144,6 +156,10 @@ class LocalQueue:
         if self._seeds is not None and request.list_ended:
             self._seeds.end()
         skipped = self._judge(pending)
+        if self._hooks is not None:
+            found, left_out = self._hooks.take_found()
+            pending.update(found)
+            skipped += left_out
         if request.next_round:
             for host, pages, due_at in self._frontier.next_round(request.waited):
                 # other pages of a host do not wait for these
@@ -166,7 +182,8 @@ class LocalQueue:
             # that was not finished is made whole
             narrow = PageState.SKIPPED if isinstance(change, Removal) else PageState.READY
             unfinished = self._judging is not None
-            whole = unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
+            both = isinstance(change, AmendPatterns) and change.removed
+            whole = both or unfinished or isinstance(change, SetRules | SetNice) or amended.ruleset.in_order is not None
             self._judging = self._frontier.judging(None if whole else narrow)
             if isinstance(change, SetNice):
                 # claims follow the written nice values, and the workers ask again at once
@@ -175,7 +192,8 @@ class LocalQueue:
 
     async def settle(self, now: int) -> str:
         """Bring the job's state in line with its pages at `now` (Unix ms); returns it."""
-        return self._frontier.settle(now)
+        # while hooks are on, the end of the run says whether all of them have run
+        return JobState.DRAINING.value if self._hooks is not None else self._frontier.settle(now)
 
     async def repeats(self, after: int) -> list[RepeatedLine]:
         """The next lines of the list, after this one, whose URL an earlier line has; empty when there are no more."""
@@ -206,5 +224,8 @@ class LocalQueue:
             if count
         ]
         frontier = self._frontier
-        state = QueueState(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty)
+        hooks_wait = self._hooks is not None and self._hooks.busy
+        state = QueueState(
+            frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty, hooks_wait
+        )
         return QueueChanges(state, changes, skipped or [])

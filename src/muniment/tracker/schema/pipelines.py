@@ -25,6 +25,8 @@ from sqlalchemy.schema import DDL
 
 from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.cookies import cookies
+from muniment.tracker.schema.hooks import hook_files, hook_pages, hook_runs
+from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -45,10 +47,14 @@ __all__ = [
     "LIVE",
     "assignments",
     "cookies",
+    "hook_files",
+    "hook_pages",
+    "hook_runs",
     "host_permits",
     "job_changes",
     "job_numbers",
     "job_rulesets",
+    "live_jobs",
     "metadata",
     "pipelines",
     "servers",

@@ -1,0 +1,162 @@
+"""Hooks of a run: planned before anything is fetched, run beside it, and their tables written at its end."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from muniment import __version__
+from muniment.archive.hooks.tables import write_tables
+from muniment.control.hook_settings import given_settings
+from muniment.control.hooks import HookChoice, HookSet
+from muniment.crawl.hooks.desk import HookDesk, HookQueue
+from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
+from muniment.crawl.ports import Events
+from muniment.errors import UsageError
+from muniment.http.user_agent import agent_text
+from muniment.model.hooks.plugins import HookFile
+from muniment.procs.children.launch import launch_worker
+from muniment.procs.platform.identity import here
+from muniment.procs.registry import ProcessRegistry
+from muniment.rules.hooks.environment import handed_on
+from muniment.rules.hooks.pages import included
+from muniment.settings.environment import own_variables, processes_directory
+from muniment.settings.hooks import HookOptions
+from muniment.settings.table import Settings
+from muniment.tracker.stores.hooks import HookStore
+
+__all__ = ["HookPlan", "keep_tables", "new_desk", "plan_hooks"]
+
+_LONGEST_S = 12 * 3600.0
+_log = logging.getLogger(__name__)
+
+
+class HookPlan(Struct, frozen=True):
+    """The hooks that a run runs, and for which pages."""
+
+    setup: HookSetup
+    wanted: Callable[[str], bool]
+
+
+def plan_hooks(
+    options: HookOptions, settings: Settings, out: Path, start_url: str, mode: Mode = "new"
+) -> HookPlan | None:
+    """The plan of a command line; None without hooks. Raises UsageError."""
+    if not options.hooks:
+        if options.plugins:
+            raise UsageError("--plugins is for hooks: give --hooks, too")
+        return None
+    wanted = included(options.hook_include)
+    own = given_settings(options.hook_env, Path(options.hook_env_file) if options.hook_env_file else None)
+    common = _common(options, settings)
+    chosen = HookSet(
+        HookChoice(
+            folders=[_folder(one) for one in options.hooks],
+            plugins=[name.strip() for name in options.plugins.split(",") if name.strip()],
+            given={**{name: text for name, text in common.items() if name != "TIMEOUT"}, **own},
+            python=options.hook_python or "",
+            abxpkg=options.hook_abxpkg,
+        )
+    )
+    hooks = chosen.running()
+    _warn(chosen.left_out())
+    setup = HookSetup(
+        out=str(out.absolute()),
+        crawl_id=hashlib.sha256(os.fsencode(out.absolute())).hexdigest()[:32],
+        start_url=start_url,
+        hooks=[_planned(chosen, hook, options) for hook in chosen.in_order(hooks)],
+        environment={**_environment(out.absolute()), **common, **own},
+        limits=HookLimits(
+            jobs=options.hook_jobs or os.cpu_count() or 1, tries=options.hook_tries, most_output=options.hook_output
+        ),
+        mode=mode,
+        prior=(),
+    )
+    return HookPlan(setup, wanted)
+
+
+def _folder(name: str) -> Path:
+    path = Path(name)
+    if not path.is_dir():
+        raise UsageError(f"--hooks {name} is not a directory")
+    return path
+
+
+def _warn(left_out: dict[str, str]) -> None:
+    if left_out:
+        name, why = next(iter(left_out.items()))
+        more = f" (and {len(left_out) - 1} more plugins: see muniment hooks list)" if len(left_out) > 1 else ""
+        _log.warning("the plugin %s cannot run: %s%s", name, why, more)
+
+
+def _common(options: HookOptions, settings: Settings) -> dict[str, str]:
+    common = {
+        "TIMEOUT": f"{options.hook_timeout:g}",
+        "USER_AGENT": agent_text(settings.user_agent, settings.contact),
+        "CHECK_SSL_VALIDITY": "false" if settings.insecure else "true",
+    }
+    if settings.cookies:
+        common["COOKIES_FILE"] = str(Path(settings.cookies).absolute())
+    return common
+
+
+def _environment(out: Path) -> dict[str, str]:
+    return {
+        **handed_on(own_variables()),
+        "DATA_DIR": str(out),
+        "PERSONAS_DIR": str(out / "hooks" / "personas"),
+        "ACTIVE_PERSONA": "Default",
+        "ABXPKG_LIB_DIR": str(processes_directory() / "lib"),
+        "ABX_RUNTIME": "muniment",
+        "LIBRARY_VERSION": __version__,
+        "MACHINE_ID": here().machine_id,
+    }
+
+
+def _planned(chosen: HookSet, hook: HookFile, options: HookOptions) -> PlannedHook:
+    plugin = chosen.plugin(hook.plugin)
+    binaries = chosen.binaries(plugin)
+    timeout = chosen.settings.number(plugin, "TIMEOUT")
+    memory = chosen.settings.number(plugin, "MEMORY_LIMIT")
+    return PlannedHook(
+        event=hook.event,
+        number=hook.number,
+        plugin=hook.plugin,
+        name=hook.name,
+        background=hook.background,
+        words=tuple(chosen.interpreters.command(hook) or [str(hook.path)]),
+        settings={**chosen.settings.of(plugin), **binaries.variables},
+        folders=binaries.folders,
+        timeout_s=min(_LONGEST_S, timeout if timeout and timeout > 0 else options.hook_timeout),
+        most_memory=int(memory) if memory is not None and memory >= 0 else options.hook_memory,
+    )
+
+
+def new_desk(
+    queue: HookQueue,
+    plan: HookPlan,
+    registry: ProcessRegistry,
+    locks: Sequence[int],
+    events: Events,
+    state: tuple[str, str],
+    *,
+    private: bool,
+    held: Callable[[], bool],
+    failed: Callable[[str], None],
+) -> HookDesk:
+    """The desk of a run; `state` is where the rows of its processes are: a directory, or a database."""
+    setup = structs.replace(plan.setup, state=state[0], database=state[1], private=private)
+    launch = partial(launch_worker, *locks, registry=registry, label="hooks", command="hook-worker")
+    return HookDesk(queue, launch, setup, events, held, failed)
+
+
+def keep_tables(store: HookStore, out: Path) -> None:
+    """Write `hooks.parquet` and `hook-files.parquet` anew, where hooks have run. Raises ArchiveError."""
+    if store.used:
+        write_tables(out, store.results(), store.artifacts())

@@ -1,0 +1,28 @@
+"""The pages of a directory that hooks run for, out of its index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from muniment.archive.index.read import rows
+from muniment.model.hooks.runs import CapturedPage
+from muniment.rules.hooks.pages import is_hook_row
+from muniment.rules.session_ids import page_key
+
+__all__ = ["captured_pages"]
+
+_COLUMNS = (
+    "url", "status", "error", "depth", "found_as", "content_type", "fetched_at", "warc_file", "warc_offset", "digest",
+)  # fmt: skip
+
+
+def captured_pages(out: Path) -> Iterator[CapturedPage]:
+    """The captures of pages with a record, in the order of the index."""
+    for batch in rows(out, _COLUMNS):
+        for row in batch.to_pylist():
+            url, status, error, depth, found_as, content_type, fetched_at, name, offset, digest = row.values()
+            if name and is_hook_row(status, error, depth, found_as):
+                yield CapturedPage(
+                    *(0, page_key(url), url, depth, status, content_type, fetched_at, name, offset or 0, digest)
+                )

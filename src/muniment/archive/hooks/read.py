@@ -1,0 +1,60 @@
+"""Reading the tables of hooks, and holding the files that hooks left against them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from muniment.archive.hooks.tables import HOOK_FILES, HOOKS
+from muniment.errors import ArchiveError
+
+__all__ = ["changed_files", "hook_rows"]
+
+_PIECE = 1 << 20
+
+
+def hook_rows(out: Path) -> Iterator[dict[str, Any]]:
+    """The tries of a directory; nothing where no hook has run. Raises ArchiveError for a damaged table."""
+    yield from _rows(out / HOOKS)
+
+
+def changed_files(out: Path) -> Iterator[tuple[str, str]]:
+    """Files that hooks left and that are missing or have other bytes by now: path and what is wrong."""
+    for row in _rows(out / HOOK_FILES):
+        if "\\x" not in row["path"] and (wrong := _wrong(out / row["path"], row)):
+            yield row["path"], wrong
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise ArchiveError(f"{path.name}: damaged: not all rows can be read") from error
+
+
+def _wrong(path: Path, row: dict[str, Any]) -> str:
+    try:
+        if row["link"]:
+            return "" if os.readlink(path) == row["link"] else "leads elsewhere"  # noqa: PTH115  (as it is written)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return "missing"
+    with os.fdopen(descriptor, "rb") as file, suppress(OSError):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            digest = hashlib.sha256()
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+            return "" if digest.hexdigest() == row["sha256"] else "has other bytes"
+    return "cannot be read"

@@ -1,0 +1,204 @@
+"""The orchestrator's side of hooks: launches their worker, hands it pages that wait, and has kept what they did."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from msgspec import structs
+
+from muniment.crawl.channel import Channel
+from muniment.crawl.hooks.messages import (
+    CrawlEventOver,
+    EndHooks,
+    FromHooks,
+    HooksBye,
+    HookSetup,
+    HooksReady,
+    HooksReport,
+    PagesForHooks,
+    StopHooks,
+    WantPagesForHooks,
+)
+from muniment.crawl.ports import Events
+from muniment.errors import MunimentError
+from muniment.model.event import HookEvent
+from muniment.model.hooks.runs import HookBatch, HookPage, PriorTry
+from muniment.procs.children.child import Child
+from muniment.procs.children.launch import LaunchedWorker, ending
+
+__all__ = ["HookDesk", "HookQueue"]
+
+_LOOK_S = 0.1
+_GRACE_S = 10.0
+_LAST_S = 8.0
+"""Seconds beyond the grace in which hooks that are stopped end, and those of the crawl's end run."""
+_MOST_DEATHS = 5
+_log = logging.getLogger(__name__)
+
+
+class HookQueue(Protocol):
+    """The hooks of one job: all that the desk asks of a tracker. Raises MunimentError."""
+
+    async def due(self, most: int, held: Iterable[bytes]) -> list[HookPage]:
+        """The eldest pages that wait for their hooks, but for those that are held."""
+
+    async def prior(self) -> tuple[PriorTry, ...]:
+        """The last try of each hook of the crawl."""
+
+    async def keep(self, batch: HookBatch, page_id: int) -> None:
+        """Keep what hooks have done, and the links that they found."""
+
+
+class HookDesk:
+    """The hooks of one run. A worker that is killed is replaced, and its pages are handed out again."""
+
+    def __init__(
+        self,
+        queue: HookQueue,
+        launch: Callable[[], LaunchedWorker],
+        setup: HookSetup,
+        events: Events,
+        held: Callable[[], bool],
+        failed: Callable[[str], None],
+    ) -> None:
+        """While `held` it hands out no page; `failed` gets the reason when hooks cannot go on."""
+        self._queue, self._launch, self._setup, self._events = queue, launch, setup, events
+        self._is_held, self._failed = held, failed
+        self._channel: Channel | None = None
+        self._process: Child | None = None
+        self._pages: dict[bytes, HookPage] = {}
+        self._wants = self._deaths = 0
+        self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
+        self._over = self._bye = self._ending = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._watching: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Launch the worker. Raises MunimentError."""
+        await self._hire()
+        self._tasks = [asyncio.create_task(one) for one in (self._hand_out(), self._keep())]
+
+    async def _hire(self) -> None:
+        launched = self._launch()
+        self._process, self._wants = launched.process, 0
+        self._channel = Channel(FromHooks, self._received, lambda: None)
+        await self._channel.open(launched.channel)
+        self._watching = asyncio.create_task(self._watch(launched.process))
+
+    def stop(self, grace_s: float = _GRACE_S) -> None:
+        """Begin no further hook of a page; what runs then is stopped after the grace."""
+        self._ending = True
+        if self._channel is not None:
+            self._channel.send(StopHooks(grace_s))
+
+    async def finish(self, *, finished: bool, patient: bool | None = None) -> None:
+        """Let the hooks of the crawl's end run, and wait until all is over and kept.
+
+        Unless `patient`, which it is of a job that has finished, that is bounded.
+        """
+        patient = finished if patient is None else patient
+        self._ending = True
+        if self._channel is not None:
+            self._channel.send(EndHooks(finished))
+        if self._watching is not None:
+            await asyncio.wait([self._watching], timeout=None if patient else _GRACE_S + _LAST_S)
+        await self.end()
+
+    def kill(self) -> None:
+        """End the worker at once, and all that runs below it."""
+        self._ending = True
+        if self._process is not None:
+            self._process.kill()
+
+    async def end(self) -> None:
+        """End the worker, if it is there, and keep what it said."""
+        self._over = True
+        if self._process is not None and self._watching is not None:
+            self._process.kill()
+            await self._watching
+        if self._channel is not None:
+            self._channel.close()
+        await asyncio.sleep(0)
+        while not self._reports.empty():
+            await self._keep_one(self._reports.get_nowait())
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # -- the worker
+
+    def _received(self, message: FromHooks) -> None:
+        match message:
+            case HooksReady():
+                asyncio.ensure_future(self._welcome())  # noqa: RUF006  (it is over before the worker asks)
+            case WantPagesForHooks(most):
+                self._wants = most
+            case HooksReport():
+                self._deaths = 0
+                self._reports.put_nowait(message)
+            case CrawlEventOver():
+                self._deaths = 0
+            case HooksBye():
+                self._bye = True
+                if self._channel is not None:
+                    self._channel.close()
+
+    async def _welcome(self) -> None:
+        prior = await self._queue.prior()
+        if self._channel is not None:
+            self._channel.send(structs.replace(self._setup, prior=prior))
+            if self._ending:
+                self._channel.send(StopHooks(0.0))
+
+    async def _watch(self, process: Child) -> None:
+        """Replace a worker that was killed, unless the run is over."""
+        code = await process.wait_async()
+        if self._over or self._bye or self._ending:
+            return
+        self._deaths += 1
+        _log.warning("the worker of hooks ended (%s) and is replaced", ending(code))
+        if self._deaths >= _MOST_DEATHS:
+            self._failed(f"hooks: their worker ended {self._deaths} times in a row ({ending(code)})")
+            return
+        while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
+            await asyncio.sleep(_LOOK_S)
+        self._pages.clear()
+        try:
+            await self._hire()
+        except MunimentError as error:
+            self._failed(str(error))
+
+    # -- pages
+
+    async def _hand_out(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            if self._wants and not self._ending and not self._is_held() and self._channel is not None:
+                pages = await self._queue.due(self._wants, self._pages)
+                if pages:
+                    self._wants = 0
+                    self._pages.update((page.page.key, page) for page in pages)
+                    self._channel.send(PagesForHooks(pages))
+
+    async def _keep(self) -> None:
+        while True:
+            await self._keep_one(await self._reports.get())
+
+    async def _keep_one(self, report: HooksReport) -> None:
+        batch = report.batch
+        try:
+            await self._queue.keep(batch, report.page_id)
+        except MunimentError as error:
+            self._failed(str(error))
+            return
+        if batch.end is not None:
+            self._pages.pop(batch.key, None)
+        self._events.publish(
+            *(
+                HookEvent(one.url, one.plugin, one.hook, one.attempt, one.status, one.error, one.duration_ms)
+                for one in batch.results
+            )
+        )

@@ -1,0 +1,81 @@
+"""The folder of a page for its hooks: `page.json`, the recorded body, and an HTML page as UTF-8."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from muniment.crawl.hooks.bodies import recorded_body
+from muniment.extract.text import document_text, page_text
+from muniment.model.hooks.runs import HookPage
+
+__all__ = ["PageFolder"]
+
+_MOST_DOM = 64 << 20
+"""Bytes of an HTML page that are read as text."""
+_MOST_TITLE = 4 << 20
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+class PageFolder:
+    """`OUT/hooks/pages/KK/KEY`. Made when the first hook of the page runs; body and text go when the last has."""
+
+    def __init__(self, out: Path, page: HookPage, crawl_id: str) -> None:
+        self._out, self._page, self._crawl_id = out, page, crawl_id
+        self.key = page.page.key.hex()
+        self.path = out / "hooks" / "pages" / self.key[:2] / self.key
+        self.card = self.path / "page.json"
+        self.body = self.path / "muniment_body" / "body"
+        self._dom = self.path / "muniment_dom" / "output.html"
+
+    def make(self) -> None:
+        """Write all of it. Raises OSError."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.clear()
+        title = self._page.title
+        found = recorded_body(self._out, self._page.page)
+        self.body.parent.mkdir(exist_ok=True)
+        with self.body.open("wb") as file:
+            for piece in found.pieces if found else ():
+                file.write(piece)
+        if found is not None and found.content_type.lstrip().lower().startswith(_HTML):
+            title = self._write_text(found.content_type) or title
+        self._write_card(title)
+
+    def _write_text(self, content_type: str) -> str:
+        """The page as UTF-8; its title."""
+        with self.body.open("rb") as file:
+            data = file.read(_MOST_DOM)
+        self._dom.parent.mkdir(exist_ok=True)
+        self._dom.write_text(document_text(data, content_type), "utf-8", "replace", newline="")
+        return page_text(data[:_MOST_TITLE], content_type, with_text=False).title
+
+    def _write_card(self, title: str) -> None:
+        page = self._page.page
+        card = {
+            "url": page.url,
+            "snapshot_id": self.key,
+            "crawl_id": self._crawl_id,
+            "depth": page.depth,
+            "status": page.status,
+            "content_type": page.content_type,
+            "fetched_at": page.fetched_at,
+            "warc_file": page.warc_file,
+            "warc_offset": page.warc_offset,
+            "digest": page.digest,
+            "title": title,
+            "tags": list(self._page.tags),
+        }
+        aside = self.card.with_name(f"page.json.{os.getpid()}.part")
+        aside.write_bytes(msgspec.json.format(msgspec.json.encode(card)) + b"\n")
+        aside.replace(self.card)
+
+    def clear(self) -> None:
+        """Remove body and text."""
+        for path in (self.body.parent, self._dom.parent):
+            with suppress(OSError):
+                shutil.rmtree(path)

@@ -1,0 +1,224 @@
+"""The hooks of one page, or of the crawl: in their order, foreground and background, each with its tries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from muniment.crawl.hooks.messages import HookSetup, PlannedHook
+from muniment.crawl.hooks.output import HookOutput, RunSettings
+from muniment.model.hooks.runs import HookArtifact, HookBatch, HookResult, PriorTry
+from muniment.procs.hooks.attempt import HookCommand, HookTry
+from muniment.procs.hooks.left_files import FolderState, artifacts, folder_state
+from muniment.procs.hooks.tree_watch import TreeWatch
+from muniment.procs.registry import ProcessRegistry
+from muniment.rules.hooks.environment import page_context, with_folders
+from muniment.rules.hooks.outcomes import TryEnd, judge
+
+__all__ = ["HookRunner", "HookTarget"]
+
+_STOPPED = "stopped"
+
+
+class HookTarget:
+    """What hooks run for: a page, or the crawl."""
+
+    def __init__(
+        self,
+        *,
+        key: bytes,
+        url: str,
+        depth: int | None,
+        folder: Path,
+        arguments: Sequence[str],
+        environment: dict[str, str],
+        prior: Sequence[PriorTry],
+        always: bool = False,
+    ) -> None:
+        """`always`: its hooks run in every run."""
+        self.key, self.url, self.depth, self.folder = key, url, depth, folder
+        self.arguments, self.environment = tuple(arguments), environment
+        self.title, self._always = "", always
+        self.tags: dict[str, None] = {}
+        self._prior = {(one.event, one.plugin, one.hook): one for one in prior}
+
+    def attempts(self, hook: PlannedHook) -> int:
+        """How many tries a hook had before."""
+        one = self._prior.get((hook.event, hook.plugin, hook.name))
+        return one.attempt if one else 0
+
+    def has_had(self, hook: PlannedHook, mode: str) -> bool:
+        """Whether a hook is not to be run again."""
+        one = self._prior.get((hook.event, hook.plugin, hook.name))
+        if one is None or self._always or mode == "again" or one.error.startswith(_STOPPED):
+            return False
+        return not (mode == "failed" and one.status == "failed")
+
+
+Report = Callable[[HookBatch], Awaitable[None]]
+
+
+class _Begun:
+    """A try that was begun, with what its result needs."""
+
+    def __init__(self, hook: PlannedHook, attempt: int, run: HookTry, output: HookOutput, before: FolderState) -> None:
+        self.hook, self.attempt, self.run, self.output, self.before = hook, attempt, run, output, before
+
+
+class HookRunner:
+    """Runs the hooks of a target, event by event; background ones until `finish`."""
+
+    def __init__(
+        self,
+        setup: HookSetup,
+        settings: RunSettings,
+        registry: ProcessRegistry,
+        watch: TreeWatch,
+        target: HookTarget,
+        report: Report,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._setup, self._settings, self._registry, self._watch = setup, settings, registry, watch
+        self._target, self._report, self._stopping = target, report, stopping
+        self._out = Path(setup.out)
+        self._background: list[_Begun] = []
+        self._running: set[HookTry] = set()
+
+    def stop(self) -> None:
+        """End what runs now."""
+        for run in list(self._running):
+            run.stop("stopped", "the run was stopped")
+
+    async def run(self, event: str) -> None:
+        """Run the hooks of an event, but for those that have run."""
+        for hook in self._setup.hooks:
+            if hook.event != event or self._target.has_had(hook, self._setup.mode):
+                continue
+            if self._stopping.is_set():
+                return
+            await (self._begin(hook) if hook.background else self._foreground(hook))
+
+    async def finish(self, *, wait: bool) -> None:
+        """Have background hooks end; with `wait` they first have their own time to do so by themselves."""
+        begun, self._background = self._background, []
+        await asyncio.gather(*(self._finish(one, wait=wait) for one in begun))
+
+    async def _finish(self, one: _Begun, *, wait: bool) -> None:
+        if wait:
+            await one.run.bound(ask=True)
+        else:
+            await one.run.ask()
+        await one.run.ended()
+        await self._conclude(one)
+
+    async def _foreground(self, hook: PlannedHook) -> None:
+        for attempt in self._tries(hook):
+            begun = await self._start(hook, attempt)
+            await begun.run.ended()
+            if not await self._conclude(begun) or self._stopping.is_set():
+                return
+
+    async def _begin(self, hook: PlannedHook) -> None:
+        """Begin a background hook, and wait until it is ready, has ended, or has had its time."""
+        for attempt in self._tries(hook):
+            begun = await self._start(hook, attempt)
+            try:
+                await asyncio.wait_for(begun.run.ready.wait(), hook.timeout_s)
+            except TimeoutError:
+                pass
+            if not begun.run.over:
+                self._background.append(begun)
+                return
+            if not await self._conclude(begun) or self._stopping.is_set():
+                return
+
+    def _tries(self, hook: PlannedHook) -> range:
+        before = self._target.attempts(hook)
+        return range(before + 1, before + 1 + self._setup.limits.tries)
+
+    async def _start(self, hook: PlannedHook, attempt: int) -> _Begun:
+        directory = self._target.folder / hook.plugin
+        before = await asyncio.to_thread(folder_state, directory)
+        output = HookOutput(self._target.url, self._links, self._settings)
+        run = HookTry(self._command(hook, attempt, directory), self._registry, self._watch, output.heard)
+        output.attach(run)
+        self._running.add(run)
+        await run.start()
+        return _Begun(hook, attempt, run, output, before)
+
+    def _links(self, urls: list[str]) -> Awaitable[None]:
+        return self._report(HookBatch(self._target.key, self._target.url, urls))
+
+    def _command(self, hook: PlannedHook, attempt: int, directory: Path) -> HookCommand:
+        target, setup = self._target, self._setup
+        environment = {**setup.environment, **target.environment, **hook.settings, **self._settings.given}
+        environment["PATH"] = with_folders(environment.get("PATH", ""), hook.folders)
+        environment["EXTRA_CONTEXT"] = page_context(
+            snapshot_id=target.key.hex(),
+            depth=target.depth,
+            crawl_id=setup.crawl_id,
+            plugin=hook.plugin,
+            hook=hook.name,
+            attempt=attempt,
+        )
+        return HookCommand(
+            label=f"{hook.plugin}/{hook.name}",
+            words=(*hook.words, *target.arguments),
+            directory=directory,
+            environment=tuple(environment.items()),
+            timeout_s=hook.timeout_s,
+            most_output=setup.limits.most_output,
+            most_memory=hook.most_memory,
+            attempt=attempt,
+            background=hook.background,
+        )
+
+    async def _conclude(self, one: _Begun) -> bool:
+        """Report what became of a try; whether it failed and may be tried again."""
+        hook, run, output, target = one.hook, one.run, one.output, self._target
+        self._running.discard(run)
+        directory = target.folder / hook.plugin
+        below = directory.relative_to(self._out).as_posix()
+        changed, listed = await asyncio.to_thread(self._left, directory, below, hook.plugin, one.before)
+        output.flush()
+        await output.sent()
+        end = TryEnd(run.ending.exit_code, run.cut, run.asked, bool(changed), run.text)
+        status, error = judge(output.result, end)
+        target.title = output.title or target.title
+        target.tags.update(dict.fromkeys(output.tags))
+        said = output.result
+        result = HookResult(
+            url=target.url,
+            event=hook.event,
+            plugin=hook.plugin,
+            hook=hook.name,
+            order=hook.number,
+            background=hook.background,
+            attempt=one.attempt,
+            status=status,
+            output_str=said.output_str if said else "",
+            output_json=said.output_json if said else "",
+            error=error,
+            exit_code=run.ending.exit_code,
+            timed_out=run.cut == "timeout",
+            started_at=run.started_at,
+            duration_ms=run.duration_ms,
+            process_id=run.process_id,
+            directory=below,
+            files=len(changed),
+            bytes=sum(changed.values()),
+            records=output.records,
+            bad_lines=output.bad_lines,
+            links=output.links,
+        )
+        await self._report(HookBatch(target.key, target.url, [], [result], {hook.plugin: listed}))
+        return status == "failed" and run.cut != "stopped"
+
+    def _left(
+        self, directory: Path, below: str, plugin: str, before: FolderState
+    ) -> tuple[dict[str, int], list[HookArtifact]]:
+        """Bytes of each file that is new or changed, and all files that are there."""
+        after = folder_state(directory)
+        changed = {path: state[0] for path, state in after.items() if before.get(path) != state}
+        return changed, artifacts(directory, below, self._target.url, plugin, before)

@@ -1,0 +1,164 @@
+"""The worker process that runs hooks: pages come from the desk, a bounded number of them at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.crawl.hooks.messages import (
+    CrawlEventOver,
+    EndHooks,
+    FromDesk,
+    HooksBye,
+    HookSetup,
+    HooksReport,
+    PagesForHooks,
+    StopHooks,
+    WantPagesForHooks,
+)
+from muniment.crawl.hooks.output import RunSettings
+from muniment.crawl.hooks.page_folder import PageFolder
+from muniment.crawl.hooks.pages import HookRunner, HookTarget
+from muniment.model.hooks.plugins import CRAWL_EVENTS
+from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
+from muniment.procs.hooks.tree_watch import TreeWatch
+from muniment.procs.registry import ProcessRegistry
+
+__all__ = ["HooksWorker"]
+
+
+class HooksWorker:
+    """One run of the hooks of a job. `send` sends a message, `drained` waits while many are unread."""
+
+    def __init__(
+        self,
+        setup: HookSetup,
+        registry: ProcessRegistry,
+        send: Callable[[Struct], None],
+        drained: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._setup, self._registry, self._send, self._drained = setup, registry, send, drained
+        self._out = Path(setup.out)
+        self._settings, self._watch = RunSettings(registry), TreeWatch(registry)
+        self._stopping, self._ending = asyncio.Event(), asyncio.Event()
+        self._finished = False
+        self._crawl = self._crawl_runner()
+        self._pages: dict[asyncio.Task[None], HookRunner] = {}
+        self._asked = False
+        self._wake = asyncio.Event()
+
+    def received(self, message: FromDesk) -> None:
+        """Take a message of the desk."""
+        match message:
+            case PagesForHooks(pages):
+                self._asked = False
+                for page in pages:
+                    self._begin(page)
+            case EndHooks(finished):
+                self._finished = finished
+                self._ending.set()
+            case StopHooks(grace_s):
+                self._stopping.set()
+                asyncio.get_running_loop().call_later(grace_s, self._cut)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until asked to end; all hooks have ended when it returns."""
+        for event in ("CrawlSetup", "Crawl"):
+            await self._crawl.run(event)
+            self._send(CrawlEventOver(event))
+        while not (self._stopping.is_set() or self._ending.is_set()):
+            self._ask()
+            await self._wake.wait()
+            self._wake.clear()
+        if self._pages:
+            await asyncio.wait(self._pages)
+        if self._finished and not self._stopping.is_set():
+            await self._crawl.run("CrawlEnd")
+        self._stopping.clear()  # what cleans up runs in a stopped run, too; its time is bounded
+        await self._crawl.run("CrawlCleanup")
+        await self._crawl.finish(wait=not self._has_foreground())
+        self._send(HooksBye())
+
+    def _has_foreground(self) -> bool:
+        return any(not hook.background for hook in self._setup.hooks if hook.event in CRAWL_EVENTS)
+
+    def _cut(self) -> None:
+        for runner in (*self._pages.values(), self._crawl):
+            runner.stop()
+
+    def _ask(self) -> None:
+        room = self._setup.limits.jobs - len(self._pages)
+        if room > 0 and not self._asked:
+            self._asked = True
+            self._send(WantPagesForHooks(room))
+
+    # -- what hooks run for
+
+    def _crawl_runner(self) -> HookRunner:
+        setup = self._setup
+        folder = self._out / "hooks" / "crawl"
+        target = HookTarget(
+            key=b"",
+            url="",
+            depth=None,
+            folder=folder,
+            arguments=[f"--url={setup.start_url}"],
+            environment={"CRAWL_DIR": str(folder), "SNAP_DIR": str(folder)},
+            prior=setup.prior,
+            always=True,
+        )
+        return self._runner(target, 0)
+
+    def _runner(self, target: HookTarget, page_id: int) -> HookRunner:
+        async def report(batch: HookBatch) -> None:
+            self._send(HooksReport(batch, page_id))
+            await self._drained()
+
+        return HookRunner(self._setup, self._settings, self._registry, self._watch, target, report, self._stopping)
+
+    def _begin(self, page: HookPage) -> None:
+        folder = PageFolder(self._out, page, self._setup.crawl_id)
+        one = page.page
+        target = HookTarget(
+            key=one.key,
+            url=one.url,
+            depth=one.depth,
+            folder=folder.path,
+            arguments=[f"--url={one.url}", f"--snapshot-id={folder.key}", f"--depth={one.depth}"],
+            environment={
+                "SNAP_DIR": str(folder.path),
+                "CRAWL_DIR": str(self._out / "hooks" / "crawl"),
+                "MUNIMENT_PAGE": str(folder.card),
+                "MUNIMENT_BODY": str(folder.body),
+            },
+            prior=page.prior,
+        )
+        target.title, target.tags = page.title, dict.fromkeys(page.tags)
+        runner = self._runner(target, one.page_id)
+        task = asyncio.create_task(self._page(page, folder, target, runner))
+        self._pages[task] = runner
+        task.add_done_callback(self._page_over)
+
+    def _page_over(self, task: asyncio.Task[None]) -> None:
+        del self._pages[task]
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+    async def _page(self, page: HookPage, folder: PageFolder, target: HookTarget, runner: HookRunner) -> None:
+        hooks = [hook for hook in self._setup.hooks if hook.event not in CRAWL_EVENTS]
+        due = [hook for hook in hooks if not target.has_had(hook, self._setup.mode)]
+        if due:
+            await asyncio.to_thread(folder.make)
+            await runner.run("Snapshot")
+            await runner.run("SnapshotCleanup")
+            await runner.finish(wait=all(hook.background for hook in due))
+            await asyncio.to_thread(folder.clear)
+        if self._stopping.is_set():
+            return  # the next run goes on with it
+        end = PageEnd(page.page.key, target.title, tuple(target.tags))
+        self._send(HooksReport(HookBatch(page.page.key, page.page.url, end=end), page.page.page_id))

@@ -1,0 +1,118 @@
+"""The layout of a job in Redis: its keys, and the fields of its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from muniment.model.network.live import LiveJob, LogState
+from muniment.model.url import is_web
+from muniment.settings.table import DEFAULT_USER_AGENT
+
+__all__ = [
+    "ANNOUNCED", "EPOCH", "IN_FORCE", "PIPELINES", "PIPELINE_UPDATES", "QUEUED", "UPDATES", "WORKING", "begun_fields",
+    "counter_fields", "ignores_key", "job_channel", "log_key", "setting_fields", "target_of", "watermark",
+]  # fmt: skip
+
+WORKING, PIPELINES, EPOCH = "working", "pipelines", "muniment:epoch"
+UPDATES, PIPELINE_UPDATES = "updates", "archivebot:pipeline_updates"
+QUEUED, ANNOUNCED = "tweets:queue", "tweets:done"
+IN_FORCE = ("concurrency", "delay_min", "delay_max", "suppress_ignore_reports", "note")
+"""Fields that others may change, which are settings; an absent one is empty."""
+_WATERMARK = 100_000
+
+
+def log_key(ident: str) -> str:
+    """The key of a job's log."""
+    return f"{ident}_log"
+
+
+def ignores_key(ident: str) -> str:
+    """The key of its ignore patterns."""
+    return f"{ident}_ignores"
+
+
+def job_channel(ident: str) -> str:
+    """The channel on which the age of its settings is published."""
+    return f"archivebot:job:{ident}"
+
+
+def target_of(url: str, seed: str) -> str:
+    """What a job archives: its first start URL, or its list."""
+    if not seed:
+        return url
+    return seed if is_web(seed) else Path(seed).absolute().as_uri()
+
+
+def begun_fields(job: LiveJob, ident: str, pipeline_id: str) -> dict[str, str]:
+    """The fields that stay as they are."""
+    settings = job.settings
+    depth = "shallow" if settings.page_only or settings.seed else "inf"
+    agent = settings.user_agent
+    fields = {
+        "url": job.url,
+        "slug": _slug(job.url, depth, listed=bool(settings.seed)),
+        "fetch_depth": depth,
+        "log_key": log_key(ident),
+        "ignore_patterns_set_key": ignores_key(ident),
+        "started_by": job.started_by,
+        "started_in": job.started_in,
+        "queued_at": _seconds(job.created_at),
+        "started_at": _seconds(job.started_at or job.created_at),
+        "user_agent": "" if agent == DEFAULT_USER_AGENT else agent,
+        "pipeline_id": pipeline_id,
+    }
+    if settings.seed:
+        fields["url_file"] = job.url
+    if not settings.offsite_links:
+        fields["no_offsite_links"] = "true"
+    return fields
+
+
+def _slug(url: str, depth: str, *, listed: bool) -> str:
+    parts = urlsplit(url.partition("#")[0])
+    host = parts.hostname or "local"
+    return f"urls-{host}-{parts.path.rpartition('/')[2]}-{depth}" if listed else f"{host}-{depth}"
+
+
+def setting_fields(job: LiveJob) -> dict[str, str]:
+    """The settings in force; an empty text is for a field that is absent."""
+    settings = job.settings
+    return {
+        "concurrency": "0" if job.paused else str(settings.per_host),
+        "delay_min": str(settings.delay.low),
+        "delay_max": str(settings.delay.high),
+        "suppress_ignore_reports": "" if settings.ignore_reports == "on" else "true",
+        "note": job.explanation,
+    }
+
+
+def counter_fields(state: LogState, queued: int, now_ms: int, *, analyzer: bool) -> dict[str, str]:
+    """The sums after a commit; what an analyzer counts is left to another one where that has the role."""
+    totals = state.totals
+    fields = {
+        "bytes_downloaded": totals.payload_bytes,
+        "items_downloaded": totals.responses_2xx + totals.responses_3xx,
+        "items_queued": queued,
+        "next_watermark": watermark(queued),
+    }
+    if analyzer:
+        fields |= {
+            "error_count": totals.responses_4xx + totals.responses_5xx,
+            "r1xx": totals.responses_1xx,
+            "r2xx": totals.responses_2xx,
+            "r3xx": totals.responses_3xx,
+            "r4xx": totals.responses_4xx,
+            "r5xx": totals.responses_5xx,
+            "runk": state.position.unknown,
+        }
+    return {"ts": _seconds(now_ms), **{name: str(value) for name, value in fields.items()}}
+
+
+def watermark(queued: int) -> int:
+    """The next multiple of 100,000 that is not below what is queued."""
+    return max(1, -(-queued // _WATERMARK)) * _WATERMARK
+
+
+def _seconds(at_ms: int) -> str:
+    return f"{at_ms / 1000:.3f}"

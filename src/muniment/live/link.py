@@ -1,0 +1,128 @@
+"""The connection to Redis, with short patience: what is lost is found again from the tracker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from muniment.clock import monotonic
+from muniment.live.address import RedisAddress
+
+__all__ = ["Client", "RedisError", "RedisLink", "carry_out", "texts", "typed"]
+
+Client = Any
+"""A client of Redis: its library says of each method that it may be one to wait for."""
+
+_log = logging.getLogger(__name__)
+_PATIENCE_S = 2.0
+_AGAIN_S = 1.0
+_COMPLAIN_S = 5.0
+
+
+class RedisLink:
+    """Makes connections, one after the other is lost."""
+
+    def __init__(self, address: RedisAddress, password: str) -> None:
+        self.address = address
+        self._options = {
+            **address.options(password),
+            "socket_timeout": _PATIENCE_S,
+            "socket_connect_timeout": _PATIENCE_S,
+            "retry": Retry(NoBackoff(), 0),
+            "protocol": 2,
+        }
+        self.client: Client | None = None
+        self.server = ""
+        """The run id of the server: another one has other data, or old ones."""
+        self._pubsub: Any = None
+        self._next, self._complained, self._lost = 0.0, -_COMPLAIN_S, False
+
+    def connect(self) -> Client | None:
+        """The client, when there is a server that answers; a new one when `server` has become empty before."""
+        if self.client is not None or monotonic() < self._next:
+            return self.client
+        client: Client = redis.Redis(**self._options)
+        try:
+            info: Any = client.info("server")
+        except (RedisError, OSError) as error:
+            client.close()
+            self.complain(error)
+            return None
+        self.server = str(info["run_id"])
+        if self._lost:
+            _log.warning("Redis at %s answers again", self.address)
+            self._lost = False
+        self.client = client
+        return client
+
+    def complain(self, error: BaseException) -> None:
+        """Give the connection up for a moment; said every 5 s at most."""
+        self.close()
+        self._next = monotonic() + _AGAIN_S
+        self._lost = True
+        if monotonic() - self._complained >= _COMPLAIN_S:
+            self._complained = monotonic()
+            text = " ".join(str(error).split())[:200]
+            _log.warning("Redis at %s cannot be used, the crawl goes on without it: %s", self.address, text)
+
+    def listen(self, *channels: str) -> None:
+        """Hear of what is published on these channels."""
+        assert self.client is not None  # who listens is connected
+        if self._pubsub is None:
+            self._pubsub = self.client.pubsub(ignore_subscribe_messages=True)
+        self._pubsub.subscribe(*channels)
+
+    def heard(self, most: int) -> list[tuple[str, bytes]]:
+        """Channel and text of what was published since; of more than `most`, the first."""
+        found: list[tuple[str, bytes]] = []
+        while self._pubsub is not None and len(found) < most:
+            message = self._pubsub.get_message(timeout=0)
+            if message is None:
+                if not self._pubsub.connection or not self._pubsub.connection.can_read(timeout=0):
+                    break
+                continue
+            if isinstance(message["data"], bytes):
+                found.append((message["channel"].decode("utf-8", "replace"), message["data"]))
+        return found
+
+    def close(self) -> None:
+        """Give the connections back."""
+        for one in (self._pubsub, self.client):
+            if one is not None:
+                one.close()
+        self._pubsub = self.client = None
+
+
+def carry_out(pipe: Any, say: Callable[[str], None]) -> None:
+    """Carry out a step; a key of another type costs that key, and is said."""
+    commands = [args for args, _ in pipe.command_stack]
+    for args, result in zip(commands, pipe.execute(raise_on_error=False), strict=False):
+        if isinstance(result, ResponseError):
+            if not _of_another_type(result):
+                raise result
+            say(f"The key {args[1]} of Redis has another type: it is left alone.")
+
+
+def typed(ask: Callable[[], Any]) -> Any:
+    """The answer of Redis; None for a key of another type."""
+    try:
+        return ask()
+    except ResponseError as error:
+        if _of_another_type(error):
+            return None
+        raise
+
+
+def texts(found: Iterable[bytes | None]) -> list[str]:
+    """What Redis answered, as text; what is absent is empty."""
+    return [(one or b"").decode("utf-8", "replace") for one in found]
+
+
+def _of_another_type(error: ResponseError) -> bool:
+    return "WRONGTYPE" in str(error)

@@ -1,0 +1,251 @@
+"""The record of one job in Redis: written after the tracker's commits, read for what others want of the job."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from muniment.clock import monotonic, now_ms
+from muniment.live import layout
+from muniment.live.ident import candidates
+from muniment.live.joblog import JobLog, LogReader
+from muniment.live.link import Client, carry_out, texts, typed
+from muniment.live.ports import JobPort, PlaneOptions
+from muniment.live.settings import SteeredSettings
+from muniment.live.steering import AGE, whole_number
+from muniment.model.job import JobOutcome, JobState
+from muniment.model.network.live import LiveJob, LogState
+
+__all__ = ["JobRecord"]
+
+KEPT_S, ABORTED_S = 172_800, 5
+"""How long the record of a job that has ended stays."""
+_MOST_ENTRIES = 100_000
+"""Of a job in Redis, however far others are behind."""
+_BATCH = 5_000
+_TRIM_BY = 500
+"""Entries that are taken out at once, so that not every batch has a command for it."""
+_ALL_AGAIN_S, _READING_S = 30.0, 0.2
+_CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
+_COUNTERS = {
+    JobOutcome.COMPLETED: "jobs_completed",
+    JobOutcome.ABORTED: "jobs_aborted",
+    JobOutcome.FAILED: "jobs_failed",
+}
+_ENDED = ("finished_at", "aborted", "counted")
+_MOST_SAID, _MOST_ANNOUNCED = 1000, 1000
+
+
+class JobRecord:
+    """Writes what is new a few times a second, in one step each, so that a reader sees all of a step or nothing."""
+
+    def __init__(self, log: JobLog, port: JobPort, options: PlaneOptions, pipeline_id: str, target: str) -> None:
+        self._log, self._port, self._options, self._pipeline_id = log, port, options, pipeline_id
+        self._target = target
+        self.settings = SteeredSettings(port, self._say)
+        self.queued = self.beat = 0
+        """Pages in scope, and heartbeats, as the crawl last gave them."""
+        self._reader: LogReader | None = None
+        self._sent = LogState()
+        self._score = self._trimmed = self._heard = 0
+        self._due = True
+        self._read_at = self._read_all_at = -_ALL_AGAIN_S
+        self._said = set[str]()
+
+    @property
+    def ident(self) -> str:
+        """The name of the job in Redis; empty until it has one."""
+        return self.settings.ident
+
+    def arrive(self, client: Client, server: str) -> None:
+        """Have the layout stand; what the server has of it is read, unless it may be another or have old data."""
+        job = self._port.job()
+        if not job.ident:
+            job = self._named(client, job)
+        if not self.ident:
+            self._log.say(f"Received item {job.ident}.")
+        self.settings.ident = job.ident
+        there = job.epoch == server and typed(lambda: client.hexists(job.ident, "url"))
+        if there:
+            self.settings.remember(client, job)
+        self._stand(client, job, anew=not there)
+        self._announce(client, job)
+        if job.epoch != server:
+            self._port.keep_epoch(server)
+        self._due = True
+
+    def _named(self, client: Client, job: LiveJob) -> LiveJob:
+        for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
+            if not client.exists(ident):
+                self._port.keep_ident(ident, url)
+                break
+        return self._port.job()
+
+    def _stand(self, client: Client, job: LiveJob, *, anew: bool) -> None:
+        ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
+        fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
+        counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
+        self.beat = max(self.beat, whole_number(beat) or 0)
+        before, lines = self._log.tail(state, self._options.keep)
+        self._reader = self._log.reader_after(state)
+        missing = state.position.score - (whole_number(score) or 0)
+        with client.pipeline() as pipe:
+            if not anew and 0 <= missing <= len(lines):
+                lines = lines[len(lines) - missing :]
+                self._trimmed = whole_number(trimmed) or 0
+            else:
+                pipe.delete(log)
+                self._trimmed = before
+            self._add(pipe, lines, state.position.score)
+            # what ended an earlier run does not end this one
+            pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
+            if counted in set(JobOutcome):
+                pipe.decr(_COUNTERS[JobOutcome(counted)])
+            pipe.hset(ident, mapping=layout.begun_fields(job, ident, self._pipeline_id))
+            pipe.hset(ident, mapping=self._sums(state, state.position.score))
+            if anew:
+                self.settings.put(pipe, job, max(job.age, whole_number(age) or 0, self.settings.age))
+            for key in (ident, log, *self.settings.keys):
+                pipe.persist(key)
+            pipe.lrem(layout.WORKING, 0, ident)
+            pipe.rpush(layout.WORKING, ident)
+            pipe.publish(layout.UPDATES, ident)
+            carry_out(pipe, self._say)
+        self._sent, self._score = state, state.position.score
+
+    def _announce(self, client: Client, job: LiveJob) -> None:
+        text = f"Archiving {job.url.partition('#')[0]}"
+        if self._options.announce == "off" or _announced(client, text):
+            return
+        key = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED
+        typed(lambda: client.zadd(key, {text: now_ms() / 1000}))
+        typed(lambda: client.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1))
+
+    # -- what the crawl does
+
+    def send(self, client: Client, *, beat: bool) -> None:
+        """Write what was committed since: entries, sums, cursors; with `beat`, also when nothing was."""
+        state = self._log.state
+        assert self._reader is not None  # it has arrived
+        if state is self._sent and self._score == state.position.score and not beat:
+            return
+        if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
+            # after an outage: what would be taken out again at once is not written
+            self._stand(client, self._port.job(), anew=False)
+            return
+        lines = self._reader.read(state.position.length, _BATCH)
+        score = self._score + len(lines)
+        with client.pipeline() as pipe:
+            if lines:
+                self._add(pipe, lines, score)
+                pipe.publish(layout.UPDATES, self.ident)
+            self._trim(pipe, score)
+            pipe.hset(self.ident, mapping=self._sums(state, score))
+            carry_out(pipe, self._say)
+        self._sent, self._score = state, score
+
+    def _add(self, pipe: Any, lines: list[bytes], score: int) -> None:
+        if lines:
+            scores = range(score - len(lines) + 1, score + 1)
+            pipe.zadd(layout.log_key(self.ident), dict(zip(lines, scores, strict=True)))
+
+    @property
+    def _cuts(self) -> bool:
+        """Whether the log is cut without a look at what others have read."""
+        return {"analyzer", "broadcaster", "trimmer"} <= self._options.roles
+
+    def _trim(self, pipe: Any, score: int) -> None:
+        most = _MOST_ENTRIES
+        if "trimmer" in self._options.roles:
+            most = self._options.keep if self._cuts else max(self._options.keep, score - self._heard)
+        to = score - min(most, _MOST_ENTRIES)
+        if to - self._trimmed >= max(1, min(_TRIM_BY, self._options.keep)):
+            pipe.zremrangebyscore(layout.log_key(self.ident), "-inf", to)
+            self._trimmed = to
+
+    def _sums(self, state: LogState, score: int) -> dict[str, str]:
+        roles, queued = self._options.roles, self.queued + state.position.robots
+        fields = layout.counter_fields(state, queued, now_ms(), analyzer="analyzer" in roles)
+        fields |= {"log_score": str(score), "heartbeat": str(self.beat)}
+        if "trimmer" in roles or self._trimmed:
+            fields["last_trimmed_log_entry"] = str(self._trimmed)
+        for role, cursor in zip(("broadcaster", "analyzer"), _CURSORS, strict=True):
+            if role in roles:
+                fields[cursor] = str(score)
+        return fields
+
+    # -- what others do
+
+    def look(self) -> None:
+        """Somebody published something: read the settings."""
+        self._due = True
+
+    def check(self, client: Client) -> None:
+        """Read what others want, when something says that they want it, and every 30 s."""
+        now = monotonic()
+        if now - self._read_at < _READING_S:
+            return
+        self._read_at = now
+        job, settings = self._port.job(), self.settings
+        self._due |= job.age != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
+        fields = AGE, "abort_requested", "failed", "url", *_CURSORS
+        found = None if self._due else typed(lambda: client.hmget(self.ident, *fields))
+        if found is not None:
+            age, abort, failed, url, *cursors = found
+            if url is None:
+                raise LookupError("the record is gone")
+            self._heard = min(_entry(one) for one in texts(cursors))
+            self._due = abort is not None or failed is not None or age != str(settings.age).encode()
+        if self._due:
+            self._read_all_at = now
+            self._due = typed(lambda: settings.sync(client, job)) is False
+
+    # -- the end
+
+    def end(self, client: Client, job: LiveJob) -> None:
+        """The run has ended: the rest of the log, the outcome, its count, and how long the record stays."""
+        before = -1
+        while before < self._score:
+            before = self._score
+            self.send(client, beat=True)
+        over = job.state in {JobState.FINISHED, JobState.ABORTED} and job.outcome
+        outcome = JobOutcome(job.outcome) if over else None
+        kept_s = ABORTED_S if outcome is JobOutcome.ABORTED else KEPT_S
+        failed_outside = self.settings.failed_outside
+        counted = typed(lambda: client.hget(self.ident, "counted"))
+        fields = {"finished_at": f"{now_ms() / 1000:.3f}"}
+        with client.pipeline() as pipe:
+            if outcome is JobOutcome.ABORTED:
+                fields["aborted"] = "true"
+            if outcome is not None:
+                fields["counted"] = outcome.value
+                if not counted and not failed_outside:
+                    pipe.incr(_COUNTERS[outcome])
+            pipe.hset(self.ident, mapping=fields)
+            pipe.lrem(layout.WORKING, 0, self.ident)
+            for key in (self.ident, layout.log_key(self.ident), *self.settings.keys):
+                # who said that it has failed said how long it stays
+                pipe.expire(key, ABORTED_S if failed_outside else kept_s)
+            pipe.publish(layout.UPDATES, self.ident)
+            carry_out(pipe, self._say)
+
+    def _say(self, text: str) -> None:
+        """Say once in the log of the job what is wrong in Redis."""
+        if text not in self._said:
+            if len(self._said) >= _MOST_SAID:
+                self._said.clear()
+            self._said.add(text)
+            self._log.say(text)
+
+
+def _announced(client: Client, text: str) -> bool:
+    scores = (typed(partial(client.zscore, key, text)) for key in (layout.QUEUED, layout.ANNOUNCED))
+    return any(score is not None for score in scores)
+
+
+def _entry(text: str) -> int:
+    """The entry that a cursor of others is at; ArchiveBot's end is +inf."""
+    try:
+        return int(float(text or 0))
+    except (ValueError, OverflowError):
+        return 0

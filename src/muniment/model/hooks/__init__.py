@@ -1,0 +1,4 @@
+"""Hooks and plugins as values.
+
+Others import: plugins, runs.
+"""

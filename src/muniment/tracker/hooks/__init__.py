@@ -1,0 +1,4 @@
+"""The hooks of a job that runs.
+
+Others import: queue.
+"""

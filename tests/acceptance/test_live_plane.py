@@ -1,0 +1,225 @@
+"""The live plane against a real Redis: what ArchiveBot's programs would see and do, by a small client of our own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.nginx import Nginx
+from tests.support.redis_server import RedisServer, eventually
+
+PAGES = 60
+SITE = PAGES + 4
+"""With the start page, a missing one, robots.txt and sitemap.xml."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    running = RedisServer(tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
+    directory = tmp_path / "site"
+    directory.mkdir()
+    links = "".join(f'<a href="p{n}.html">x</a>' for n in range(PAGES))
+    (directory / "index.html").write_text(f"<html>{links}<a href='gone'>x</a></html>")
+    for n in range(PAGES):
+        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
+    return nginx(directory)
+
+
+def _entries(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
+
+
+def _change(server: RedisServer, ident: str, **fields: str) -> None:
+    """As ArchiveBot changes settings: the fields, then the age, which is published."""
+    server.client.hset(ident, mapping=fields)
+    age = server.client.hincrby(ident, "settings_age", 1)
+    server.client.publish(f"archivebot:job:{ident}", str(age))
+
+
+def test_a_finished_crawl_is_in_redis(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Points 9, 13, 17, 22, 23, 26, 30, 33, 36, 40, 41, 44 and 50."""
+    out, redis = tmp_path / "out", server.client
+    assert muniment("crawl", site.url, "-o", out, "--redis", server.url, "--explanation", "for a test").code == 0
+    (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
+    job, statuses = redis.hgetall(ident), Counter(request.status // 100 for request in site.requests())
+    assert job["url"] in {site.url, f"{site.url}#2", f"{site.url}#3"}
+    assert (job["note"], job["fetch_depth"], job["counted"]) == ("for a test", "inf", "completed")
+    assert [int(job[f"r{n}xx"]) for n in range(1, 6)] == [statuses[n] for n in range(1, 6)]
+    assert int(job["error_count"]) == statuses[4]
+    assert int(job["items_downloaded"]) == statuses[2]
+    log, end = redis.zrange(job["log_key"], 0, -1, withscores=True), int(job["log_score"])
+    assert [score for _, score in log] == list(range(1, end + 1))
+    assert [json.loads(entry)["seq"] for entry, _ in log] == list(range(1, end + 1))
+    assert [json.loads(entry) for entry, _ in log] == _entries(out)
+    downloads = [json.loads(entry)["url"] for entry, _ in log if '"type":"download"' in entry]
+    assert sorted(downloads) == sorted(f"{site.url.rstrip('/')}{request.uri}" for request in site.requests())
+    cursors = [int(job[f"last_{name}_log_entry"]) for name in ("trimmed", "analyzed", "broadcasted")]
+    assert cursors == [0, end, end]
+    assert redis.smembers(job["ignore_patterns_set_key"])
+    assert (redis.llen("working"), redis.get("jobs_completed"), redis.llen("pipelines")) == (0, "1", 0)
+    assert redis.zrange("tweets:queue", 0, -1) == [f"Archiving {site.url}"]
+    assert all(0 < redis.ttl(key) <= 172_800 for key in (ident, job["log_key"], job["ignore_patterns_set_key"]))
+
+
+def test_settings_are_taken_over_and_nonsense_is_put_back(
+    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Points 10, 14, 16, 32, 35, 42, 54 to 60, and 20 and 29 on the way."""
+    out, redis = tmp_path / "out", server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "500") as crawl:
+        ident = server.working()
+        ignores, kept = f"{ident}_ignores", redis.scard(f"{ident}_ignores")
+        redis.hset(ident, "recorded_at", "kept as it came")
+        eventually(lambda: (redis.hget(ident, "heartbeat") or "0") >= "1")
+        redis.sadd(ignores, "p1[0-9]", "(", b"\xff")
+        _change(server, ident, delay_min="100", delay_max="150", concurrency="banana", note="because")
+        eventually(lambda: redis.scard(ignores) == kept + 1)
+        eventually(lambda: redis.hget(ident, "concurrency") == "6")
+        assert redis.hmget(ident, "delay_min", "delay_max", "note", "recorded_at") == [
+            "100", "150", "because", "kept as it came",
+        ]  # fmt: skip
+        heard = redis.pubsub(ignore_subscribe_messages=True)
+        heard.subscribe(f"archivebot:job:{ident}")
+        assert muniment("set", "delay=200", "-o", out).code == 0
+        eventually(lambda: redis.hget(ident, "delay_min") == "200")
+        assert int(eventually(lambda: heard.get_message(timeout=1))["data"]) >= 4  # type: ignore[index]
+        heard.close()
+        _change(server, ident, abort_requested="true")
+        assert crawl.wait(30) == 3
+    events = [json.loads(line) for line in (out / "crawl.jsonl").read_text().splitlines()]
+    changed = [(e["who"], e["what"], e["to"]) for e in events if e["event"] == "change"]
+    assert ("redis", "delay", "100-150") in changed
+    assert ("redis", "ignores", "p1[0-9]") in changed
+    assert ("redis", "explanation", "because") in changed
+    assert changed[-1] == ("redis", "state", "ABORTED")
+    said = [entry["message"] for entry in _entries(out) if entry["type"] == "stdout"]
+    assert len([line for line in said if line.startswith("Refused: ")]) == 3
+    assert f"Adjusted target WARC path to {ident}-aborted" in said
+    assert redis.get("jobs_aborted") == "1"
+    assert not any(f"/p1{n}.html" in request.uri for n in range(10) for request in site.requests()[-20:])
+    again = muniment("crawl", site.url, "-o", out, "--redis", server.url)
+    assert again.code == 3
+    assert "job resume" in again.stderr
+
+
+def test_concurrency_pauses_and_resumes(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Point 14: 0 pauses the job, a number after it resumes it."""
+    out, redis = tmp_path / "out", server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "100") as crawl:
+        ident = server.working()
+        _change(server, ident, concurrency="0")
+        eventually(lambda: "changed paused" in (out / "log.jsonl").read_text())
+        time.sleep(1)
+        before = len(site.requests())
+        time.sleep(2)
+        assert len(site.requests()) == before
+        assert redis.hget(ident, "concurrency") == "0"
+        _change(server, ident, concurrency="2", delay_min="0", delay_max="0")
+        assert crawl.wait(60) == 0
+    assert len(site.requests()) == SITE
+
+
+def test_a_failed_job_ends_with_4(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Point 43: what ArchiveBot's console does, which publishes nothing."""
+    out, redis = tmp_path / "out", server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "500") as crawl:
+        ident = server.working()
+        with redis.pipeline() as pipe:
+            pipe.hset(ident, "failed", "true")
+            pipe.incr("jobs_failed")
+            pipe.lrem("working", 0, ident)
+            pipe.execute()
+        assert crawl.wait(30) == 4
+    assert redis.get("jobs_failed") == "1"
+    assert redis.ttl(ident) <= 5
+
+
+def test_redis_may_come_and_go(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Point 61: killed, then another server with nothing in it; the layout stands again, and the log is whole."""
+    out, redis = tmp_path / "out", server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "150") as crawl:
+        ident = server.working()
+        server.kill()
+        asked = len(site.requests())
+        eventually(lambda: len(site.requests()) > asked + 5)
+        server.start()
+        assert server.working() == ident
+        redis.flushall()
+        assert server.working() == ident
+        assert (redis.hget(ident, "url") or "").startswith(site.url)
+        assert crawl.wait(60) == 0
+        assert "Redis at" in crawl.stderr.read()
+    entries = _entries(out)
+    assert [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)] == entries
+    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+    assert Counter(entry["type"] for entry in entries)["download"] == SITE
+
+
+def test_a_killed_crawl_goes_on_under_the_same_ident(
+    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Points 9 and 50: killed in the middle, counters and log agree to the entry, and what others changed is heeded."""
+    out, redis = tmp_path / "out", server.client
+    command = "crawl", site.url, "-o", out, "--redis", server.url, "--delay", "100"
+    with muniment.start(*command) as crawl:
+        ident = server.working()
+        eventually(lambda: int(redis.hget(ident, "r2xx") or 0) > 10)
+        crawl.kill()
+        crawl.wait()
+    redis.hset(ident, mapping={"delay_min": "0", "delay_max": "0"})
+    redis.hincrby(ident, "settings_age", 1)
+    assert muniment(*command).code == 0
+    job, entries = redis.hgetall(ident), _entries(out)
+    downloads = [entry for entry in entries if entry["type"] == "download"]
+    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+    assert len(downloads) == sum(int(job[f"r{n}xx"]) for n in range(1, 6)) + int(job["runk"])
+    assert len({entry["url"] for entry in downloads}) == SITE
+    assert (job["delay_max"], job["counted"]) == ("0", "completed")
+    assert [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)] == entries
+
+
+def test_keys_of_another_type_cost_only_themselves(
+    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Point 3."""
+    out, redis = tmp_path / "out", server.client
+    for key in ("working", "pipelines", "tweets:queue", "tweets:done"):
+        redis.set(key, "mine")
+    assert muniment("crawl", site.url, "-o", out, "--redis", server.url).code == 0
+    assert [redis.get(key) for key in ("working", "pipelines", "tweets:queue")] == ["mine"] * 3
+    assert redis.get("jobs_completed") == "1"
+    said = [entry["message"] for entry in _entries(out) if entry["type"] == "stdout"]
+    assert said.count("The key working of Redis has another type: it is left alone.") == 1
+
+
+def test_without_a_server_the_crawl_goes_on(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    done = muniment("crawl", site.url, "-o", tmp_path / "out", "--redis", "redis://127.0.0.1:1")
+    assert done.code == 0
+    assert done.stderr.count("the crawl goes on without it") == 1
+
+
+def test_a_password_comes_by_the_environment_alone(
+    muniment: Any, site: Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Point 5."""
+    refused = muniment("crawl", site.url, "-o", tmp_path / "no", "--redis", "redis://:hunter2@127.0.0.1:1")
+    assert (refused.code, "hunter2" in refused.stderr) == (2, False)
+    server = RedisServer(tmp_path)
+    server.client.config_set("requirepass", "hunter2")
+    monkeypatch.setenv("MUNIMENT_REDIS_PASSWORD", "hunter2")
+    done = muniment("crawl", site.url, "-o", tmp_path / "out", "--redis", server.url)
+    server.client.execute_command("AUTH", "hunter2")
+    assert (done.code, server.client.get("jobs_completed")) == (0, "1")
+    server.close()
+    assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]

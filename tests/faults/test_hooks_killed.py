@@ -1,0 +1,142 @@
+"""Hooks while things are killed: nothing is left, rows are true, and the same command ends with each page's result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from tests.support.gated_site import GatedSite
+
+from muniment.tracker.processes.sqlite import open_processes
+
+pytestmark = pytest.mark.long
+
+HOOK = """#!/bin/sh
+(setsid sleep 1000 &)
+echo "$1" >> "$DATA_DIR/begun"
+sleep 1.5
+echo done > done
+"""
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """As users do it: this is about processes."""
+    return subprocess.Popen
+
+
+@pytest.fixture
+def site() -> Iterator[GatedSite]:
+    """Two pages."""
+    with GatedSite({"/": "<a href=/b>b</a>", "/b": "b"}) as served:
+        yield served
+
+
+def of_this_test(place: Path) -> list[psutil.Process]:
+    """The living processes that hooks of this test are, keep, or began."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mine = process.environ().get("DATA_DIR", "").startswith(str(place))
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def the_worker(command: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(command.pid).children(recursive=True)
+    return [one for one in children if "hook-worker" in one.cmdline()]
+
+
+def the_hook(place: Path) -> list[psutil.Process]:
+    return [one for one in of_this_test(place) if one.cmdline()[:1] == ["/bin/sh"]]
+
+
+def the_shim(place: Path) -> list[psutil.Process]:
+    return [one for one in of_this_test(place) if any("shim.py" in word for word in one.cmdline())]
+
+
+@pytest.mark.parametrize("struck", ["worker", "command", "hook", "shim", "all"])
+def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSite, tmp_path: Path, struck: str) -> None:
+    out, plugins = tmp_path / "out", tmp_path / "plugins"
+    path = plugins / "slow" / "on_Snapshot__1_slow.sh"
+    path.parent.mkdir(parents=True)
+    path.write_text(HOOK)
+    path.chmod(0o755)
+    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
+    arguments = ("crawl", site.url, "-o", out, "--hooks", plugins, "--hook-jobs", "1", "--no-sitemaps", "--no-robots")
+    command = muniment.start(*arguments)
+    wait_until((out / "begun").exists)
+    targets = {
+        "worker": lambda: the_worker(command),
+        "command": lambda: [psutil.Process(command.pid)],
+        "hook": lambda: the_hook(tmp_path),
+        "shim": lambda: the_shim(tmp_path)[:1],
+        "all": lambda: [psutil.Process(command.pid), *the_worker(command), *the_shim(tmp_path), *the_hook(tmp_path)],
+    }[struck]()
+    assert targets
+    for target in targets:
+        try:
+            target.send_signal(signal.SIGKILL)
+        except psutil.NoSuchProcess:
+            continue
+    if struck in ("command", "all"):
+        command.wait()
+        command.communicate()
+        wait_until(lambda: not of_this_test(tmp_path), 30)
+        command = muniment.start(*arguments)
+    command.communicate(timeout=120)
+    assert command.returncode == 0
+    assert of_this_test(tmp_path) == []
+    rows = pq.read_table(out / "hooks.parquet").to_pylist()
+    assert {row["url"] for row in rows} == {site.url, f"{site.url}b"}
+    assert sorted(row["attempt"] for row in rows) == [1, 1]
+    failed = [row for row in rows if row["status"] != "succeeded"]
+    assert len(failed) == (1 if struck in ("hook", "shim") else 0)
+    store = open_processes(tmp_path / "kept")
+    known = {row["process_id"]: row["exit_code"] for row in rows}
+    assert {key: (store.get(key) or pytest.fail()).exit_code for key in known} == known
+    command_row = store.get(rows[0]["process_id"])
+    assert command_row is not None
+    assert [one for one in store.below(command_row.root_id) if one.status != "exited"] == []
+
+
+def test_ctrl_c_stops_hooks_and_the_next_run_goes_on(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
+    out, plugins = tmp_path / "out", tmp_path / "plugins"
+    path = plugins / "slow" / "on_Snapshot__1_slow.sh"
+    path.parent.mkdir(parents=True)
+    path.write_text('#!/bin/sh\necho x >> "$DATA_DIR/begun"\n[ -e "$DATA_DIR/go" ] || exec sleep 1000\n')
+    path.chmod(0o755)
+    arguments = (
+        *("crawl", site.url, "-o", out, "--hooks", plugins, "--no-sitemaps", "--no-robots"),
+        *("--hook-timeout", "900", "--page-only"),
+    )
+    command = muniment.start(*arguments)
+    wait_until((out / "begun").exists)
+    begun = time.monotonic()
+    os.kill(command.pid, signal.SIGINT)
+    command.communicate(timeout=60)
+    assert (command.returncode, time.monotonic() - begun < 55) == (3, True)
+    [row] = pq.read_table(out / "hooks.parquet").to_pylist()
+    assert (row["status"], row["error"].partition(":")[0]) == ("failed", "stopped")
+    (out / "go").touch()
+    assert muniment(*arguments).code == 0
+    rows = pq.read_table(out / "hooks.parquet").to_pylist()
+    assert [(one["attempt"], one["status"]) for one in rows] == [(1, "failed"), (2, "noresults")]
