@@ -35,6 +35,8 @@ class ServeOrder(Struct, frozen=True, kw_only=True):
     database: str | None
     lease_s: float
     allow_private: bool
+    public_url: str = ""
+    """What its pages answer to; empty: where it listens."""
 
 
 class ServedTracker(Struct, frozen=True):

@@ -31,6 +31,7 @@ _COMMANDS = {
     "check": ("muniment.cli.check", "check"),
     "export": ("muniment.cli.export", "export"),
     "replay": ("muniment.cli.replay", "replay"),
+    "dashboard": ("muniment.cli.pages.dashboard", "dashboard"),
     "why": ("muniment.cli.why", "why"),
     "set": ("muniment.cli.set", "set_"),
     "job": ("muniment.cli.fleet.changes", "job"),

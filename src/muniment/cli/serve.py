@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import click
@@ -38,6 +39,7 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
     help="How long a silent pipeline keeps its pages, 5 to 3600; servers of one database use the lowest. [default: 60]",
 )
 @click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
+@click.option("--public-url", default="", metavar="URL", help="What its pages answer to [default: where it listens]")
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
 @log_option
 @click.pass_obj
@@ -49,6 +51,7 @@ def serve(
     listen: str,
     lease_s: float,
     allow_private: bool,
+    public_url: str,
     as_json: bool,
 ) -> int:
     """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
@@ -60,8 +63,18 @@ def serve(
     if not _SHORTEST_S <= lease_s <= _LONGEST_S:
         raise UsageError(f"--lease must be between {_SHORTEST_S} and {_LONGEST_S} seconds, not {lease_s:g}")
     host, port = _address(listen)
+    if public_url and not re.fullmatch(r"https?://[^/?#@\s]+/?", public_url):
+        raise UsageError(
+            f"--public-url {public_url[:100]!r} is not the origin of a site, as in https://crawls.example.org"
+        )
     order = ServeOrder(
-        host=host, port=port, state=state, database=database, lease_s=lease_s, allow_private=allow_private
+        host=host,
+        port=port,
+        state=state,
+        database=database,
+        lease_s=lease_s,
+        allow_private=allow_private,
+        public_url=public_url,
     )
     try:
         with served_tracker(order, invocation.row) as tracker:

@@ -26,7 +26,17 @@ from muniment.procs.store import Store
 from muniment.procs.tree import same_process
 from muniment.procs.watchdog import Watchdog
 
-__all__ = ["DEEPEST", "MARK", "MOST_LIVING", "PARENT", "ProcessEntry", "ProcessPlan", "ProcessRegistry", "get_by_pid"]
+__all__ = [
+    "DEEPEST",
+    "MARK",
+    "MOST_LIVING",
+    "PARENT",
+    "ProcessEntry",
+    "ProcessPlan",
+    "ProcessRegistry",
+    "environment_alone",
+    "get_by_pid",
+]
 
 _T = TypeVar("_T")
 
@@ -240,8 +250,7 @@ class ProcessRegistry:
         where = ("--database", self._database) if self._database else ("--state", str(self._home.absolute()))
         command = (sys.executable, "-P", "-m", "muniment", "sweep", "--below", mine.id, *where)
         # it belongs to none of those that it looks for
-        environ = {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
-        self._watchdog = Watchdog(command, environ)
+        self._watchdog = Watchdog(command, environment_alone())
 
     def enter(self, plan: ProcessPlan, *, own_files: bool = True) -> ProcessEntry:
         """Queue a process. Raises ProcessError when its tree is too deep or too large to be meant.
@@ -349,6 +358,11 @@ def _cwd() -> str:
         return os.getcwd()  # noqa: PTH109
     except OSError:
         return ""
+
+
+def environment_alone() -> dict[str, str]:
+    """The environment of a process that is below nothing: it gets a row of its own."""
+    return {name: value for name, value in os.environ.items() if name not in {MARK, PARENT}}
 
 
 def _row(plan: ProcessPlan, parent: Process | None, environment: Mapping[str, str]) -> Process:

@@ -12,7 +12,15 @@ from muniment.model.change import ChangeMade
 from muniment.settings.table import DelayRange, Option, Settings, options
 from muniment.settings.values import parse_number
 
-__all__ = ["change_settings", "changeable", "kept_settings", "parse_assignments", "parse_nice", "written_values"]
+__all__ = [
+    "change_settings",
+    "changeable",
+    "kept_settings",
+    "parse_assignments",
+    "parse_nice",
+    "written_value",
+    "written_values",
+]
 
 NONE = "none"
 """How the absence of a limit is written."""
@@ -51,7 +59,7 @@ def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tupl
     given = _given(values)
     after = structs.replace(before, **given)
     changed = tuple(
-        ChangeMade(field.replace("_", "-"), _text(getattr(before, field)), _text(getattr(after, field)))
+        ChangeMade(field.replace("_", "-"), written_value(getattr(before, field)), written_value(getattr(after, field)))
         for field in given
         if getattr(before, field) != getattr(after, field)
     )
@@ -60,7 +68,7 @@ def change_settings(before: Settings, values: Sequence[tuple[str, str]]) -> tupl
 
 def written_values(values: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """Name and value of each as the audit has them; raises UsageError for an invalid one."""
-    return frozenset((field.replace("_", "-"), _text(value)) for field, value in _given(values).items())
+    return frozenset((field.replace("_", "-"), written_value(value)) for field, value in _given(values).items())
 
 
 def _given(values: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -92,7 +100,8 @@ def _parse(name: str, kind: Any, option: Option, text: str) -> Any:
         raise UsageError(f"{name}: {error}") from None
 
 
-def _text(value: Any) -> str:
+def written_value(value: Any) -> str:
+    """A value as a command line writes it."""
     if isinstance(value, DelayRange):
         return str(value.low) if value.low == value.high else f"{value.low}-{value.high}"
     return NONE if value is None else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.applications import Starlette
 from starlette.routing import Route as StarletteRoute
+from starlette.types import ASGIApp
 
 from muniment.web.about_routes import ABOUT_ROUTES
 from muniment.web.endpoint import Endpoint, Nowhere
@@ -12,6 +13,7 @@ from muniment.web.job_routes import JOB_ROUTES
 from muniment.web.monitoring.metrics_routes import METRICS_ROUTES
 from muniment.web.openapi import description
 from muniment.web.page_routes import PAGE_ROUTES
+from muniment.web.pages.fleet import with_pages
 from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.session_routes import SESSION_ROUTES
@@ -37,8 +39,8 @@ ROUTES: tuple[Route, ...] = (
 """Every route of a server."""
 
 
-def application(server: ServerState) -> Starlette:
-    """The application of a server."""
+def application(server: ServerState) -> ASGIApp:
+    """The application of a server: its API and its pages."""
     routes = [
         StarletteRoute(route.path, Endpoint(server, route).answer, methods=[route.method], include_in_schema=False)
         for route in ROUTES
@@ -47,4 +49,4 @@ def application(server: ServerState) -> Starlette:
     made = Starlette(routes=routes, exception_handlers={404: nowhere.answer, 405: nowhere.answer})
     # a path with a slash too many is another one, and nobody is sent elsewhere with a token
     made.router.redirect_slashes = False
-    return made
+    return with_pages(server, made)

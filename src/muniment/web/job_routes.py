@@ -7,7 +7,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from muniment.control.fleet import jobs
-from muniment.model.network.jobs import ChangesMade, FailCall, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.dashboard import IgnoreEffect
+from muniment.model.network.jobs import (
+    ChangesMade,
+    FailCall,
+    IgnoresCall,
+    JobOrder,
+    JobPatch,
+    JobView,
+    PatternCall,
+)
 from muniment.model.network.lists import ChangeList, JobList
 from muniment.model.network.scopes import TokenScope
 from muniment.tracker.db.database import Database
@@ -77,6 +86,11 @@ async def fail(server: ServerState, asked: Asked[FailCall]) -> JobView:
     return await changed_job(server, asked, lambda db, job, who: jobs.fail(db, job, asked.body.reason, who))
 
 
+async def try_ignore(server: ServerState, asked: Asked[PatternCall]) -> IgnoreEffect:
+    job, pattern = asked.number("job"), asked.body.pattern
+    return await server.reads.run(lambda desk: jobs.effect_of_ignore(desk.db, job, pattern))
+
+
 async def changed_job(server: ServerState, asked: Asked[Any], verb: Callable[[Database, int, str], _Answer]) -> _Answer:
     """Do what an operator asks, who may change every job, or somebody of whom this one is."""
     job, caller = asked.number("job"), asked.caller
@@ -125,6 +139,9 @@ JOB_ROUTES = (
     job_route("POST", "/{job}/abort", _SUBMIT, abort, "End a job.", JobView),
     job_route("POST", "/{job}/fail", _OPERATE, fail, "End a job that has failed.", JobView, FailCall),
     job_route("POST", "/{job}/ignores", _SUBMIT, ignores, "Add and remove ignore patterns.", ChangesMade, IgnoresCall),
+    job_route(
+        "POST", "/{job}/ignores/test", _READ, try_ignore, "What a pattern would take.", IgnoreEffect, PatternCall
+    ),
     job_route("GET", "/{job}/changes", _READ, changes, "The changes of a job.", ChangeList, query=ListQuery),
 )  # fmt: skip
 """What operators call about jobs. Those who submit may change the jobs of their own token."""

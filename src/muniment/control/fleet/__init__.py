@@ -1,4 +1,5 @@
 """The fleet for operators: one function for each thing that can be asked of its jobs, pipelines and tokens.
 
-Others import: direct, directory, doors, jobs, lines, pages, patches, pipelines, processes, tokens, trackers, values.
+Others import: direct, directory, doors, jobs, lines, pages, patches, pipelines, processes, tokens, trackers, values,
+watch.
 """

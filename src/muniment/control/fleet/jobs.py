@@ -9,6 +9,7 @@ from msgspec import UNSET
 from muniment.clock import now_ms
 from muniment.control.fleet.orders import check_line, checked_order, checked_terms
 from muniment.control.fleet.values import changed_values
+from muniment.control.ignore_effect import ignore_effect
 from muniment.errors import ForeignJobError, NotFoundError, UsageError
 from muniment.model.change import (
     AbortJob,
@@ -24,6 +25,7 @@ from muniment.model.change import (
     SetValues,
 )
 from muniment.model.job import JobOrigin, JobState, JobTerms
+from muniment.model.network.dashboard import IgnoreEffect
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
 from muniment.model.network.lists import MOST_LISTED, ChangeList, JobList
 from muniment.tracker.db.database import Database
@@ -33,6 +35,7 @@ from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.views.jobs import job_changes_after, job_place, job_view, job_views
+from muniment.tracker.views.log_lines import lines_until
 
 __all__ = [
     "MOST_NUMBER",
@@ -42,6 +45,7 @@ __all__ = [
     "change",
     "changes",
     "check_own",
+    "effect_of_ignore",
     "fail",
     "ignores",
     "job_of",
@@ -55,6 +59,7 @@ __all__ = [
 MOST_NUMBER = (1 << 31) - 1
 """The largest number of a job."""
 _MOST_REASON = 1_000
+_RECENT = 1_000
 _NETWORK = "network"
 
 
@@ -152,6 +157,13 @@ def ignores(db: Database, job_id: int, call: IgnoresCall, who: str) -> ChangesMa
         *(RemoveSet(who, name) for name in call.remove_sets),
     ]
     return all_made(db, job, made)
+
+
+def effect_of_ignore(db: Database, job_id: int, pattern: str) -> IgnoreEffect:
+    """What an ignore pattern would take of the pages that wait, and of the last captures; nothing changes."""
+    mine = job_of(db, job_id).job_id
+    recent = [line.url for _, line in lines_until(db, mine, None, _RECENT) if line.kind == "capture"]
+    return ignore_effect(db, mine, pattern, recent)
 
 
 def pause(db: Database, job_id: int, who: str) -> JobView:

@@ -24,6 +24,7 @@ __all__ = [
     "NiceCall",
     "PageSums",
     "PagesMoved",
+    "PatternCall",
     "ResponseSums",
     "RuleExamples",
     "RulesCall",
@@ -90,6 +91,12 @@ class IgnoresCall(Struct, frozen=True, kw_only=True):
     remove: list[str] = []
     add_sets: list[str] = []
     remove_sets: list[str] = []
+
+
+class PatternCall(Struct, frozen=True):
+    """An ignore pattern to try."""
+
+    pattern: str
 
 
 class FailCall(Struct, frozen=True):

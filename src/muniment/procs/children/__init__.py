@@ -1,4 +1,4 @@
 """Child processes: launched, supervised, ended with their parent, and the files of their output.
 
-Others import: child, launch, run.
+Others import: child, detached, launch, run.
 """

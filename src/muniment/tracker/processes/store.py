@@ -168,6 +168,19 @@ class ProcessStore:
         values = {"most": most, **({"status": status} if status else {})}
         return self._select(f"{where}ORDER BY p.queued_at DESC, p.depth DESC, p.id LIMIT :most", **values)
 
+    def fitting(self, most: int, *, kind: str, status: str, machine: str, text: str) -> list[Process]:
+        """The rows that were queued last, of a type, a status and a machine, with a text in command or output."""
+        given = {"kind": kind, "status": status, "machine": machine, "text": _like(text)}
+        asked = {
+            "kind": "p.process_type = :kind",
+            "status": "p.status = :status",
+            "machine": "p.machine_id = :machine",
+            "text": _FOUND,
+        }
+        values = {name: value for name, value in given.items() if value}
+        where = f"WHERE {' AND '.join(asked[name] for name in values)} " if values else ""
+        return self._select(f"{where}ORDER BY p.queued_at DESC, p.depth DESC, p.id LIMIT :most", most=most, **values)
+
     def machines(self) -> list[Machine]:
         """Every machine that is known."""
         return [
@@ -207,6 +220,16 @@ class ProcessStore:
 
     def _select(self, rest: str, **values: Any) -> list[Process]:
         return [_process(row) for row in self._line.read(f"SELECT {_ALL} FROM processes p {rest}", values)]
+
+
+_SEARCHED = ("cmd", "stdout_head", "stdout_tail", "stderr_head", "stderr_tail")
+_FOUND = "(" + " OR ".join(f"p.{name} LIKE :text ESCAPE '!'" for name in _SEARCHED) + ")"
+
+
+def _like(text: str) -> str:
+    """A pattern that finds a text anywhere; empty for none."""
+    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%" if text else ""
 
 
 def _output(stream: str, output: Output) -> dict[str, Any]:

@@ -1,0 +1,4 @@
+"""Commands whose answers are pages in the browser.
+
+Others import: nothing.
+"""

@@ -1,0 +1,283 @@
+"""What pages ask of a fleet's jobs, and have changed: by the tracker, for one visitor."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import structs
+
+from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.control.fleet import jobs, pages, pipelines
+from muniment.control.fleet.follow import JobFollower, followed
+from muniment.control.fleet.processes import list_processes
+from muniment.control.process_pages import ProcessPage
+from muniment.control.processes import ProcessView, views_of
+from muniment.control.queue import queue_view
+from muniment.control.runs.log import LogNews, log_filter
+from muniment.control.settings_in_force import settings_in_force
+from muniment.errors import NotFoundError, UsageError
+from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.dashboard import (
+    HostStanding,
+    IgnoreEffect,
+    JobCard,
+    LogPart,
+    QueueView,
+    SettingValue,
+    UrlStanding,
+    card_of,
+)
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, ResultView
+from muniment.model.network.pipelines import PipelineView
+from muniment.model.process import Machine
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store
+from muniment.tracker.jobs.submissions import Submission
+from muniment.tracker.views.log_lines import lines_until
+from muniment.tracker.views.waiting import first_url, host_standings, waits_of_hosts
+
+__all__ = ["FleetDesk", "FleetMemory"]
+
+_RATE_S = 10.0
+_FRESH_S = 1.0
+_MOST_JOBS = 5_000
+
+
+class FleetMemory:
+    """What is kept between looks: shared by all visitors of a server."""
+
+    def __init__(self) -> None:
+        self.cards: tuple[float, list[JobCard]] = (-_FRESH_S, [])
+        self.urls: dict[int, str] = {}
+        self.marks: dict[int, deque[tuple[float, int]]] = {}
+        self.followers: OrderedDict[int, JobFollower] = OrderedDict()
+
+    def rate(self, job: int, done: int) -> float:
+        """Pages a second over the last ten seconds of looking."""
+        now, marks = monotonic(), self.marks.setdefault(job, deque())
+        while marks and now - marks[0][0] > _RATE_S:
+            marks.popleft()
+        marks.append((now, done))
+        since, before = marks[0]
+        return max(0.0, (done - before) / (now - since)) if now > since else 0.0
+
+
+class FleetDesk:
+    """Answers for all jobs of a tracker; made for each question."""
+
+    def __init__(self, db: Database, memory: FleetMemory, who: str, *, allow_private: bool, all_jobs: bool) -> None:
+        """`all_jobs`: the visitor may change jobs of others, too."""
+        self._db, self._memory, self._who = db, memory, who
+        self._allow_private, self._all = allow_private, all_jobs
+
+    # -- looking
+
+    def jobs(self) -> list[JobCard]:
+        """All jobs, the newest first."""
+        at, found = self._memory.cards
+        if monotonic() - at >= _FRESH_S:
+            found = [self._card(view) for view in self._views()][::-1]
+            self._memory.cards = monotonic(), found
+        return found
+
+    def _views(self) -> Iterator[JobView]:
+        after: int | None = 0
+        while after is not None and after < _MOST_JOBS * 1000:
+            part = jobs.list_jobs(self._db, after=after, limit=MOST_LISTED)
+            yield from part.jobs
+            after = part.next
+
+    def card(self, job: int) -> JobCard:
+        """A job in one line."""
+        return self._card(jobs.view(self._db, job))
+
+    def _card(self, view: JobView) -> JobCard:
+        memory = self._memory
+        url = memory.urls.get(view.id) or first_url(self._db, view.id)
+        if url:
+            memory.urls[view.id] = url
+        card = card_of(view, url, running=True, rate=memory.rate(view.id, view.pages.captured + view.pages.failed))
+        return card if card.reason or card.state != "running" else structs.replace(card, reason=self._waits(view))
+
+    def _waits(self, view: JobView) -> str:
+        """What a job waits for, in words."""
+        if not view.pipelines:
+            tags = f" with one of the tags {', '.join(view.tags)}" if view.tags else ""
+            return f"waits: no pipeline{tags} works at it"
+        if view.pages.claimed:
+            return ""
+        waiting, every, until = waits_of_hosts(self._db, view.id, now_ms())
+        return (
+            f"{waiting} of {every} hosts are left alone, the first until {iso_ms(until)[11:19]} UTC" if waiting else ""
+        )
+
+    def view(self, job: int) -> JobView:
+        """How a job stands."""
+        return jobs.view(self._db, job)
+
+    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+        """What was changed, the oldest first."""
+        return jobs.changes(self._db, job, after=after).changes
+
+    def settings(self, job: int) -> list[SettingValue]:
+        """The settings that may be changed."""
+        return settings_in_force(self._db, jobs.job_of(self._db, job).job_id, of_machine=False)
+
+    def pages(self, job: int, url: str) -> PageList:
+        """The page of a URL."""
+        return pages.pages(self._db, job, url=url)
+
+    def why(self, job: int, url: str) -> UrlStanding:
+        """What became of a URL, by the tracker."""
+        found = pages.pages(self._db, job, url=url).pages
+        if not found:
+            return UrlStanding(url=url, verdict="never seen", text="no page whose links are followed leads to it")
+        [page] = found
+        told = page.reason or page.error or (f"status {page.status}" if page.status else "waits for its turn")
+        tries = f"{page.attempts} tries, {page.attempts_remaining} remain"
+        where = f", by {page.pipeline}" if page.pipeline else ""
+        return UrlStanding(url=page.url, verdict=page.state.lower(), text=f"{told}; {tries}{where}")
+
+    def queue(self, job: int, pattern: str) -> QueueView:
+        """What is in flight and what comes next."""
+        return queue_view(self._db, jobs.job_of(self._db, job).job_id, pattern)
+
+    def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
+        """Hosts after a name."""
+        return host_standings(self._db, jobs.job_of(self._db, job).job_id, after, most)
+
+    def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
+        """The tracker keeps no sums of hosts."""
+        return {}
+
+    def ignores(self, job: int) -> list[tuple[str, str]]:
+        """The set and the text of each pattern in force."""
+        mine = jobs.job_of(self._db, job).job_id
+        return list(store.latest_rules(self._db, mine)[1].all_ignores())
+
+    def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
+        """What an ignore pattern would take."""
+        return jobs.effect_of_ignore(self._db, job, pattern)
+
+    def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
+        """The tracker keeps no sums over time."""
+        return 0, []
+
+    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+        """Captures are in the directories of pipelines."""
+        raise NotFoundError("captures are searched where the archives are: by `muniment dashboard` there")
+
+    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """Records are in the directories of pipelines."""
+        raise NotFoundError("records are where the archives are: in the directories of pipelines")
+
+    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """The same of payloads."""
+        return self.record(job, file, offset)
+
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Archives are in the directories of pipelines."""
+        raise NotFoundError("captures are viewed where the archives are: by `muniment replay` there")
+
+    def results(self, job: int, url: str) -> list[ResultView]:
+        """What the attempts at a URL saved."""
+        return pages.results(self._db, job, url=url).results
+
+    # -- the log
+
+    def log(self, job: int, level: str, pattern: str, before: int | None, most: int) -> LogPart:
+        """Attempts and changes; `before` is a moment."""
+        wanted, mine = log_filter(level, pattern), jobs.job_of(self._db, job).job_id
+        found = lines_until(self._db, mine, before, most * 5)
+        shown = [(place, line) for place, line in found if wanted(line)][:most]
+        # what ended at the moment of the last one is not cut apart
+        oldest = shown[-1][0][0] if len(shown) == most else (found[-1][0][0] if len(found) >= most * 5 else None)
+        if oldest is not None and shown and shown[0][0][0] != oldest and len(shown) == most:
+            shown = [one for one in shown if one[0][0] != oldest]
+            oldest += 1
+        end = followed(self._memory.followers, mine).end(self._db, mine) if before is None else 0
+        return LogPart([line for _, line in reversed(shown)], oldest, end)
+
+    def log_end(self, job: int) -> int:
+        """Where the log ends now."""
+        mine = jobs.job_of(self._db, job).job_id
+        return followed(self._memory.followers, mine).end(self._db, mine)
+
+    def news(self, job: int, at: int, level: str, pattern: str, most: int) -> LogNews:
+        """What came after a place of the log."""
+        mine = jobs.job_of(self._db, job).job_id
+        return followed(self._memory.followers, mine).news(self._db, mine, at, log_filter(level, pattern), most)
+
+    def log_file(self, job: int) -> Path:
+        """There is none."""
+        raise NotFoundError(
+            f"the log of job {job} is in the directories of its pipelines; /v1/jobs/{job}/attempts has it"
+        )
+
+    # -- changing
+
+    def pause(self, job: int) -> None:
+        """Pause a job."""
+        jobs.pause(self._db, self._mine(job), self._who)
+
+    def resume(self, job: int) -> None:
+        """Have a paused or aborted job go on."""
+        jobs.resume(self._db, self._mine(job), self._who)
+
+    def abort(self, job: int) -> None:
+        """End a job."""
+        jobs.abort(self._db, self._mine(job), self._who)
+
+    def change(self, job: int, patch: JobPatch) -> ChangesMade:
+        """Change settings and terms."""
+        return jobs.change(self._db, self._mine(job), patch, self._who)
+
+    def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
+        """Add and remove ignore patterns and sets."""
+        return jobs.ignores(self._db, self._mine(job), call, self._who)
+
+    def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
+        """Make a job."""
+        settings = {name: value for name, value in options if value.strip() and name not in ("ignore", "ignore-sets")}
+        given = {name: [value for one, value in options if one == name and value.strip()] for name in _PATTERNS}
+        sets = [name for text in given["ignore-sets"] for name in text.split(",")]
+        order = JobOrder(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
+        made, _ = jobs.submit(self._db, order, Submission(self._who, None), allow_private=self._allow_private)
+        return made.id
+
+    def _mine(self, job: int) -> int:
+        if not self._all:
+            jobs.check_own(self._db, job, self._who)
+        self._memory.cards = -_FRESH_S, []
+        return job
+
+    # -- processes and pipelines
+
+    def pipelines(self) -> list[PipelineView]:
+        """All pipelines."""
+        return pipelines.list_pipelines(self._db).pipelines
+
+    def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
+        """The processes that pipelines report."""
+        rows = list_processes(self._db, machine=machine, kind=kind, status=status).processes
+        fitting = [row for row in rows if text in " ".join(row.cmd)]
+        return [views_of([row])[0] for row in fitting], []
+
+    def process(self, process_id: str) -> ProcessPage:
+        """A process that a pipeline reports, in its tree."""
+        rows = list_processes(self._db).processes
+        found = [row for row in rows if row.id == process_id]
+        if not found:
+            raise NotFoundError(f"there is no process {process_id[:40]}")
+        tree = views_of([row for row in rows if row.root_id == found[0].root_id])
+        return ProcessPage(process_id, tree, [], "its output is on the machine of its pipeline")
+
+    def kill(self, process_id: str) -> None:
+        """Processes of other machines are ended there."""
+        raise UsageError("a process of a pipeline is ended on its machine: by `muniment process kill` there")
+
+
+_PATTERNS = ("ignore", "ignore-sets")

@@ -1,0 +1,370 @@
+"""What can be asked of runs in directories, and changed about them, by their numbers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.control.captures import (
+    host_sums,
+    payload_of,
+    recent_urls,
+    record_of,
+    search_captures,
+    time_buckets,
+)
+from muniment.control.fleet import jobs as fleet_jobs
+from muniment.control.fleet import pages as fleet_pages
+from muniment.control.fleet.directory import DirectoryDoor
+from muniment.control.ignore_effect import ignore_effect
+from muniment.control.ignores import in_force
+from muniment.control.place import tracker_place
+from muniment.control.process_pages import ProcessPage, end_process, process_page, processes_that_fit
+from muniment.control.processes import ProcessView
+from muniment.control.queue import queue_view
+from muniment.control.runs.folder import RunFolder, is_running
+from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since, standing_pause
+from muniment.control.runs.replays import Replays
+from muniment.control.runs.start import start_crawl
+from muniment.control.settings_in_force import settings_in_force
+from muniment.control.verbs.delivery import JobDirectory
+from muniment.control.why import why
+from muniment.errors import MunimentError, NotFoundError, UsageError
+from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.dashboard import (
+    HostStanding,
+    IgnoreEffect,
+    JobCard,
+    LogPart,
+    QueueView,
+    SettingValue,
+    UrlStanding,
+    card_of,
+)
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
+from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.network.pipelines import PipelineView
+from muniment.model.process import Machine
+from muniment.procs.lock import EVENTS_FILE
+from muniment.tracker.connect import tracker_to_read
+from muniment.tracker.db.database import Database
+from muniment.tracker.jobs import store
+from muniment.tracker.views.waiting import first_url, host_standings, waits_of_hosts
+
+__all__ = ["RunsDesk"]
+
+_RATE_S = 10.0
+_PLOTS_S = 5.0
+_RECENT = 1_000
+_NO_MARKS = str.maketrans("", "", "-:T")
+_BUDGET_S = 0.3
+"""For runs that were never looked at."""
+_BEGIN_S = 20.0
+_LOOK_S = 0.1
+_FRESH_S = 0.9
+"""How long what was seen of a run that goes on is shown again."""
+
+
+class _Seen:
+    """A run as it was when it was looked at last."""
+
+    def __init__(self) -> None:
+        self.card: JobCard | None = None
+        self.at = -_FRESH_S
+        self.mark: object = None
+        self.marks: deque[tuple[float, int]] = deque()
+
+    def rate(self, now: float, done: int) -> float:
+        """Pages a second over the last ten seconds of looking."""
+        while self.marks and now - self.marks[0][0] > _RATE_S:
+            self.marks.popleft()
+        self.marks.append((now, done))
+        since, before = self.marks[0]
+        return max(0.0, (done - before) / (now - since)) if now > since else 0.0
+
+
+class RunsDesk:
+    """Answers for all runs of a folder; used by one thread at a time."""
+
+    def __init__(self, folder: RunFolder, who: str, home: Path) -> None:
+        """`home`: where the rows of processes are."""
+        self.folder, self._who, self._home = folder, who, home
+        self._seen: dict[int, _Seen] = {}
+        self._replays = Replays()
+        self._buckets: dict[int, tuple[float, object, tuple[int, list[TimeBucket]]]] = {}
+
+    # -- looking
+
+    def jobs(self) -> list[JobCard]:
+        """All runs, the newest first."""
+        runs = self.folder.runs()
+        for gone in set(self._seen) - set(runs):
+            del self._seen[gone]
+        until = monotonic() + _BUDGET_S
+        return [self._card_in_time(number, out, until) for number, out in reversed(runs.items())]
+
+    def _card_in_time(self, number: int, out: Path, until: float) -> JobCard:
+        """A run in one line; one that was never looked at is looked at the next time, when there are too many."""
+        if number in self._seen or monotonic() < until:
+            return self._card(number, out)
+        return _unread(number, out, "it is looked at in a moment", running=is_running(out))
+
+    def card(self, job: int) -> JobCard:
+        """A run in one line; raises NotFoundError."""
+        return self._card(job, self.folder.find(job))
+
+    def view(self, job: int) -> JobView:
+        """How a run stands."""
+        found = self._door(job).view(0)
+        return structs.replace(found, id=job)
+
+    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+        """What was changed, the oldest first."""
+        return self._door(job).changes(0, after).changes
+
+    def settings(self, job: int) -> list[SettingValue]:
+        """The settings that may be changed."""
+        with self._opened(job) as (db, mine):
+            return settings_in_force(db, mine, of_machine=True)
+
+    def pages(self, job: int, url: str) -> PageList:
+        """The page of a URL."""
+        return self._door(job).pages(0, url)
+
+    def why(self, job: int, url: str) -> UrlStanding:
+        """What `muniment why` says."""
+        out = self.folder.find(job)
+        found = why(out, tracker_place(out), url, parents=False)
+        return UrlStanding(found.url, found.verdict, found.text)
+
+    def queue(self, job: int, pattern: str) -> QueueView:
+        """What is in flight and what comes next; with a pattern, what of it matches."""
+        with self._opened(job) as (db, mine):
+            return queue_view(db, mine, pattern)
+
+    def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
+        """Hosts after a name."""
+        with self._opened(job) as (db, mine):
+            return host_standings(db, mine, after, most)
+
+    def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
+        """Rows and bad rows of hosts."""
+        return host_sums(self.folder.find(job), names)
+
+    def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
+        """What an ignore pattern would take."""
+        recent = recent_urls(self.folder.find(job), _RECENT)
+        with self._opened(job) as (db, mine):
+            return ignore_effect(db, mine, pattern, recent)
+
+    def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
+        """What came in, over time; of a run that goes on, as it was some seconds ago at most."""
+        out, now = self.folder.find(job), monotonic()
+        at, mark, found = self._buckets.get(job, (-_PLOTS_S, None, (0, [])))
+        fresh = _stamp(out / EVENTS_FILE)
+        if mark != fresh and now - at >= _PLOTS_S:
+            found = time_buckets(out)
+            self._buckets[job] = now, fresh, found
+        return found
+
+    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+        """A page of captures, and one more."""
+        runs = self.folder.runs() if wanted.job is None else {wanted.job: self.folder.find(wanted.job)}
+        return search_captures(runs, wanted)
+
+    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """A record as it is stored."""
+        return record_of(self.folder.find(job), file, offset)
+
+    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """The payload of a capture."""
+        return payload_of(self.folder.find(job), file, offset)
+
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Where the capture of a URL nearest to a moment is shown."""
+        stamp = iso_ms(at)[:19].translate(_NO_MARKS) if at else "2999"
+        return self._replays.address(self.folder.find(job), url, stamp)
+
+    def close(self) -> None:
+        """End what was started to look at captures."""
+        self._replays.close()
+
+    def results(self, job: int, url: str) -> list[ResultView]:
+        """What the attempts at a URL saved."""
+        with self._opened(job) as (db, mine):
+            return fleet_pages.results(db, mine, url=url).results
+
+    # -- the log
+
+    def log(self, job: int, level: str, pattern: str, before: int | None, most: int) -> LogPart:
+        """A part of the log."""
+        return lines_before(self.folder.find(job), before, log_filter(level, pattern), most)
+
+    def log_end(self, job: int) -> int:
+        """Where the log ends now."""
+        return log_size(self.folder.find(job))
+
+    def news(self, job: int, at: int, level: str, pattern: str, most: int) -> LogNews:
+        """What came after a place of the log."""
+        return news_since(self.folder.find(job), at, log_filter(level, pattern), most)
+
+    def log_file(self, job: int) -> Path:
+        """The log as a file."""
+        return self.folder.find(job) / EVENTS_FILE
+
+    # -- changing
+
+    def pause(self, job: int) -> None:
+        """Pause a run."""
+        self._door(job).pause(0)
+        self._forget(job)
+
+    def resume(self, job: int) -> None:
+        """Have a paused run go on, or the next run with an aborted job."""
+        self._door(job).resume(0)
+        self._forget(job)
+
+    def abort(self, job: int) -> None:
+        """End a run, and its job."""
+        self._door(job).abort(0)
+        self._forget(job)
+
+    def change(self, job: int, patch: JobPatch) -> ChangesMade:
+        """Change settings and the note."""
+        return self._door(job).change(0, patch)
+
+    def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
+        """Add and remove ignore patterns and sets."""
+        return self._door(job).ignores(0, call)
+
+    def ignores(self, job: int) -> list[tuple[str, str]]:
+        """The set and the text of each pattern in force."""
+        return [(one.set, one.pattern) for one in in_force(self._directory(job).tracker)]
+
+    def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
+        """Begin a crawl in a directory of its own; its number."""
+        out = start_crawl(self.folder.home, urls, options)
+        number = self.folder.number_of(out)
+        if note:
+            self._note(number, note)
+        return number
+
+    def _note(self, number: int, note: str) -> None:
+        until = monotonic() + _BEGIN_S
+        while True:
+            try:
+                self.change(number, JobPatch(explanation=note))
+            except UsageError:
+                # it has no tracker yet
+                if monotonic() > until:
+                    raise
+                time.sleep(_LOOK_S)
+            else:
+                return
+
+    # -- processes
+
+    def pipelines(self) -> list[PipelineView]:
+        """There are none."""
+        return []
+
+    def processes(self, kind: str, status: str, machine: str, text: str) -> tuple[list[ProcessView], list[Machine]]:
+        """The newest processes that fit, and all machines."""
+        return processes_that_fit(self._home, kind, status, machine, text)
+
+    def process(self, process_id: str) -> ProcessPage:
+        """A process with its tree and output."""
+        return process_page(self._home, process_id)
+
+    def kill(self, process_id: str) -> None:
+        """End a process and all below it."""
+        end_process(self._home, process_id)
+
+    # -- inside
+
+    def _forget(self, job: int) -> None:
+        if job in self._seen:
+            self._seen[job].mark = None
+            self._seen[job].at = -_FRESH_S
+
+    def _directory(self, job: int) -> JobDirectory:
+        out = self.folder.find(job)
+        return JobDirectory(out, tracker_place(out), self._who)
+
+    def _door(self, job: int) -> DirectoryDoor:
+        return DirectoryDoor(self._directory(job))
+
+    @contextmanager
+    def _opened(self, job: int) -> Iterator[tuple[Database, int]]:
+        place = self._directory(job).tracker
+        with tracker_to_read(place) as db:
+            found = store.find_job(db)
+            if found is None:
+                raise UsageError(f"{self.folder.find(job)} has no crawl yet")
+            yield db, found.job_id
+
+    def _card(self, number: int, out: Path) -> JobCard:
+        seen, now = self._seen.setdefault(number, _Seen()), monotonic()
+        if seen.card is not None and now - seen.at < _FRESH_S:
+            return seen.card
+        running = is_running(out)
+        mark = (running, _stamp(out / EVENTS_FILE), _stamp(out / "tracker.sqlite"), _stamp(out / "tracker.sqlite-wal"))
+        if seen.card is None or running or mark != seen.mark:
+            seen.card, seen.mark = self._looked(number, out, seen, running=running), mark
+        seen.at = now
+        return seen.card
+
+    def _looked(self, number: int, out: Path, seen: _Seen, *, running: bool) -> JobCard:
+        try:
+            with self._opened(number) as (db, mine):
+                view, url = fleet_jobs.view(db, mine), first_url(db, mine)
+                waits = waits_of_hosts(db, mine, now_ms()) if running else (0, 0, 0)
+        except NotFoundError:
+            raise
+        except (MunimentError, OSError) as error:
+            return _unread(number, out, str(error), running=running)
+        card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
+        reason = card.reason or (_waits(out, card, waits) if running else "")
+        return structs.replace(card, id=number, reason=reason, by=card.by or _owner(out))
+
+
+def _waits(out: Path, card: JobCard, hosts: tuple[int, int, int]) -> str:
+    """What a run waits for, in words."""
+    if why_not := standing_pause(out):
+        return f"waits: {why_not}"
+    waiting, every, until = hosts
+    if waiting and not card.in_flight:
+        return f"{waiting} of {every} hosts are left alone, the first until {iso_ms(until)[11:19]} UTC"
+    return ""
+
+
+def _owner(out: Path) -> str:
+    """Whose run it is, by its directory: a crawl of a command line keeps no name."""
+    try:
+        return out.owner()
+    except (KeyError, OSError):
+        return ""
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _unread(number: int, out: Path, why_not: str, *, running: bool) -> JobCard:
+    """A run whose tracker is not there yet, or cannot be read."""
+    begun = _stamp(out / EVENTS_FILE)
+    return JobCard(
+        id=number, name=out.name, url="", state="running" if running else "stopped", reason=why_not, done=0, queued=0,
+        in_flight=0, skipped=0, failed=0, rate=0.0, bytes=0, errors=0, responses=ResponseSums(), by="", note="",
+        created_at=begun[0] // 1_000_000 if begun else 0, finished_at=None,
+    )  # fmt: skip

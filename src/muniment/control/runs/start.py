@@ -1,0 +1,67 @@
+"""Beginning a crawl beside this process: its command line, and the directory that it gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from muniment.control.fleet.values import settings_of_values
+from muniment.control.runs.folder import is_run
+from muniment.errors import UsageError
+from muniment.model.url import host_of
+from muniment.procs.children.detached import start_detached
+from muniment.settings.table import options
+
+__all__ = ["start_crawl"]
+
+_BEGIN_S = 20.0
+_MOST_URLS = 1_000
+_SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+
+
+def start_crawl(home: Path, urls: Sequence[str], given: Sequence[tuple[str, str]]) -> Path:
+    """Begin a crawl of URLs in a new directory, with options by their names; raises UsageError, as the command does."""
+    if not urls:
+        raise UsageError("no URL given: write one, as in https://example.com/")
+    if len(urls) > _MOST_URLS:
+        raise UsageError(f"more than {_MOST_URLS} URLs: give them to `muniment crawl -i FILE`")
+    for url in urls:
+        if url.startswith("-"):
+            raise UsageError(f"{url[:200]!r} is not a URL")
+    out = _directory(home, urls[0])
+    arguments = ["crawl", *urls, "-o", str(out), "--quiet", *_written(given)]
+    start_detached(arguments, begun=lambda: is_run(out), patience_s=_BEGIN_S)
+    return out
+
+
+def _directory(home: Path, url: str) -> Path:
+    name = re.sub("[^a-z0-9.-]+", "-", (host_of(url) or "crawl").lower()).strip("-.") or "crawl"
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 1000):
+        out = home / (f"{name}-{stamp}" if number == 1 else f"{name}-{stamp}-{number}")
+        if not out.exists():
+            return out
+    raise UsageError(f"too many crawls begin in {home} at once")
+
+
+def _written(given: Sequence[tuple[str, str]]) -> list[str]:
+    """Options as a command line has them."""
+    known = {flag.removeprefix("--"): option for _, _, _, option in options("crawl") for flag in option.flags}
+    known |= {option.off.removeprefix("--"): option for option in known.values() if option.off}
+    made: list[str] = []
+    for name, value in given:
+        if not value.strip():
+            continue
+        option = known.get(name)
+        # what names a file, a place or a secret is for the command line
+        switch = _SWITCHES.get(value.lower()) if option is not None and not option.metavar else None
+        settings_of_values({name: value if switch is None else switch}, "crawl")
+        if switch is None:
+            made.append(f"--{name}={value}")
+        elif switch:
+            made.append(f"--{name}")
+        elif option is not None and option.off:
+            made.append(option.off if name == option.flags[0].removeprefix("--") else option.flags[0])
+    return made

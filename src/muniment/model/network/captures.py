@@ -1,0 +1,57 @@
+"""Captures over a network and on pages: what is searched, and what is found."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+__all__ = ["CaptureQuery", "CaptureRow", "TimeBucket"]
+
+
+class CaptureQuery(Struct, frozen=True, kw_only=True):
+    """A search of captures; what is empty does not count."""
+
+    q: str = ""
+    """A part of the URL."""
+    job: int | None = None
+    host: str = ""
+    status: str = ""
+    """A number, or a class such as `4xx`."""
+    type: str = ""
+    """How the Content-Type begins."""
+    error: str = ""
+    """How the error begins: its code."""
+    since: int | None = None
+    """Unix ms."""
+    until: int | None = None
+    page: int = 0
+
+
+class CaptureRow(Struct, frozen=True):
+    """A capture that was found."""
+
+    job: int
+    url: str
+    host: str
+    status: int
+    fetched_at: int
+    """Unix ms."""
+    content_type: str
+    bytes: int
+    error: str
+    warc_file: str
+    """Empty when there is no record."""
+    warc_offset: int | None
+    record_type: str
+    attempt: int
+    ms: int
+
+
+class TimeBucket(Struct, frozen=True):
+    """How many rows came in a span of time, of a class of status and a host."""
+
+    at: int
+    """Unix ms: where the span begins."""
+    status_class: int
+    """0 without a response, else the first digit of the status."""
+    host: str
+    count: int

@@ -1,0 +1,162 @@
+"""The API of local runs: the routes of jobs in `/v1` that look and steer, and those of captures and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+
+from muniment.errors import UsageError
+from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
+from muniment.model.network.lists import ChangeList, JobList
+from muniment.web.pages.capture_pages import query_of_captures
+from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.site import PageSite, PageVisit, answered
+
+__all__ = ["api_routes"]
+
+_T = TypeVar("_T")
+_MOST_BODY = 4 << 20
+_PER_PAGE = 100
+_MOST_LISTED = 1_000
+
+
+async def _jobs(visit: PageVisit) -> object:
+    state, after, limit = visit.given("state"), _number(visit, "after", 0), _number(visit, "limit", _MOST_LISTED)
+    cards = await visit.site.ask(lambda desk: desk.jobs())
+    numbers = sorted(card.id for card in cards if card.id > after)
+    views = [await visit.site.ask(lambda desk, job=job: desk.view(job)) for job in numbers[:limit]]  # type: ignore[misc]
+    found = [one for one in views if state in ("", one.state)]
+    return JobList(found, numbers[limit - 1] if len(numbers) > limit else None)
+
+
+async def _job(visit: PageVisit) -> object:
+    return await _asked(visit, lambda desk, job: desk.view(job))
+
+
+async def _changes(visit: PageVisit) -> object:
+    after = _number(visit, "after", 0)
+    return await _asked(visit, lambda desk, job: ChangeList(desk.changes(job, after), None))
+
+
+async def _pages(visit: PageVisit) -> object:
+    url = visit.given("url")
+    return await _asked(visit, lambda desk, job: desk.pages(job, url))
+
+
+async def _pause(visit: PageVisit) -> object:
+    return await _acted(visit, lambda desk, job: desk.pause(job))
+
+
+async def _resume(visit: PageVisit) -> object:
+    return await _acted(visit, lambda desk, job: desk.resume(job))
+
+
+async def _abort(visit: PageVisit) -> object:
+    return await _acted(visit, lambda desk, job: desk.abort(job))
+
+
+async def _change(visit: PageVisit) -> object:
+    patch, job = await _body(visit, JobPatch), visit.job
+    return await visit.site.act(lambda desk: desk.change(job, patch), visit.visitor, job)
+
+
+async def _ignores(visit: PageVisit) -> object:
+    call, job = await _body(visit, IgnoresCall), visit.job
+    return await visit.site.act(lambda desk: desk.change_ignores(job, call), visit.visitor, job)
+
+
+async def _try_ignore(visit: PageVisit) -> object:
+    call = await _body(visit, PatternCall)
+    return await _asked(visit, lambda desk, job: desk.ignore_effect(job, call.pattern))
+
+
+async def _captures(visit: PageVisit) -> object:
+    wanted = query_of_captures(visit)
+    rows = await visit.site.ask(lambda desk: desk.captures(wanted))
+    return {"captures": rows[:_PER_PAGE], "next": wanted.page + 1 if len(rows) > _PER_PAGE else None}
+
+
+async def _processes(visit: PageVisit) -> object:
+    given = [visit.given(name) for name in ("type", "status", "machine", "q")]
+    rows, _ = await visit.site.ask(lambda desk: desk.processes(given[0], given[1], given[2], given[3]))
+    told = [
+        {**msgspec.to_builtins(one.process), "state": one.state, "age_s": one.age_s, "cpu_s": one.cpu_s, "rss": one.rss}
+        for one in rows
+    ]
+    return {"processes": told}
+
+
+async def _kill(visit: PageVisit) -> object:
+    named = str(visit.request.path_params["process"])
+    await visit.site.act(lambda desk: desk.kill(named), visit.visitor)
+    return {"ended": named}
+
+
+async def _asked(visit: PageVisit, question: Callable[[JobsDesk, int], _T]) -> _T:
+    job = visit.job
+    return await visit.site.ask(lambda desk: question(desk, job))
+
+
+async def _acted(visit: PageVisit, action: Callable[[JobsDesk, int], None]) -> object:
+    job = visit.job
+    await visit.site.act(lambda desk: action(desk, job), visit.visitor, job)
+    return await _job(visit)
+
+
+def _number(visit: PageVisit, name: str, default: int) -> int:
+    text = visit.given(name)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise UsageError(f"{name} is a number, not {text[:40]!r}")
+    return min(int(text), _MOST_LISTED) if name == "limit" else int(text)
+
+
+async def _body(visit: PageVisit, kind: type[_T]) -> _T:
+    raw = bytearray()
+    async for part in visit.request.stream():
+        raw += part
+        if len(raw) > _MOST_BODY:
+            raise UsageError("the body is too large")
+    try:
+        return msgspec.json.decode(bytes(raw) or b"{}", type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UsageError(f"the body is not what is taken here: {error}") from None
+
+
+_ROUTES: tuple[tuple[str, str, Callable[[PageVisit], Awaitable[object]], bool], ...] = (
+    ("GET", "/v1/jobs", _jobs, False),
+    ("GET", "/v1/jobs/{job:int}", _job, False),
+    ("PATCH", "/v1/jobs/{job:int}", _change, True),
+    ("GET", "/v1/jobs/{job:int}/changes", _changes, False),
+    ("GET", "/v1/jobs/{job:int}/pages", _pages, False),
+    ("POST", "/v1/jobs/{job:int}/pause", _pause, True),
+    ("POST", "/v1/jobs/{job:int}/resume", _resume, True),
+    ("POST", "/v1/jobs/{job:int}/abort", _abort, True),
+    ("POST", "/v1/jobs/{job:int}/ignores", _ignores, True),
+    ("POST", "/v1/jobs/{job:int}/ignores/test", _try_ignore, False),
+    ("GET", "/v1/captures", _captures, False),
+    ("GET", "/v1/processes", _processes, False),
+    ("POST", "/v1/processes/{process}/kill", _kill, True),
+)
+"""Method, path, handler, and whether it steers."""
+
+
+def api_routes(site: PageSite) -> list[StarletteRoute]:
+    """The routes of the API over a desk."""
+    return [
+        StarletteRoute(path, answered(site, _in_json(handler), steers=steers, as_json=True), methods=[method])
+        for method, path, handler, steers in _ROUTES
+    ]
+
+
+def _in_json(handler: Callable[[PageVisit], Awaitable[object]]) -> Callable[[PageVisit], Awaitable[Response]]:
+    async def answer(visit: PageVisit) -> Response:
+        value: Any = await handler(visit)
+        return Response(msgspec.json.encode(value), media_type="application/json")
+
+    return answer

@@ -1,0 +1,190 @@
+"""The pages of jobs: all of them, one with what it does, its log, its ignore patterns; and the forms that steer it."""
+
+from __future__ import annotations
+
+from starlette.responses import FileResponse, Response
+
+from muniment.errors import NotFoundError, UsageError
+from muniment.model.network.dashboard import IgnoreEffect, JobCard
+from muniment.model.network.jobs import IgnoresCall, JobPatch
+from muniment.web.pages.offers import offers_of
+from muniment.web.pages.plots import plots_of
+from muniment.web.pages.site import PageVisit, see_other
+
+__all__ = ["STEERING", "ignores", "job", "jobs", "log", "log_download", "why"]
+
+_LINES = 200
+_MOST_CHANGES = 200
+_PER_PAGE = 200
+_NOT_OPTIONS = frozenset({"url", "urls", "explanation"})
+
+
+async def jobs(visit: PageVisit) -> Response:
+    """All jobs, through a filter that its address keeps."""
+    text, state, person = (visit.given(name).strip() for name in ("text", "state", "by"))
+    found = await visit.site.ask(lambda desk: desk.jobs())
+    shown = [one for one in found if _fits(one, text.lower(), state, person.lower())]
+    begin = _number(visit.given("from")) or 0
+    return visit.page(
+        "jobs.html",
+        jobs=shown[begin : begin + _PER_PAGE],
+        count=len(shown),
+        all=len(found),
+        text=text,
+        state=state,
+        by=person,
+        next=begin + _PER_PAGE if begin + _PER_PAGE < len(shown) else None,
+    )
+
+
+def _fits(card: JobCard, text: str, state: str, person: str) -> bool:
+    told = f"{card.id} {card.url} {card.name} {card.note}".lower()
+    return text in told and state in ("", card.state) and person in card.by.lower()
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
+
+
+async def job(visit: PageVisit) -> Response:
+    """One job: figures, actions, settings with their history, the end of its log."""
+    number, level, pattern = visit.job, visit.given("level"), visit.given("q")
+    card = await visit.site.ask(lambda desk: desk.card(number))
+    settings = await visit.site.ask(lambda desk: desk.settings(number))
+    changes = await visit.site.ask(lambda desk: desk.changes(number))
+    part = await visit.site.ask(lambda desk: desk.log(number, level, pattern, None, _LINES))
+    span, buckets = await visit.site.ask(lambda desk: desk.buckets(number))
+    return visit.page(
+        "job.html",
+        plots=plots_of(span, buckets),
+        job=card,
+        settings=settings,
+        changes=changes[-_MOST_CHANGES:][::-1],
+        part=part,
+        level=level,
+        q=pattern,
+    )
+
+
+async def log(visit: PageVisit) -> Response:
+    """The whole log, page by page."""
+    number, level, pattern = visit.job, visit.given("level"), visit.given("q")
+    before = _number(visit.given("before"))
+    part = await visit.site.ask(lambda desk: desk.log(number, level, pattern, before, _LINES))
+    card = await visit.site.ask(lambda desk: desk.card(number))
+    return visit.page("log.html", job=card, part=part, level=level, q=pattern, before=before)
+
+
+async def log_download(visit: PageVisit) -> Response:
+    """The log as a file."""
+    number = visit.job
+    path = await visit.site.ask(lambda desk: desk.log_file(number))
+    return FileResponse(path, media_type="application/octet-stream", filename=f"job-{number}-events.jsonl")
+
+
+async def why(visit: PageVisit) -> Response:
+    """What became of a URL, and why."""
+    number, url = visit.job, visit.given("url").strip()
+    card = await visit.site.ask(lambda desk: desk.card(number))
+    found = await visit.site.ask(lambda desk: desk.why(number, url)) if url else None
+    return visit.page("why.html", job=card, url=url, found=found, offers=offers_of(found.url) if found else [])
+
+
+async def ignores(visit: PageVisit) -> Response:
+    """The ignore patterns in force."""
+    number = visit.job
+    card = await visit.site.ask(lambda desk: desk.card(number))
+    patterns = await visit.site.ask(lambda desk: desk.ignores(number))
+    return visit.page("ignores.html", job=card, patterns=patterns, pattern=visit.given("pattern"), effect=None)
+
+
+# -- forms
+
+
+async def begin(visit: PageVisit) -> Response:
+    """Begin a job."""
+    urls = f"{visit.given('url')}\n{visit.given('urls')}".split()
+    note = visit.given("explanation").strip()
+    options = [(name, value) for name, value in visit.form if name not in _NOT_OPTIONS]
+    made = await visit.site.act(lambda desk: desk.begin(urls, note, options), visit.visitor)
+    return see_other(f"/jobs/{made}?done=new")
+
+
+async def pause(visit: PageVisit) -> Response:
+    """Pause a job."""
+    number = visit.job
+    await visit.site.act(lambda desk: desk.pause(number), visit.visitor, number)
+    return see_other(f"/jobs/{number}?done=pause")
+
+
+async def resume(visit: PageVisit) -> Response:
+    """Have a paused or aborted job go on."""
+    number = visit.job
+    await visit.site.act(lambda desk: desk.resume(number), visit.visitor, number)
+    return see_other(f"/jobs/{number}?done=resume")
+
+
+async def abort(visit: PageVisit) -> Response:
+    """End a job."""
+    number = visit.job
+    await visit.site.act(lambda desk: desk.abort(number), visit.visitor, number)
+    return see_other(f"/jobs/{number}?done=abort")
+
+
+async def change_settings(visit: PageVisit) -> Response:
+    """Change settings and the note; what is as before stays as it is."""
+    number, given = visit.job, dict(visit.form)
+    now = {one.name: one.value for one in await visit.site.ask(lambda desk: desk.settings(number))}
+    note = given.pop("explanation", None)
+    card = await visit.site.ask(lambda desk: desk.card(number))
+    values = {name: value.strip() or "none" for name, value in given.items() if value.strip() != now.get(name)}
+    values = {name: value for name, value in values.items() if value != now.get(name)}
+    patch = JobPatch(settings=values)
+    if note is not None and note != card.note:
+        patch = JobPatch(settings=values, explanation=note)
+    elif not values:
+        return see_other(f"/jobs/{number}?done=same")
+    await visit.site.act(lambda desk: desk.change(number, patch), visit.visitor, number)
+    return see_other(f"/jobs/{number}?done=settings")
+
+
+async def add_ignore(visit: PageVisit) -> Response:
+    """Add an ignore pattern, or a built-in set; what is wrong with it is said beside it."""
+    try:
+        return await _ignores(visit, IgnoresCall(add=_texts(visit, "pattern"), add_sets=_texts(visit, "set")))
+    except NotFoundError:
+        raise
+    except UsageError as error:
+        number = visit.job
+        card = await visit.site.ask(lambda desk: desk.card(number))
+        patterns = await visit.site.ask(lambda desk: desk.ignores(number))
+        wrong = IgnoreEffect(valid=False, error=str(error))
+        return visit.page(
+            "ignores.html", 422, job=card, patterns=patterns, pattern=visit.given("pattern"), effect=wrong
+        )
+
+
+async def remove_ignore(visit: PageVisit) -> Response:
+    """Remove an ignore pattern, or a set."""
+    return await _ignores(visit, IgnoresCall(remove=_texts(visit, "pattern"), remove_sets=_texts(visit, "set")))
+
+
+def _texts(visit: PageVisit, name: str) -> list[str]:
+    return [value for one, value in visit.form if one == name and value]
+
+
+async def _ignores(visit: PageVisit, call: IgnoresCall) -> Response:
+    number = visit.job
+    await visit.site.act(lambda desk: desk.change_ignores(number, call), visit.visitor, number)
+    return see_other(f"/jobs/{number}/ignores?done=ignores")
+
+
+STEERING = {
+    "/jobs/{job:int}/pause": pause,
+    "/jobs/{job:int}/resume": resume,
+    "/jobs/{job:int}/abort": abort,
+    "/jobs/{job:int}/settings": change_settings,
+    "/jobs/{job:int}/ignores": add_ignore,
+    "/jobs/{job:int}/ignores/remove": remove_ignore,
+}
+"""What forms are sent to, and who takes them."""

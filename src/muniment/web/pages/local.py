@@ -1,0 +1,98 @@
+"""The dashboard of local runs: its pages over directories, and signing in by a ticket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from muniment.control.runs.desk import RunsDesk
+from muniment.web.pages.api import api_routes
+from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.render import page_text
+from muniment.web.pages.routes import guarded, page_routes
+from muniment.web.pages.site import SignIn, Visitor, see_other
+from muniment.web.pages.tickets import SESSION_S, Tickets
+
+__all__ = ["LocalSite", "local_application"]
+
+_T = TypeVar("_T")
+_READERS, _ACTORS = 3, 2
+
+
+class LocalSite:
+    """The pages of this user's own runs."""
+
+    local = True
+
+    def __init__(self, desk: RunsDesk, tickets: Tickets, port: int, who: str, title: str, *, read_only: bool) -> None:
+        self._desk, self.title, self.stopping = desk, title, False
+        self.origin = f"http://127.0.0.1:{port}"
+        self.sign_in: SignIn = TicketSignIn(tickets, port, Visitor(who, not read_only, not read_only))
+        # whoever looks waits for nobody who changes something
+        self._readers = ThreadPoolExecutor(_READERS, "reads")
+        self._actors = ThreadPoolExecutor(_ACTORS, "changes")
+
+    async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
+        """The answer to a question."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
+
+    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
+        """Carry out a change; it is made by this user, whoever it is in the browser."""
+        return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._desk)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._desk.close()
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        self._actors.shutdown(wait=False, cancel_futures=True)
+
+
+class TicketSignIn:
+    """Signing in by the address that the command printed."""
+
+    def __init__(self, tickets: Tickets, port: int, visitor: Visitor) -> None:
+        self._tickets, self._visitor = tickets, visitor
+        self._cookie = f"muniment-{port}"
+
+    async def visitor(self, request: Request) -> Visitor | None:
+        """The user, when the browser has a session."""
+        session = request.cookies.get(self._cookie, "")
+        return self._visitor if session and self._tickets.is_open(session) else None
+
+    async def not_signed_in(self, request: Request) -> Response:
+        """How to get in."""
+        return _told_out(401)
+
+    async def log_in(self, request: Request) -> Response:
+        """Take a ticket; it works once."""
+        session = self._tickets.session(request.query_params.get("ticket", "")) if request.method == "GET" else None
+        if session is None:
+            return _told_out(401)
+        made = see_other("/")
+        made.set_cookie(self._cookie, session, max_age=SESSION_S, httponly=True, samesite="strict")
+        return made
+
+    async def log_out(self, request: Request) -> Response:
+        """End the session."""
+        self._tickets.end(request.cookies.get(self._cookie, ""))
+        made = _told_out(200)
+        made.delete_cookie(self._cookie, httponly=True, samesite="strict")
+        return made
+
+
+def _told_out(status: int) -> Response:
+    return HTMLResponse(page_text("signed_out.html", {"theme": "system"}), status)
+
+
+def local_application(site: LocalSite) -> ASGIApp:
+    """The application of a dashboard."""
+    made = Starlette(routes=[*page_routes(site), *api_routes(site)])
+    made.router.redirect_slashes = False
+    return guarded(made, lambda: (site.origin,))

@@ -1,0 +1,166 @@
+"""The pages of a crawl of a hostile site: queue, hosts, captures, processes, ignores, and the API."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawled import run_muniment
+from tests.support.chromium import Chromium
+from tests.support.dashboard import Dashboard
+from tests.support.gated_site import Answer, GatedSite
+
+MARKUP = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\u202e\u200b"
+HOSTILE = "/x?%22%3E%3Cscript%3Ewindow.hit=1%3C/script%3E'&lt;"
+SITE: dict[str, Any] = {
+    "/": f'<title>{MARKUP}</title><a href=/a>a</a><a href=/gone>g</a><a href="{HOSTILE}">x</a><a href=/r>r</a>'
+    "<a href=/broken>b</a>",
+    "/a": "<p>the body of a</p>",
+    HOSTILE: Answer("<p>odd", headers=(("Content-Type", 'text/html;"><script>window.hit=1</script>'),)),
+    "/r": Answer("", 302, (("Location", "/x?<script>window.hit=1</script>"),)),
+    "/broken": Answer("", 500),
+}
+AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
+RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
+PAGES = ("/", "/jobs/1", "/jobs/1/log", "/jobs/1/queue", "/jobs/1/ignores", "/jobs/1/hosts", "/captures", "/processes")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Dashboard, str]]:
+    cwd = tmp_path_factory.mktemp("dashboard")
+    with GatedSite(SITE) as site:
+        quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--tries", "1", "--rounds", "0")
+        run_muniment(cwd, "crawl", site.url, "-o", "runs/one", "--ignore", "nothing/here", *quiet)
+        url = site.url
+    with Dashboard(cwd, "runs") as dashboard:
+        dashboard.sign_in()
+        yield dashboard, url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with Chromium() as chromium:
+        yield chromium
+
+
+def test_captures_are_searched_and_their_bytes_are_downloads(shown: tuple[Dashboard, str]) -> None:
+    dashboard, url = shown
+    found = json.loads(dashboard.ask("GET", "/v1/captures?status=4xx")[2])["captures"]
+    assert [one["url"] for one in found if not one["url"].endswith(">")] and all(one["status"] == 404 for one in found)
+    [row] = json.loads(dashboard.ask("GET", f"/v1/captures?q={url}a&type=text/html&job=1")[2])["captures"]
+    place = f"file={row['warc_file']}&offset={row['warc_offset']}"
+    status, headers, raw = dashboard.ask("GET", f"/jobs/1/raw?{place}")
+    assert (status, raw) == (200, "<p>the body of a</p>")
+    assert headers["content-disposition"].startswith("attachment") and "sandbox" in headers["content-security-policy"]
+    record = dashboard.ask("GET", f"/jobs/1/record?{place}")[2]
+    assert record.startswith("WARC/1.1") and f"WARC-Target-URI: {url}a" in record
+    for odd in ("file=../one/tracker.sqlite&offset=0", "file=x.warc.gz&offset=0", f"file={row['warc_file']}&offset=1"):
+        assert dashboard.ask("GET", f"/jobs/1/raw?{odd}")[0] == 404, odd
+    for odd in ("status=bad", "from=yesterday", "job=x"):
+        status, _, text = dashboard.ask("GET", f"/captures?{odd}")
+        assert status == 422 and 'data-testid="error"' in text
+
+
+def test_every_page_executes_nothing_of_the_site(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, url = shown
+    page = browser.page()
+    page.goto(dashboard.new_ticket()["url"])
+    page.run("addEventListener('securitypolicyviolation', () => { window.hit = 2 })")
+    why = f"/jobs/1/why?url={url}x%3F%3Cscript%3Ewindow.hit=1%3C/script%3E"
+    for path in (*PAGES, why, "/captures?q=%22%3E%3Cscript%3Ewindow.hit=1%3C/script%3E", "/jobs/1?q=%3Cscript%3E"):
+        page.goto(f"{dashboard.origin}{path}")
+        page.wait("document.readyState === 'complete'")
+        assert page.run("window.hit ?? 0") == 0, path
+        assert page.run("document.querySelectorAll('main script, main img, [onerror]').length") == 0, path
+        assert page.run("[...document.links].every((one) => /^https?:/.test(one.href))"), path
+        text = dashboard.ask("GET", path)[2]
+        assert "\u202e" not in text and "<script>window" not in text, path
+
+
+def test_nothing_is_wider_than_a_phone(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, _ = shown
+    page = browser.page(360, 800)
+    page.goto(dashboard.new_ticket()["url"])
+    for path in PAGES:
+        page.goto(f"{dashboard.origin}{path}")
+        assert page.run("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, url = shown
+    checker = AXE.read_text()
+    page = browser.page()
+    page.goto(dashboard.new_ticket()["url"])
+    for theme in ("light", "dark"):
+        page.run(f"document.cookie = 'theme={theme}; path=/'")
+        for path in (*PAGES, f"/jobs/1/why?url={url}a", "/jobs/9", "/login"):
+            page.goto(f"{dashboard.origin}{path}")
+            page.run(f"{checker}; true")
+            found = page.run(
+                f"axe.run(document, {{runOnly: {RULES}}}).then((told) => [told.passes.length, told.violations])"
+            )
+            serious = [(one["id"], one["nodes"][0]["html"]) for one in found[1]]
+            assert found[0] > 5 and serious == [], (theme, path)
+
+
+def test_a_capture_is_viewed(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, url = shown
+    assert 'data-testid="capture-view"' in dashboard.ask("GET", f"/captures?q={url}a")[2]
+    [row] = json.loads(dashboard.ask("GET", f"/v1/captures?q={url}a&type=text/html")[2])["captures"]
+    status, _, text = dashboard.post("/jobs/1/view", url=row["url"], at=str(row["fetched_at"]))
+    found = re.search('data-testid="view-open" href="([^"]+)"', text)
+    assert status == 200 and found is not None, text
+    assert not found[1].startswith(dashboard.origin)
+    page = browser.page()
+    page.goto(found[1])
+    assert "the body of a" in page.frame("mp_/").wait("document.body.innerText")
+
+
+def test_a_pattern_is_tried_before_it_is_added(shown: tuple[Dashboard, str]) -> None:
+    dashboard, _ = shown
+    text = dashboard.post("/jobs/1/ignores/test", pattern="/gone|/a$")[2]
+    assert re.search(r'ignore-effect" class="panel" data-pending="0" data-recent="2"', text), text
+    assert 'data-testid="ignore-error"' in dashboard.post("/jobs/1/ignores/test", pattern="(")[2]
+    assert "nothing/here" in dashboard.ask("GET", "/jobs/1/ignores")[2]
+    told = dashboard.ask("POST", "/v1/jobs/1/ignores/test", b'{"pattern":"/a$"}', Origin=dashboard.origin)[2]
+    assert json.loads(told) == {"valid": True, "error": "", "pending": 0, "sample": [], "recent": 1}
+    status, _, text = dashboard.post("/jobs/1/ignores", pattern="/a$")
+    assert status == 422 and "is finished" in text, "one clear line"
+
+
+def test_the_api_of_local_runs(shown: tuple[Dashboard, str], tmp_path: Path) -> None:
+    dashboard, url = shown
+    [job] = json.loads(dashboard.ask("GET", "/v1/jobs")[2])["jobs"]
+    assert (job["id"], job["state"], job["pages"]["pending"]) == (1, "FINISHED", 0)
+    assert json.loads(dashboard.ask("GET", "/v1/jobs/1")[2]) == job
+    status, _, text = dashboard.ask("GET", "/v1/jobs/77")
+    assert status == 404 and json.loads(text)["error"]["code"] == "not-found"
+    [page] = json.loads(dashboard.ask("GET", f"/v1/jobs/1/pages?url={url}a")[2])["pages"]
+    assert page["status"] == 200
+    assert dashboard.ask("PATCH", "/v1/jobs/1", b"[]", Origin=dashboard.origin)[0] == 422
+    rows = json.loads(dashboard.ask("GET", "/v1/processes?type=cli")[2])["processes"]
+    assert any(row["label"] == "dashboard" for row in rows)
+
+
+def test_processes(shown: tuple[Dashboard, str]) -> None:
+    dashboard, _ = shown
+    text = dashboard.ask("GET", "/processes?type=cli&status=running&q=dashboard")[2]
+    process = re.search(r'data-process="([0-9a-f]+)" data-status="running"', text)
+    assert process is not None
+    text = dashboard.ask("GET", f"/processes/{process[1]}")[2]
+    assert 'data-testid="process-kill"' in text and f'data-process="{process[1]}"' in text
+    assert dashboard.ask("GET", "/processes/ffffffff")[0] == 404
+    assert dashboard.ask("GET", "/processes?status=odd")[0] == 422
+
+
+def test_a_dashboard_that_only_looks(tmp_path: Path, shown: tuple[Dashboard, str]) -> None:
+    first, _ = shown
+    with Dashboard(tmp_path, tmp_path, "--read-only") as dashboard:
+        dashboard.sign_in()
+        assert dashboard.post("/jobs", urls="http://127.0.0.1:1/")[0] == 403
+        assert "New job" not in dashboard.ask("GET", "/")[2]
+    assert first.ask("GET", "/")[0] == 200

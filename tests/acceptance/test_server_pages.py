@@ -1,0 +1,130 @@
+"""The pages of `muniment serve` in Chromium: signing in by token, its scope, a pipeline's work seen live."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from crawled import wait_until
+from tests.support.chromium import Chromium
+from tests.support.gated_site import Answer, GatedSite
+
+Ask = Callable[..., tuple[int, dict[str, str], str]]
+
+
+def named(name: str) -> str:
+    return f"document.querySelector('[data-testid={name}]')"
+
+
+@pytest.fixture
+def tokens(muniment: Any, tmp_path: Path) -> dict[str, str]:
+    made = {}
+    for name, scope in (("boss", "admin"), ("looker", "read"), ("adder", "submit")):
+        done = muniment("tokens", "add", name, "--scope", scope, "--state", tmp_path / "kept")
+        assert done.code == 0, done.stderr
+        made[name] = done.stdout.strip()
+    done = muniment("pipelines", "add", "p1", "--state", tmp_path / "kept")
+    assert done.code == 0, done.stderr
+    return {**made, "p1": done.stdout.strip()}
+
+
+@pytest.fixture
+def origin(muniment: Any, tmp_path: Path, tokens: dict[str, str]) -> str:
+    process = muniment.start("serve", "--state", tmp_path / "kept", "--listen", "127.0.0.1:0", "--allow-private")
+    return str(process.stdout.readline().split()[1])
+
+
+@pytest.fixture
+def ask(origin: str) -> Ask:
+    def send(method: str, path: str, body: str = "", **headers: str) -> tuple[int, dict[str, str], str]:
+        connection = http.client.HTTPConnection(origin.partition("://")[2], timeout=60)
+        try:
+            connection.request(method, path, body or None, {n.replace("_", "-"): v for n, v in headers.items()})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
+        finally:
+            connection.close()
+
+    return send
+
+
+@pytest.fixture
+def site() -> Iterator[GatedSite]:
+    links = "".join(f"<a href=/p/{n}>{n}</a>" for n in range(300))
+    pages = {f"/p/{n}": Answer(f"<title>{n}</title>", after=0.2) for n in range(300)}
+    with GatedSite({"/": links, **pages}) as made:
+        yield made
+
+
+def sign_in(ask: Ask, origin: str, token: str) -> str:
+    status, headers, _ = ask("POST", "/login", urlencode({"token": token}), Origin=origin)
+    assert status == 303, status
+    assert "HttpOnly" in headers["set-cookie"] and "SameSite=strict" in headers["set-cookie"]
+    return headers["set-cookie"].partition(";")[0]
+
+
+def test_who_may_do_what(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
+    status, headers, _ = ask("GET", "/")
+    assert (status, headers["location"]) == (303, "/login")
+    status, _, text = ask("POST", "/login", "token=wrong", Origin=origin)
+    assert status == 401 and 'data-testid="login-error"' in text
+    assert ask("POST", "/login", urlencode({"token": tokens["p1"]}), Origin=origin)[0] == 403, "of a pipeline"
+    assert ask("POST", "/login", urlencode({"token": tokens["boss"]}), Origin="http://evil.example")[0] == 403
+    assert ask("GET", "/login", Host="evil.example")[0] == 421
+    assert ask("GET", "/v1/jobs", Host="evil.example", Authorization=f"Bearer {tokens['boss']}")[0] == 200
+
+    boss, looker, adder = (sign_in(ask, origin, tokens[name]) for name in ("boss", "looker", "adder"))
+    order = urlencode({"urls": "https://example.com/", "explanation": "<b>", "per-host": "2"})
+    assert ask("POST", "/jobs", order, Origin=origin, Cookie=looker)[0] == 403
+    status, headers, _ = ask("POST", "/jobs", order, Origin=origin, Cookie=boss)
+    assert (status, headers["location"]) == (303, "/jobs/1?done=new")
+    assert "&lt;b&gt;" in ask("GET", "/jobs/1", Cookie=looker)[2]
+    for cookie, expected in ((looker, 403), (adder, 403)):
+        assert ask("POST", "/jobs/1/abort", "", Origin=origin, Cookie=cookie)[0] == expected
+    assert 'data-state="running"' in ask("GET", "/jobs/1", Cookie=looker)[2], "nothing of that changed anything"
+    assert ask("POST", "/jobs", order, Origin=origin, Cookie=adder)[1]["location"] == "/jobs/2?done=new"
+    assert ask("POST", "/jobs/2/pause", "", Origin=origin, Cookie=adder)[0] == 303, "its own"
+    assert 'data-state="paused"' in ask("GET", "/jobs/2", Cookie=looker)[2]
+    for path in ("/jobs/1/queue", "/jobs/1/hosts", "/jobs/1/ignores", "/jobs/1/log", "/pipelines", "/processes"):
+        assert ask("GET", path, Cookie=looker)[0] == 200, path
+    assert ask("GET", "/jobs/3", Cookie=looker)[0] == 404
+    assert tokens["boss"] not in ask("GET", "/", Cookie=boss)[2]
+
+    assert ask("POST", "/logout", "", Origin=origin, Cookie=boss)[0] == 303
+    assert ask("GET", "/", Cookie=boss)[0] == 303, "the session is over"
+
+
+def test_a_pipeline_at_work_is_seen_and_steered(
+    muniment: Any, origin: str, tokens: dict[str, str], site: GatedSite, tmp_path: Path
+) -> None:
+    (tmp_path / "p1.token").write_text(tokens["p1"])
+    muniment.start("pipeline", origin, "-o", tmp_path / "p1", "--token-file", tmp_path / "p1.token", "--allow-private")
+    with Chromium() as browser:
+        page = browser.page()
+        page.goto(f"{origin}/login")
+        page.run(f"{named('login-token')}.value = '{tokens['boss']}'; {named('login-submit')}.click()")
+        page.wait(f"{named('connection')}?.dataset.state === 'live'")
+        page.run(f"{named('new-job-url')}.value = '{site.url}'; {named('new-job-submit')}.click()")
+        page.wait(f"Number({named('job-done')}?.firstChild.value) > 3")
+        page.wait(
+            "[...document.querySelectorAll('[data-testid=log-line]')].some((one) => one.dataset.status === '200')"
+        )
+        page.run(f"{named('action-pause')}.click()")
+        page.wait(f"{named('job')}?.dataset.state === 'paused'")
+
+        def quiet() -> bool:
+            before = len(site.requests)
+            page.run("new Promise((done) => setTimeout(done, 1000))")
+            return len(site.requests) == before
+
+        wait_until(quiet, "no request after the pause")
+        page.goto(f"{origin}/pipelines")
+        assert page.run(f"{named('pipeline')}.innerText.includes('live')")
+        page.goto(f"{origin}/jobs/1")
+        page.run(f"{named('action-abort-confirm')}.click()")
+        page.wait(f"{named('job')}?.dataset.state === 'aborted'")
