@@ -118,7 +118,8 @@ class Fleet:
         self._work, self._place, self._lease_s, self._apart_s = work, place, lease_s, apart_s
         self._delay_s = delay_s
         self._stack = contextlib.ExitStack()
-        self._token = ""
+        self.token = ""
+        """Of an operator who may do everything."""
 
     def __enter__(self) -> Self:
         clock = self._work / "clock"
@@ -134,9 +135,9 @@ class Fleet:
 
     def serve(self, *options: str) -> Member:
         """Start one more server, and wait until it serves."""
-        if not self._token:
+        if not self.token:
             # a directory is the server's alone while it runs
-            self._token = self.run("tokens", "add", "op", "--scope", "admin", *self._place)
+            self.token = self.run("tokens", "add", "op", "--scope", "admin", *self._place)
         number, port = len(self.servers), free_port()
         command = ["serve", *self._place, "--listen", f"127.0.0.1:{port}", "--lease", str(self._lease_s)]
         log = self._work / f"server-{number}.log"
@@ -177,7 +178,7 @@ class Fleet:
         """What a command prints; raises RuntimeError when it fails."""
         done = subprocess.run(
             [sys.executable, "-m", "muniment", *command],
-            env={**self._environment(0), "MUNIMENT_TOKEN": self._token},
+            env={**self._environment(0), "MUNIMENT_TOKEN": self.token},
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -61,7 +61,7 @@ class Relay:
         self._delay_s = delay_s
         self.requests = 0
         """Requests that have passed to the server."""
-        self._target, self._address = target, address
+        self.target, self._address = target, address
         self._most: float = float("inf")
         self._refused_until = self._stalled_until = self._away_until = 0.0
         self._cuts = 0
@@ -223,7 +223,7 @@ class Relay:
 
     async def _pass_on(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         try:
-            answers, server = await asyncio.open_connection(*self._target)
+            answers, server = await asyncio.open_connection(*self.target)
         except (OSError, asyncio.CancelledError):
             client.transport.abort()
             return

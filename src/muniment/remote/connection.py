@@ -120,6 +120,9 @@ class ServerConnection:
         match status, code:
             case 409, "session-ended":
                 return SessionEndedError(said.ending or "LAPSED", _epoch_of(path))
+            case 404, "not-found" if _epoch_of(path):
+                # the tracker was restored from a backup that is older than the session, or than the job
+                return SessionEndedError("LAPSED", _epoch_of(path))
             case 413, _:
                 return TooLargeError(text)
             # what is no answer of ours comes from something in between

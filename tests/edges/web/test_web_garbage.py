@@ -5,13 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.api_server import Answer, ApiServer
 
+from muniment.model.network.scopes import TokenScope
+from muniment.model.place import TrackerPlace
+from muniment.web.application import ROUTES
 from muniment.web.bodies import MOST_BODY
+from muniment.web.requests import Need
 
 CODES = {
     400: {"bad-request"}, 401: {"token"}, 403: {"scope"}, 404: {"not-found"}, 413: {"too-large"}, 415: {"unsupported"},
@@ -118,6 +126,50 @@ def test_odd_values_on_every_route(
                 check(server.call(method.upper(), *about, who=who), (method, *about))
     assert server.call("GET", "/readyz").status == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def _rows(place: TrackerPlace) -> dict[str, list[Any]]:
+    """All that a tracker has, but for what a server notes of itself and of uses of tokens."""
+    with closing(sqlite3.connect(place.file)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+        found["tokens"] = db.execute("SELECT name, token_hash, scopes, expires_at FROM tokens").fetchall()
+    return {name: rows for name, rows in found.items() if name not in {"servers", "trackers"}}
+
+
+def test_nothing_changes_without_the_scope(tmp_path: Path) -> None:
+    """By requests that are right in shape, on every route, with every token that does not hold what it needs."""
+    chosen, refused = random.Random(28), Counter[str]()
+    with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
+        assert server.call("POST", "/v1/jobs", {"urls": ["https://site.example/"]}).status == 201
+        for what in ("pipelines", "tokens"):
+            assert server.call("POST", f"/v1/{what}", {"name": "spare", "scopes": ["read"]}).status == 201
+        epoch = str(server.call("POST", "/v1/session", GREETING, "pipeline").value["epoch"])
+        made, before = server.call("GET", "/openapi.json").value, _rows(server.place)
+        for route in ROUTES:
+            operation = made["paths"][route.path][route.method.lower()]
+            tried = list(_requests(made, route.path.replace("{epoch}", epoch), operation, chosen))[-6:]
+            for who in _without(route.needs):
+                for path, body in tried:
+                    answer = server.call(route.method, path, body, who)
+                    check(answer, (route.method, path, who))
+                    assert answer.status == (401 if who is None else 403), (route.method, path, who, answer)
+                    refused[str(who)] += 1
+        assert _rows(server.place) == before
+    assert refused["pipeline"] > 50
+    assert refused["admin"] > 20, "of what pipelines alone may do"
+    assert refused["read"] > refused["submit"] > refused["operate"] > refused["admin"]
+
+
+def _without(needs: Need | TokenScope) -> Iterator[str | None]:
+    """Those whose token does not hold what a route needs."""
+    if needs != Need.NOTHING:
+        yield None
+    if isinstance(needs, TokenScope):
+        yield "pipeline"
+    for scope in TokenScope:
+        if needs == Need.PIPELINE or (isinstance(needs, TokenScope) and scope.rank < needs.rank):
+            yield scope.value
 
 
 def _requests(made: Any, path: str, operation: Any, chosen: random.Random) -> Iterator[tuple[str, Any]]:

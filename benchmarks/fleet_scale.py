@@ -1,0 +1,231 @@
+"""What a server and its PostgreSQL carry: small clients that claim pages and finish them a second later, unfetched.
+
+Each step has more clients than the one before. Prints finished pages per second, the latency of claims and finishes by
+percentile, and the CPU time of the servers and of PostgreSQL for a thousand pages. With `--idle`, the clients wait
+beside many jobs instead: the share of a core that the server takes, and how long a change takes to reach all of them.
+
+Usage: python benchmarks/fleet_scale.py [--clients 10,100,1000] [--servers N] [--seconds S] [--idle] [--jobs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from tests.support.fleet import Fleet
+from tests.support.postgres import Postgres
+
+from muniment.clock import now_ms
+from muniment.model.pipeline import Pipeline
+from muniment.model.place import TrackerPlace
+from muniment.tracker.connect import tracker_at
+from muniment.tracker.fleet.pipelines import add_pipeline
+
+PAGES = 20
+"""Of one claim; a client fetches so many in a second."""
+HOSTS, LINES = 4_000, 10_000
+AT_ONCE = 50
+"""Clients that greet at a time."""
+
+
+class Client:
+    """One connection that speaks HTTP/1.1, and what was asked by it."""
+
+    def __init__(self, port: int, token: str, latencies: dict[str, list[float]]) -> None:
+        self._port, self._token, self._latencies = port, token, latencies
+        self._stream: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.finished = 0
+        self.ask_number = 0
+
+    async def ask(self, what: str, method: str, path: str, body: Any = None) -> Any:
+        """One request; its time counts below a name, unless that is empty."""
+        if self._stream is None:
+            self._stream = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._stream
+        content = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: s\r\nAuthorization: Bearer {self._token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        began = time.perf_counter()
+        writer.write(head.encode() + content)
+        status = int((await reader.readline()).split()[1])
+        length = 0
+        while (line := await reader.readline()).strip():
+            name, _, value = line.decode().partition(":")
+            length = int(value) if name.lower() == "content-length" else length
+        answer = json.loads(await reader.readexactly(length) or b"null")
+        if what:
+            self._latencies.setdefault(f"{what} {status}" if status >= 300 else what, []).append(
+                time.perf_counter() - began
+            )
+        return answer if status < 300 else None
+
+    async def greet(self) -> None:
+        """Begin a session."""
+        greeting = {"instance": "ab", "slots": 1, "version": "scale", "protocol": 1}
+        self.epoch = (await self.ask("", "POST", "/v1/session", greeting))["epoch"]
+
+    async def work(self, until: float) -> None:
+        """Claim, wait a second, finish, and again."""
+        while time.monotonic() < until:
+            self.ask_number += 1
+            call = {"ask": self.ask_number, "want": [{"slot": 0, "pages": PAGES}], "wait_s": 0}
+            answer = await self.ask("claim", "POST", f"/v1/session/{self.epoch}/claim", call)
+            if not answer or not answer["jobs"]:
+                self.ask_number -= 1
+                await asyncio.sleep(1)
+                continue
+            await asyncio.sleep(1)
+            for part in answer["jobs"]:
+                pages = [_finished(claim) for claim in part["claims"]]
+                call = {"job": part["job"], "pages": pages}
+                done = await self.ask("finish", "POST", f"/v1/session/{self.epoch}/finish", call)
+                self.finished += len(done["accepted"]) if done else 0
+
+    async def wait(self, until: float, arrived: list[float]) -> None:
+        """Be idle: heartbeats, and questions for news that wait."""
+        known, beat = 0, time.monotonic()
+        while (now := time.monotonic()) < until:
+            if now - beat > 10:
+                beat = now
+                await self.ask("heartbeat", "POST", f"/v1/session/{self.epoch}/heartbeat", {})
+            news = await self.ask("", "GET", f"/v1/session/{self.epoch}/news?after={known}&wait_s=9")
+            if news and news["news"] > known:
+                known = news["news"]
+                arrived.append(time.monotonic())
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream[1].close()
+
+
+def _finished(claim: dict[str, Any]) -> dict[str, Any]:
+    now = now_ms()
+    return {
+        "page_id": claim["page_id"], "claim_id": claim["claim_id"], "attempt": claim["attempt"], "status": 200,
+        "error": "", "done": True, "followed": True, "started_at": now, "finished_at": now, "body_length": 20_000,
+        "exchanges": [[claim["url"], 200, "", 20_000, now]],
+    }  # fmt: skip
+
+
+def add_list(fleet: Fleet, work: Path, pages: int) -> None:
+    file = work / "list.txt"
+    file.write_text("".join(f"http://h{n % HOSTS}.example/{n}\n" for n in range(pages)))
+    fleet.run("job", "add", "--fetch", str(file), "--no-robots", "--server", fleet.url(0), seconds=600)
+
+
+def cpu_of(processes: list[psutil.Process]) -> float:
+    total = 0.0
+    for process in processes:
+        for one in [process, *process.children(recursive=True)]:
+            times = one.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def percentiles(values: list[float]) -> str:
+    ordered = sorted(values)
+    return " ".join(f"p{p} {ordered[min(len(ordered) - 1, len(ordered) * p // 100)] * 1000:.0f}" for p in (50, 95, 99))
+
+
+async def begun(ports: list[int], tokens: list[str], latencies: dict[str, list[float]]) -> list[Client]:
+    clients = [Client(ports[n % len(ports)], token, latencies) for n, token in enumerate(tokens)]
+    for at in range(0, len(clients), AT_ONCE):
+        await asyncio.gather(*(client.greet() for client in clients[at : at + AT_ONCE]))
+    return clients
+
+
+async def step(ports: list[int], tokens: list[str], seconds: float, processes: dict[str, list[psutil.Process]]) -> None:
+    latencies: dict[str, list[float]] = {}
+    clients = await begun(ports, tokens, latencies)
+    before, began = {name: cpu_of(some) for name, some in processes.items()}, time.monotonic()
+    await asyncio.gather(*(client.work(began + seconds) for client in clients))
+    spent, pages = time.monotonic() - began, sum(client.finished for client in clients)
+    told = [f"{len(clients):5} clients {pages / spent:7.0f} pages/s"]
+    told += [f"{name} {percentiles(values)} ms" for name, values in sorted(latencies.items())]
+    told += [
+        f"{name} {(cpu_of(some) - before[name]) / max(1, pages) * 1000:.2f} CPU-s/1000"
+        for name, some in processes.items()
+    ]
+    print("; ".join(told), flush=True)
+    for client in clients:
+        await client.ask("", "DELETE", f"/v1/session/{client.epoch}")
+        client.close()
+
+
+async def idle(
+    fleet: Fleet, ports: list[int], tokens: list[str], seconds: float, servers: list[psutil.Process]
+) -> None:
+    latencies: dict[str, list[float]] = {}
+    clients = await begun(ports, tokens, latencies)
+    arrived: list[float] = []
+    until = time.monotonic() + seconds + 15
+    waiting = [asyncio.create_task(client.wait(until, arrived)) for client in clients]
+    # each takes a slot at a job that has no page for it now
+    await asyncio.sleep(5)
+    before, began = cpu_of(servers), time.monotonic()
+    await asyncio.sleep(seconds)
+    share = (cpu_of(servers) - before) / (time.monotonic() - began)
+    arrived.clear()
+    asked = time.monotonic()
+    for name in range(3):
+        await asyncio.to_thread(fleet.ask, "pipelines", "stop", f"c{name}")
+    await asyncio.gather(*waiting)
+    late = f"three changes by three commands heard after {max(arrived, default=asked) - asked:.1f} s"
+    beats = percentiles(latencies["heartbeat"])
+    print(f"{len(clients)} idle sessions: {share:.1%} of a core; heartbeats {beats} ms; {late}")
+    for client in clients:
+        client.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="small clients of a fleet's server")
+    parser.add_argument("--clients", default="10,50,100,200,500,1000")
+    parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--pages", type=int, default=200_000)
+    parser.add_argument("--idle", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1000, help="with --idle")
+    given = parser.parse_args()
+    counts = [int(text) for text in given.clients.split(",")]
+    with tempfile.TemporaryDirectory(prefix="bench-scale-") as home, Postgres() as postgres:
+        work = Path(home)
+        url = postgres.create("scale")
+        with Fleet(work / "work", ("--database", url)) as fleet:
+            for _ in range(given.servers):
+                fleet.serve()
+            with tracker_at(TrackerPlace(work, url)) as db:
+                tokens = [add_pipeline(db, Pipeline(f"c{n}"), now_ms()) for n in range(max(counts))]
+            servers = [psutil.Process(one.process.pid) for one in fleet.servers if one.process]
+            ports = [relay.target[1] for relay in fleet.relays]
+            if given.idle:
+                add_jobs(fleet, given.jobs)
+                asyncio.run(idle(fleet, ports, tokens[: counts[-1]], given.seconds, servers))
+                return
+            add_list(fleet, work, given.pages)
+            assert postgres.pid is not None
+            processes = {"servers": servers, "postgres": [psutil.Process(postgres.pid)]}
+            for count in counts:
+                asyncio.run(step(ports, tokens[:count], given.seconds, processes))
+
+
+def add_jobs(fleet: Fleet, count: int) -> None:
+    """Paused ones: they are there, and have nothing for anybody."""
+
+    async def add() -> None:
+        client = Client(fleet.relays[0].target[1], fleet.token, {})
+        for number in range(count):
+            order = {"urls": [f"http://j{number}.example/"], "paused": True}
+            assert await client.ask("", "POST", "/v1/jobs", order)
+        client.close()
+
+    asyncio.run(add())
+
+
+if __name__ == "__main__":
+    main()
