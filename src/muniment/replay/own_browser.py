@@ -27,7 +27,7 @@ _QUIET = (
 
 
 def held_flags(proxy: str, spki: str) -> list[str]:
-    """What tells a Chromium to ask our proxy for everything, and to believe its certificates."""
+    """What makes a Chromium ask our proxy for everything, and to believe its certificates."""
     return [
         f"--proxy-server=http://{proxy}",
         "--proxy-bypass-list=<-loopback>",
