@@ -154,7 +154,7 @@ def _recorded(request: ProxyRequest, entry: Entry, message: Message) -> _Reply:
 
 
 def _measured(message: Message, entry: Entry) -> tuple[Iterator[bytes], int | None]:
-    """The payload and its length, which is that of what is there: a small one is read for it, a large one is reported."""
+    """The payload and its length, which is that of what is there: a small one is read, a large one is reported."""
     held: list[bytes] = []
     size = 0
     for piece in message.payload:
