@@ -124,7 +124,7 @@ def test_commands_of_replay(muniment: Any, site: Nginx) -> None:
     for out in ("example", "runs/a"):
         assert muniment("crawl", site.url, "-o", out, "--quiet").code == 0
     ours = [line for line in _lines(DOCS / "replay.md") if line.startswith(OURS)]
-    assert len(ours) == 2
+    assert len(ours) == 3
     for line in ours:
         _run(muniment, line, site.url)
 

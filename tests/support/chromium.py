@@ -18,7 +18,7 @@ from typing import Any, Self
 
 __all__ = ["BrowserPage", "Chromium", "rgb_at"]
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 240.0
 _FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--mute-audio",

@@ -34,8 +34,9 @@ class Said:
 class Replay:
     """The command from its line of JSON to its end."""
 
-    def __init__(self, cwd: Path, *arguments: object, **environ: str) -> None:
-        command = [sys.executable, "-m", "muniment", "replay", *map(str, arguments), "--no-open", "--json"]
+    def __init__(self, cwd: Path, *arguments: object, browser: bool = False, **environ: str) -> None:
+        unopened = () if browser else ("--no-open",)
+        command = [sys.executable, "-m", "muniment", "replay", *map(str, arguments), *unopened, "--json"]
         self.process = subprocess.Popen(
             command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ}
         )

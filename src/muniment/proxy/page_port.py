@@ -43,6 +43,8 @@ class PagePort:
         self._connections: set[ClientConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
+        self.most_requests = _MOST_REQUESTS
+        """How many are answered."""
         self.in_flight = 0
         """Requests that were begun and have not ended."""
         self.port = 0
@@ -122,8 +124,8 @@ class PagePort:
             self._notify(_ended(request, answered, took))
 
     async def _outcome(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> Answered:
-        if self._server is None or request.number > _MOST_REQUESTS:
-            text = f"over {_MOST_REQUESTS} requests of a page" if self._server else "the page has ended"
+        if self._server is None or request.number > self.most_requests:
+            text = f"over {self.most_requests} requests of a page" if self._server else "the page has ended"
             answer.refuse(403, "limit", text)
             if request.body is not None:
                 request.body.close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from email.utils import formatdate
 
 from muniment.clock import iso_us
 from muniment.model.url import normalise
 
-__all__ = ["MACROS", "micros_of", "stamp", "wanted_url"]
+__all__ = ["MACROS", "http_date", "micros_of", "stamp", "wanted_url"]
 
 _BUSTERS = r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
 """Arguments that pages add so that no cache answers: a number by one of these names."""
@@ -36,6 +37,11 @@ def wanted_url(text: str) -> str:
 def stamp(at_us: int) -> str:
     """The fourteen digits of a time, UTC."""
     return re.sub(r"\D", "", iso_us(at_us))[:14]
+
+
+def http_date(at_us: int) -> str:
+    """A time as headers have it."""
+    return formatdate(at_us // 1_000_000, usegmt=True)
 
 
 def micros_of(text: str) -> int | None:

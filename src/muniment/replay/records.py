@@ -15,7 +15,7 @@ from muniment.clock import iso_us
 from muniment.http.head import Head
 from muniment.replay.catalog import Catalog, Entry
 
-__all__ = ["Message", "RecordError", "message_of", "response_record", "stored_record"]
+__all__ = ["Message", "RecordError", "kept_lines", "message_of", "response_record", "stored_record"]
 
 _EMPTY_LINE = b"\r\n"
 _HOP_BY_HOP = re.compile(rb"(?i)(?:transfer-encoding|content-length)[ \t]*:")
@@ -134,12 +134,16 @@ def _is_large(message: Message) -> bool:
 
 
 def _plain_head(head: Head) -> bytes:
-    lines = head.raw.rstrip(b"\r\n").split(b"\n")
-    kept = [line.rstrip(b"\r") for line in lines[1:] if not _HOP_BY_HOP.match(line)]
-    status = lines[0].rstrip(b"\r")
+    status, kept = head.raw.split(b"\n", 1)[0].rstrip(b"\r"), kept_lines(head, _HOP_BY_HOP)
     if head.lengths:
         kept.append(b"Content-Length: %d" % head.lengths[0])
     return b"\r\n".join([status, *kept, b"", b""])
+
+
+def kept_lines(head: Head, dropped: re.Pattern[bytes]) -> list[bytes]:
+    """The header lines as they were sent, without those that begin like `dropped`."""
+    lines = [line.rstrip(b"\r") for line in head.raw.rstrip(b"\r\n").split(b"\n")[1:]]
+    return [line for line in lines if not dropped.match(line)]
 
 
 def _micros(date: str) -> int | None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from email.utils import formatdate
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,14 +24,15 @@ from muniment.model.url import path_of
 from muniment.replay import pages
 from muniment.replay.catalog import Catalog, Entry, Search
 from muniment.replay.forward import forwarded
-from muniment.replay.lookup import micros_of, stamp, wanted_url
+from muniment.replay.lookup import http_date, micros_of, stamp, wanted_url
 from muniment.replay.pages import Missing
 from muniment.replay.policy import content_headers, download_headers, front_headers
 from muniment.replay.records import RecordError, message_of, response_record, stored_record
 
-__all__ = ["Addresses", "ReplaySite"]
+__all__ = ["AT_PATH", "Addresses", "ReplaySite", "url_of"]
 
-_AT = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2}_)?/(.+)", re.DOTALL)
+AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2}_)?/(.+)", re.DOTALL)
+"""Addresses of captures: what is wanted, when, a modifier of the rewriter, and the URL."""
 _OWN_FILES = {pages.STYLE: "style.css", "/static/muniment-guard.js": "guard.js"}
 _MOST_HOPS = 20
 _TIME_NOW = "29991231235959"
@@ -55,15 +55,17 @@ class ReplaySite:
     """Answers requests. What blocks runs in threads."""
 
     def __init__(
-        self, catalog: Catalog, name: str, where: Addresses, directories: Sequence[Path], rewriter: tuple[str, int]
+        self, catalog: Catalog, name: str, where: Addresses, directories: Sequence[Path], *, exact: bool = False
     ) -> None:
         self._catalog, self._name, self._where = catalog, name, where
-        self._directories, self.rewriter = directories, rewriter
+        self._directories, self._exact = directories, exact
+        self.rewriter = "", 0
+        """Where the rewriter answers; there is none in an exact replay."""
         self._hosts: dict[str, Callable[[Scope, str, str], Awaitable[Response]]] = {
             urlsplit(where.front).netloc: self._front,
-            urlsplit(where.content).netloc: self._content,
-            urlsplit(where.inner).netloc: self._inner,
         }
+        if not exact:
+            self._hosts |= {urlsplit(where.content).netloc: self._content, urlsplit(where.inner).netloc: self._inner}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -92,7 +94,7 @@ class ReplaySite:
             text, status = await asyncio.to_thread(self._search, query), 200
         elif path == pages.STYLE:
             return _static("style.css", headers)
-        elif found := _AT.fullmatch(path + (f"?{query}" if query else "")):
+        elif found := AT_PATH.fullmatch(path + (f"?{query}" if query else "")):
             return await asyncio.to_thread(self._capture, found, headers)
         else:
             text, status = pages.told_page("Not found", "", "There is no such page here."), 404
@@ -119,7 +121,7 @@ class ReplaySite:
 
     def _capture(self, found: re.Match[str], headers: dict[str, str]) -> Response:
         kind, time, _, text = found.groups()
-        url = _url_of(text)
+        url = url_of(text)
         if time == "*" and kind == "at" and (all_of := self._catalog.all_of(url)):
             return _page(pages.captures_page(url, all_of), 200, headers)
         entry, loosely = self._catalog.nearest(url, None if time == "*" else micros_of(time)) if url else (None, False)
@@ -130,7 +132,10 @@ class ReplaySite:
         return self._bytes(kind, entry, headers)
 
     def _framed(self, entry: Entry, notes: list[str], headers: dict[str, str]) -> Response:
-        if loop := self._loop(entry):
+        if self._exact:
+            text = "It is shown in the browser that belongs to this replay."
+            return _page(pages.told_page("Not in this browser", entry.url, text), 404, headers)
+        if loop := self.loop_of(entry):
             return _page(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
         others = len(self._catalog.all_of(entry.url))
         return _page(pages.banner_page(entry, self._where.content, others, notes), 200, headers)
@@ -144,7 +149,7 @@ class ReplaySite:
             message = message_of(self._catalog, entry)
         except RecordError as problem:
             return _page(pages.told_page("The capture cannot be read", entry.url, f"{problem}."), 404, headers)
-        made = {**download_headers(name), "Memento-Datetime": _http_date(entry.at)}
+        made = {**download_headers(name), "Memento-Datetime": http_date(entry.at)}
         return StreamingResponse(message.payload, 200, made, "application/octet-stream")
 
     # -- archived pages
@@ -158,7 +163,7 @@ class ReplaySite:
             return PlainTextResponse("Archived pages have no service workers here.\n", 403, headers)
         if path.startswith("/static/") and "/../" not in path:
             return await asyncio.to_thread(forwarded, self.rewriter, scope["method"], path, given, headers, {})
-        found = _AT.fullmatch(path + (f"?{query}" if query else ""))
+        found = AT_PATH.fullmatch(path + (f"?{query}" if query else ""))
         if found is None or found[1] != "at":
             return PlainTextResponse("Only archived pages are here.\n", 404, headers)
         if given.get("sec-fetch-dest") == "document":
@@ -168,12 +173,11 @@ class ReplaySite:
 
     def _archived(self, method: str, found: re.Match[str], given: dict[str, str], headers: dict[str, str]) -> Response:
         _, time, modifier, text = found.groups()
-        url = _url_of(text)
+        url = url_of(text)
         entry, _ = self._catalog.nearest(url, micros_of(time)) if url and time != "*" else (None, False)
         if entry is None:
-            missing = self._missing(url or text)
-            return _page(pages.missing_page(missing, home=self._where.front), 404, headers)
-        if loop := self._loop(entry):
+            return _page(self.missing_text(url or text), 404, headers)
+        if loop := self.loop_of(entry):
             return _page(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
         try:
             message_of(self._catalog, entry)
@@ -185,7 +189,7 @@ class ReplaySite:
 
     def _memento(self, entry: Entry) -> dict[str, str]:
         """The headers of RFC 7089 about a capture."""
-        date, content = _http_date(entry.at), self._where.content
+        date, content = http_date(entry.at), self._where.content
         url = entry.url.replace(">", "%3E")
         links = (
             f'<{url}>; rel="original"',
@@ -195,7 +199,7 @@ class ReplaySite:
         )
         return {"Memento-Datetime": date, "Link": ", ".join(links)}
 
-    def _loop(self, entry: Entry) -> str:
+    def loop_of(self, entry: Entry) -> str:
         """What is said of redirects that lead nowhere; empty where they do not."""
         seen, here = {entry.url}, entry
         for _ in range(_MOST_HOPS):
@@ -209,6 +213,10 @@ class ReplaySite:
                 return ""
             here = following
         return f"More than {_MOST_HOPS} redirects follow each other."
+
+    def missing_text(self, url: str) -> str:
+        """The page of a URL that is not archived, for where the front is not."""
+        return pages.missing_page(self._missing(url), home=self._where.front)
 
     def _missing(self, url: str) -> Missing:
         path = path_of(url) if "://" in url else ""
@@ -272,7 +280,7 @@ class ReplaySite:
             return PlainTextResponse("", 404)
 
 
-def _url_of(text: str) -> str:
+def url_of(text: str) -> str:
     """The URL in a path: as it stands, or escaped as a whole."""
     found = wanted_url(text)
     return found if "://" in text or not text.lower().startswith(("http%3a", "https%3a")) else wanted_url(unquote(text))
@@ -301,7 +309,3 @@ def _bytes_of(name: str) -> bytes:
 def _static(name: str, headers: dict[str, str]) -> Response:
     kind = "text/css" if name.endswith("css") else "text/javascript"
     return Response(_bytes_of(name), 200, headers, f"{kind}; charset=utf-8")
-
-
-def _http_date(at: int) -> str:
-    return formatdate(at // 1_000_000, usegmt=True)

@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import PLACE, log_option
-from muniment.replay.run import ReplayOptions, ReplayOrigins
+from muniment.replay.plan import ReplayOptions, ReplayOrigins
 from muniment.replay.run import replay as show
 
 __all__ = ["replay"]
@@ -24,6 +24,7 @@ __all__ = ["replay"]
 @click.option("--no-open", is_flag=True, help="Start no browser.")
 @click.option("--url", metavar="URL", help="Open this page first.")
 @click.option("--at", metavar="TIME", help="With --url: the capture nearest to this time, 4 to 14 digits or ISO 8601.")
+@click.option("--exact", is_flag=True, help="Unmodified pages, in a Chromium with a throw-away profile.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when ready.")
 @log_option
 @click.pass_obj
@@ -34,6 +35,7 @@ def replay(
     no_open: bool,
     url: str | None,
     at: str | None,
+    exact: bool,
     as_json: bool,
 ) -> int:
     """Show archives in the browser, offline, until Ctrl-C.
@@ -48,10 +50,10 @@ def replay(
         else:
             click.echo(f"{opened.url}  (Ctrl-C ends it)")
         sys.stdout.flush()
-        if not no_open:
+        if not (no_open or exact):
             with suppress(webbrowser.Error, OSError, subprocess.SubprocessError):
                 webbrowser.open(opened.url)
 
-    options = ReplayOptions(port=port or 0, url=url or "", at=at or "")
+    options = ReplayOptions(port=port or 0, url=url or "", at=at or "", exact=exact, with_browser=not no_open)
     show(paths, options, invocation.row.registry, ready)
     return 0

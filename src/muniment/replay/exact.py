@@ -1,0 +1,213 @@
+"""Replay without rewriting: who stands behind the proxy of a browser, and answers every request from the archive."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import chain
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from muniment.http.head import Head
+from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.replay.catalog import Catalog, Entry
+from muniment.replay.lookup import http_date, micros_of
+from muniment.replay.pages import told_page
+from muniment.replay.ranges import part_of, wanted_range
+from muniment.replay.records import Message, RecordError, kept_lines, message_of
+from muniment.replay.site import AT_PATH, ReplaySite, url_of
+
+__all__ = ["ArchiveAnswerer"]
+
+_DROPPED = re.compile(
+    rb"(?i)(?:age|alt-svc|cache-control|connection|content-length|expires|keep-alive|pragma|proxy-[a-z-]+|trailer|"
+    rb"transfer-encoding|upgrade)[ \t]*:"
+)
+"""What belongs to one connection, or would have the browser show a page of another time from its cache."""
+_CORS = re.compile(rb"(?i)access-control-allow-(?:origin|credentials)[ \t]*:")
+_BODILESS = frozenset({204, 205, 304})
+_AT_ONCE = 8 << 20
+_PATIENCE_S = 60
+_NO_SOCKETS = "not-archived: websockets are not in archives"
+
+
+class _Reply(Struct, frozen=True):
+    """An answer that can be sent."""
+
+    status: int
+    lines: list[bytes]
+    """Header lines, those about the length left out."""
+    pieces: Iterator[bytes]
+    length: int | None
+    """Bytes of the pieces; None: they end with the connection."""
+    reason: bytes = b""
+
+    @property
+    def head(self) -> bytes:
+        """The header block."""
+        about = b"Connection: close" if self.length is None else b"Content-Length: %d" % self.length
+        first = b"HTTP/1.1 %d %b" % (self.status, self.reason or _reason(self.status))
+        return b"\r\n".join([first, *self.lines, *([] if self.status in _BODILESS else [about]), b"", b""])
+
+
+class ArchiveAnswerer:
+    """An `Answerer` for one browser: the captures nearest to the time that was chosen on the front."""
+
+    def __init__(self, catalog: Catalog, site: ReplaySite, front: str, at: int | None) -> None:
+        self._catalog, self._site, self._front = catalog, site, urlsplit(front)
+        self._at = at
+
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+        """Answer from the archive, or from our own pages."""
+        if request.body is not None:
+            request.body.close()
+        reply = await asyncio.to_thread(self._reply, request)
+        await _send(reply, taker, with_body=request.method != "HEAD" and reply.status not in _BODILESS)
+        return Answered(status=reply.status)
+
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+        """No websocket is in an archive."""
+        del request, client
+        return Answered(error=_NO_SOCKETS, refused="not-archived", type="websocket")
+
+    def cut(self) -> None:
+        """What is under way ends by itself."""
+
+    def _reply(self, request: ProxyRequest) -> _Reply:
+        asked = urlsplit(request.url)
+        if (asked.scheme, asked.netloc) == (self._front.scheme, self._front.netloc):
+            return self._own_page(request)
+        if request.method == "OPTIONS":
+            return _Reply(204, _allowed(request), iter(()), 0)
+        return self._archived(request)
+
+    # -- our own pages
+
+    def _own_page(self, request: ProxyRequest) -> _Reply:
+        """A page of the front: for the reader alone, whatever archived pages try."""
+        if request.header("sec-fetch-site") not in {"none", "same-origin"} or request.method not in {"GET", "HEAD"}:
+            return _text(403, "Archived pages have no way to the archive's own pages.\n", "text/plain")
+        found = AT_PATH.fullmatch(request.target)
+        if found and found[1] == "at" and found[2] != "*":
+            url = url_of(found[4])
+            entry, _ = self._catalog.nearest(url, micros_of(found[2])) if url else (None, False)
+            if entry is not None:
+                self._at = entry.at
+                place = f"Location: {entry.url}".encode("latin-1", "replace")
+                return _Reply(302, [place, b"Cache-Control: no-store"], iter(()), 0)
+        return self._from_server(request)
+
+    def _from_server(self, request: ProxyRequest) -> _Reply:
+        connection = http.client.HTTPConnection(self._front.hostname or "", self._front.port, timeout=_PATIENCE_S)
+        try:
+            connection.request("GET", request.target, headers={"Host": self._front.netloc})
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            return _text(502, f"The archive's own pages do not answer: {error}\n", "text/plain")
+        finally:
+            connection.close()
+        lines = [f"{name}: {value}".encode("latin-1", "replace") for name, value in answer.getheaders()]
+        return _Reply(answer.status, [one for one in lines if not _LENGTHS.match(one)], iter((body,)), len(body))
+
+    # -- archived ones
+
+    def _archived(self, request: ProxyRequest) -> _Reply:
+        entry, _ = self._catalog.nearest(request.url, self._at)
+        if entry is None:
+            if "text/html" not in request.header("accept"):
+                return _text(404, "Not in this archive.\n", "text/plain")
+            return _text(404, self._site.missing_text(request.url))
+        if loop := self._site.loop_of(entry):
+            return _text(508, told_page("A circle of redirects", entry.url, loop))
+        try:
+            return _recorded(request, entry, message_of(self._catalog, entry))
+        except RecordError as problem:
+            return _text(404, told_page("The capture cannot be shown", entry.url, f"{problem}."))
+
+
+_LENGTHS = re.compile(rb"(?i)(?:content-length|transfer-encoding|connection)[ \t]*:")
+
+
+def _recorded(request: ProxyRequest, entry: Entry, message: Message) -> _Reply:
+    head = message.head
+    lines = [
+        *(line for line in kept_lines(head, _DROPPED) if not (request.header("origin") and _CORS.match(line))),
+        *_allowed(request),
+        b"Cache-Control: no-store",
+        f"Memento-Datetime: {http_date(entry.at)}".encode(),
+    ]
+    pieces, length = _measured(message, entry)
+    asked = request.header("range")
+    if asked and length is not None and head.status == 200 and not _coded(head):
+        wanted = wanted_range(asked, length)
+        if wanted is not None and wanted.start == wanted.stop:
+            return _Reply(416, [b"Content-Range: bytes */%d" % length], iter(()), 0)
+        if wanted is not None:
+            lines.append(b"Content-Range: bytes %d-%d/%d" % (wanted.start, wanted.stop - 1, length))
+            return _Reply(206, lines, part_of(pieces, wanted), wanted.stop - wanted.start)
+    return _Reply(head.status, lines, pieces, length, _reason_of(head))
+
+
+def _measured(message: Message, entry: Entry) -> tuple[Iterator[bytes], int | None]:
+    """The payload and its length, which is that of what is there: a small one is read, a large one is reported."""
+    held: list[bytes] = []
+    size = 0
+    for piece in message.payload:
+        held.append(piece)
+        size += len(piece)
+        if size > _AT_ONCE:
+            told = message.head.lengths[0] if entry.whole and message.head.kind == "length" else None
+            return chain(held, message.payload), told
+    return iter(held), size
+
+
+def _coded(head: Head) -> bool:
+    return any(name == "content-encoding" and value.strip().lower() != "identity" for name, value in head.headers)
+
+
+def _allowed(request: ProxyRequest) -> list[bytes]:
+    """What lets a page read what it asks for: the capture was made for no page, and says nothing of this one."""
+    origin = request.header("origin").encode("latin-1", "replace")
+    if not origin:
+        return []
+    lines = [b"Access-Control-Allow-Origin: " + origin, b"Access-Control-Allow-Credentials: true"]
+    if request.method == "OPTIONS":
+        names = request.header("access-control-request-headers").encode("latin-1", "replace")
+        method = request.header("access-control-request-method").encode("latin-1", "replace")
+        lines += [b"Access-Control-Allow-Headers: " + names, b"Access-Control-Allow-Methods: " + method]
+    return lines
+
+
+def _text(status: int, text: str, kind: str = "text/html") -> _Reply:
+    body = text.encode()
+    lines = [
+        f"Content-Type: {kind}; charset=utf-8".encode(),
+        b"Cache-Control: no-store",
+        b"Content-Security-Policy: default-src 'none'",
+        b"X-Content-Type-Options: nosniff",
+    ]
+    return _Reply(status, lines, iter((body,)), len(body))
+
+
+def _reason(status: int) -> bytes:
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b"Unknown"
+
+
+def _reason_of(head: Head) -> bytes:
+    return head.raw.split(b"\n", 1)[0].strip().partition(b" ")[2].lstrip()[4:]
+
+
+async def _send(reply: _Reply, taker: AnswerTaker, *, with_body: bool) -> None:
+    taker.begin(reply.head, keep=reply.length is not None)
+    while with_body and not taker.gone and (piece := await asyncio.to_thread(next, reply.pieces, b"")):
+        taker.more(piece)
+        await taker.room()
+    taker.end(whole=True)

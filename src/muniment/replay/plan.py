@@ -1,0 +1,59 @@
+"""What is to be shown, and how."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from muniment.procs.registry import ProcessRegistry
+from muniment.replay.catalog import Catalog
+
+__all__ = ["ReplayOptions", "ReplayOrigins", "ReplayPlan"]
+
+
+class ReplayOptions(Struct, frozen=True, kw_only=True):
+    """How archives are shown."""
+
+    port: int = 0
+    """0: a free one."""
+    url: str = ""
+    """The first page; empty: the front."""
+    at: str = ""
+    """The time of the first page."""
+    exact: bool = False
+    """Unmodified bytes, in a browser behind a proxy of ours."""
+    with_browser: bool = False
+    """Start the browser of an exact replay."""
+
+
+class ReplayOrigins(Struct, frozen=True, omit_defaults=True):
+    """Where a replay is."""
+
+    url: str
+    """What the browser opens."""
+    content: str
+    """The origin of archived pages; empty where each has its own."""
+    pid: int
+    proxy: str = ""
+    """The proxy of an exact replay, and the digest of the key that its certificates are signed with."""
+    spki: str = ""
+
+
+class ReplayPlan(Struct, frozen=True, kw_only=True):
+    """A replay that can begin."""
+
+    options: ReplayOptions
+    name: str
+    first: str
+    """The path of the first page."""
+    directories: list[Path]
+    """Output directories, whose trackers may know why a page is missing."""
+    catalog: Catalog
+    scratch: Path
+    listening: socket.socket
+    registry: ProcessRegistry
+    ready: Callable[[ReplayOrigins], None]
+    """Called when requests are answered."""
