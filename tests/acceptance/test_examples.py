@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from tests.support.gated_site import GatedSite
 from tests.support.postgres import Postgres
@@ -29,6 +30,8 @@ RUN_BY = {
     "fleet.md": "test_fleet_docs.py",
     "services.md": "test_services.py",
     "api.md": "test_examples.py",
+    "browser.md": "test_examples.py",
+    "dashboard.md": "test_examples.py",
     "check.md": "test_examples.py",
     "crawl.md": "test_examples.py",
     "ignores.md": "test_examples.py",
@@ -137,3 +140,23 @@ def test_commands_of_api(muniment: Any, blog: GatedSite, tmp_path: Path) -> None
     assert "1  ACTIVE" in muniment("job", "list", "--server", where, MUNIMENT_TOKEN=token).stdout
     server.send_signal(signal.SIGTERM)
     assert server.wait(30) == 0
+
+
+def test_commands_and_query_of_browser(muniment: Any, blog: GatedSite, tmp_path: Path) -> None:
+    [block] = blocks(DOCS / "browser.md", "sh")
+    asked, *lines = block.splitlines()
+    assert asked.split()[0] == "apt"
+    for line in lines:
+        run(muniment, line, blog.url)
+    [query] = blocks(DOCS / "browser.md", "sql")
+    found = duckdb.sql(query.replace(EXAMPLE, blog.url).replace("'example/", f"'{tmp_path}/example/")).fetchall()
+    assert (blog.url, "GET", 200) in [(url, method, status) for url, method, status, *_ in found]
+
+
+def test_commands_of_dashboard(muniment: Any, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    [line] = commands("dashboard.md")
+    shown = muniment.start(*shlex.split(line)[1:], "--no-open", "--json")
+    assert json.loads(shown.stdout.readline())["url"].startswith("http://")
+    shown.send_signal(signal.SIGTERM)
+    assert shown.wait(30) == 0
