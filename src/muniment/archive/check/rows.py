@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from muniment.archive.check.faults import Fault
 from muniment.archive.check.stretch import IndexedRecord
@@ -106,27 +105,33 @@ class StretchRows:
         return rows
 
 
+_Bounds = tuple[Any, Any] | None
+
+
 class _Joined:
     """`captures.parquet`, read by row groups: Arrow's datasets take long to load (decision 0091)."""
 
     def __init__(self, path: Path) -> None:
         self._file = open_parquet(path)
-        metadata = self._file.metadata
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        columns = [SCHEMA.names.index(name) for name in ("warc_file", "warc_offset")]
-        self._bounds = [[_bounds(group.column(column)) for column in columns] for group in groups]
+        self._bounds: list[tuple[_Bounds, _Bounds]] = []
+        """The least and the greatest file name and offset of each row group, once it was read.
+
+        The statistics of the file say the same, but a damaged footer makes Arrow abort when it is asked for them.
+        """
         self._held: tuple[int, pa.Table] | None = None
 
     def whole(self) -> Iterator[pa.Table]:
-        """All row groups with all columns; raises ArchiveError when one cannot be read."""
-        for number in range(len(self._bounds)):
+        """All row groups with all columns, read once before `groups`; raises ArchiveError when one cannot be read."""
+        for number in range(self._file.num_row_groups):
             try:
-                yield self._file.read_row_group(number)
+                table = self._file.read_row_group(number)
             except (pa.ArrowException, OSError) as error:
                 raise ArchiveError(f"{CAPTURES}: damaged: not all rows can be read") from error
+            self._bounds.append((_bounds(table.column("warc_file")), _bounds(table.column("warc_offset"))))
+            yield table
 
     def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
-        """The row groups that may hold rows of a stretch, by their statistics, one by one."""
+        """The row groups that may hold rows of a stretch, one by one."""
         for number, (names, offsets) in enumerate(self._bounds):
             if _may_hold(names, name, name) and _may_hold(offsets, start, end - 1):
                 yield self._group(number)
@@ -139,13 +144,12 @@ class _Joined:
         return self._held[1]
 
 
-def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
-    """The least and the greatest value of a column in a row group; None when its statistics do not say."""
-    statistics = column.statistics
-    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
+def _bounds(column: pa.ChunkedArray[Any]) -> _Bounds:
+    values = [value for value in column.to_pylist() if value is not None]
+    return (min(values), max(values)) if values else None
 
 
-def _may_hold(bounds: tuple[Any, Any] | None, least: Any, most: Any) -> bool:
+def _may_hold(bounds: _Bounds, least: Any, most: Any) -> bool:
     return bounds is None or bool(bounds[0] <= most and bounds[1] >= least)
 
 
