@@ -284,10 +284,11 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(fleet):
     made = compile_ruleset(
         9, Rules(ignore=("/1.$",), in_order=(Rule(prefix=START, depth=(1, None), skip=True),)), [START]
     )
-    found = dry_run(fleet.db, job, made, most_examples=6)
-    assert (found.skipped, found.ready) == (10, 5)
-    assert found.examples[0] == (site("0"), "")
-    assert found.examples[5] == (site("10"), "ignore: /1.$")
+    in_force = compile_ruleset(8, Rules(ignore=("/[0-4]$",)), [START])
+    found = dry_run(fleet.db, job, made, in_force)
+    assert (found.skipped.count, found.ready.count, found.changed.count) == (10, 5, 0)
+    assert found.ready.examples[0][0] == site("0")
+    assert found.skipped.examples[0] == (site("10"), "ignore: /1.$")
     assert everything(fleet) == before
 
 

@@ -92,7 +92,7 @@ class Desk:
 
     def wait(self, name):
         """Milliseconds for which nothing more is asked of a host."""
-        return max(0, self.desk._manners[self.schedule.known(name)].until - steady_ms())
+        return max(0, self.desk._states[self.schedule.known(name)].until - steady_ms())
 
     def finish(self, name, error):
         """What becomes of the page of a host that fails so, and whether it goes back untried."""
@@ -459,9 +459,9 @@ def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(desk
     throttle(desk, "a.example", "503")
     [judged] = desk.desk.judged([claim])
     assert not judged.free
-    until = desk.desk._manners[host].until
+    until = desk.desk._states[host].until
     throttle(desk, "a.example", "503")
-    assert desk.desk._manners[host].until == until
+    assert desk.desk._states[host].until == until
     good(desk, "a.example", 1)
     assert desk.desk.judged([claim]) == [claim]
 

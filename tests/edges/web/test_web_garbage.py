@@ -62,13 +62,14 @@ def test_what_is_not_http_is_told_so_and_hurts_nobody(server: ApiServer) -> None
 
 
 def test_paths_that_lead_nowhere(server: ApiServer) -> None:
-    paths = ("/", "/v1", "/v1/", "/v1/jobs/", "//v1/jobs", "/v1/jobs/1/x", "/%ff", "/v1/jobs/%00", "/v1/jobs/1%2f2")
+    paths = ("/v1", "/v1/", "/v1/jobs/", "//v1/jobs", "/v1/jobs/1/x", "/v1/jobs/%00", "/v1/jobs/1%2f2")
     numbers = ("0", "-1", "x", "1.5", "9" * 5000, str(1 << 31), "%20", "٣")
     for path in (*paths, *(f"/v1/jobs/{number}" for number in map(_quoted, numbers))):
         answer = server.call("GET", path)
         assert (answer.status, answer.code) == (404, "not-found"), path
     for method in ("PUT", "TRACE", "OPTIONS", "X" * 200):
         assert server.call(method, "/v1/jobs").status == 404, method
+    assert server.call("GET", "/%ff").status == 404
 
 
 def _quoted(text: str) -> str:
