@@ -101,7 +101,10 @@ def _is_foreign(name: str) -> bool:
         except ImportError:
             continue
         # an earlier test may have put a folder of ours on the path of imports
-        if spec is not None and not any(Path(spec.origin or "").is_relative_to(ROOT / ours) for ours in OURS):
+        places = (
+            [Path(place) for place in (spec.origin, *(spec.submodule_search_locations or ())) if place] if spec else []
+        )
+        if spec is not None and not any(place.is_relative_to(ROOT / ours) for place in places for ours in OURS):
             return True
     return False
 
