@@ -240,10 +240,17 @@ def children(replay: Replay, word: str) -> list[psutil.Process]:
     end = time.monotonic() + 60
     while True:
         below = psutil.Process(replay.process.pid).children(recursive=True)
-        if found := [one for one in below if word in " ".join(one.cmdline()) and "chromium" in one.exe()]:
+        if found := [one for one in below if is_chromium(one, word)]:
             return found
         assert time.monotonic() < end, "no browser was started"
         time.sleep(0.1)
+
+
+def is_chromium(process: psutil.Process, word: str) -> bool:
+    try:
+        return word in " ".join(process.cmdline()) and "chromium" in process.exe()
+    except psutil.Error:  # it has ended meanwhile
+        return False
 
 
 def test_without_a_browser_there_is_one_line(muniment: Any, exact: Exact, monkeypatch: pytest.MonkeyPatch) -> None:
