@@ -12,7 +12,6 @@ from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.proxy.events import PageOwner
 from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
@@ -124,7 +123,10 @@ class PortReply(Reply, frozen=True, array_like=True, tag=True):
 class OpenPort(Question[PortReply], frozen=True, array_like=True, tag=True):
     """Asks a worker for a port of its recording proxy, for the hooks of a page."""
 
-    owner: PageOwner
+    page_id: str
+    """WARC-Page-ID of what they ask for."""
+    url: str
+    depth: int
 
 
 class ClosePort(Struct, frozen=True, array_like=True, tag=True):

@@ -11,8 +11,6 @@ from msgspec import structs
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import ClosePort, OpenPort, PortReply
 from muniment.model.hooks.runs import HookNetwork, HookPage
-from muniment.model.url import host_of
-from muniment.proxy.events import PageOwner
 
 __all__ = ["PagePorts"]
 
@@ -33,8 +31,7 @@ class PagePorts:
         if channel is None:
             return None
         page_id = str(uuid4())
-        owner = PageOwner(page_id=page_id, url=one.url, host=host_of(one.url), depth=one.depth, engine="hook")
-        asked = asyncio.ensure_future(channel.ask(OpenPort(owner)))
+        asked = channel.ask(OpenPort(page_id, one.url, one.depth))
         # a worker that ends meanwhile cancels the question, and not this task
         await asyncio.wait([asked], timeout=_PATIENCE_S)
         reply = asked.result() if asked.done() and not asked.cancelled() else PortReply()

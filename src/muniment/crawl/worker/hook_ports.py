@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from muniment.crawl import protocol
+from muniment.model.url import host_of
+from muniment.proxy.events import PageOwner
 from muniment.proxy.page_port import PagePort
 from muniment.proxy.page_proxy import PageProxy
 
@@ -42,11 +44,11 @@ class HookPorts:
         reply = protocol.PortReply(number=asked.number)
         if not self._ended:
             try:
-                port = await self._proxy.open(asked.owner, lambda _event: None)
+                port = await self._proxy.open(_owner(asked), lambda _event: None)
             except OSError:
                 pass  # it is asked for again
             else:
-                self._ports[asked.owner.page_id] = port
+                self._ports[asked.page_id] = port
                 reply = protocol.PortReply(port.address, self._proxy.authority.pem, number=asked.number)
         self._send(reply)
 
@@ -57,3 +59,7 @@ class HookPorts:
             for page_id in list(self._ports):
                 self._begin(self._ports.pop(page_id).close(grace_s))
             await asyncio.wait(self._tasks)
+
+
+def _owner(asked: protocol.OpenPort) -> PageOwner:
+    return PageOwner(page_id=asked.page_id, url=asked.url, host=host_of(asked.url), depth=asked.depth, engine="hook")
