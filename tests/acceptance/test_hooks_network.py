@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_plugins import hook, page_folder, results_of
+from hook_plugins import assert_log_is_archive, hook, page_folder, results_of
 from tests.support.git_site import GitAnswers, make_repository
-from tests.support.logging_site import LoggedExchange, LoggingSite, plain
-from tests.support.proxied_runs import recorded, table
+from tests.support.logging_site import LoggingSite, plain
+from tests.support.proxied_runs import table
 from tests.support.raw_server import make_certificate
 
 PAGE = plain(b"<html><title>t</title><link rel=stylesheet href=/s.css><img src=/i.png><p>text</html>", "text/html")
@@ -36,25 +36,6 @@ def sites(tmp_path: Path) -> Iterator[tuple[LoggingSite, LoggingSite]]:
     with ExitStack() as stack:
         plain_site = stack.enter_context(LoggingSite(answers))
         yield plain_site, stack.enter_context(LoggingSite(answers, make_certificate(tmp_path, "site")))
-
-
-def assert_log_is_archive(sites: tuple[LoggingSite, ...], out: Path) -> None:
-    """Each request that a server had is in the WARC with its answer, and nothing else is."""
-    had = Counter((site.url(one.path), one.received, body_of(one)) for site in sites for one in site.log)
-    requests: dict[str, tuple[str, bytes]] = {}
-    answers = []
-    for kind, url, block, fields in recorded(out):
-        if kind == "request":
-            requests[fields["warc-concurrent-to"]] = (url, block)
-        elif kind == "response" or kind == "revisit":
-            answers.append((fields["warc-record-id"], block))
-    ours = Counter((*requests[number], block.partition(b"\r\n\r\n")[0]) for number, block in answers)
-    assert ours == had
-
-
-def body_of(one: LoggedExchange) -> bytes:
-    """The header block of what a server sent: bodies of revisits are elsewhere."""
-    return one.sent.partition(b"\r\n\r\n")[0]
 
 
 def test_the_log_of_servers_is_the_archive_of_hooks(
