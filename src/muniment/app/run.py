@@ -21,7 +21,7 @@ from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
-from muniment.app.rendering import browser_of, clear_profiles
+from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
 from muniment.app.warc_info import warc_info
@@ -199,6 +199,8 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     workers = most_workers(opened.settings)
     setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
     opened.frontier.add_cookies(secrets.cookies)
+    if setup.browser is not None:
+        events.listen(partial(clear_after_lost, out, pids={}))
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:

@@ -24,46 +24,12 @@ from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 
 __all__ = [
-    "Alive",
-    "AskCookies",
-    "AskFile",
-    "AskGap",
-    "AskKnown",
-    "AskPermits",
-    "AskRobots",
-    "Bye",
-    "ClaimedPages",
-    "CookieField",
-    "CookiesUpdate",
-    "FileEnd",
-    "FileName",
-    "Finish",
-    "FinishAck",
-    "Frames",
-    "FromOrchestrator",
-    "FromWorker",
-    "GapReply",
-    "GiveBack",
-    "Hello",
-    "HostNews",
-    "HostUpdate",
-    "InflightShare",
-    "KnownDigests",
-    "LeaseUpdate",
-    "LeaveHosts",
-    "NameAddresses",
-    "PermitsReply",
-    "PermitsReport",
-    "Question",
-    "Reply",
-    "RobotsReply",
-    "RobotsReport",
-    "SettingsUpdate",
-    "Setup",
-    "Stop",
-    "WantPages",
-    "WorkerFailure",
-    "encode",
+    "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRobots", "Bye",
+    "ClaimedPages", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck", "Frames",
+    "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate", "IgnoredReply",
+    "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "PermitsReply", "PermitsReport",
+    "Question", "Reply", "RobotsReply", "RobotsReport", "SettingsUpdate", "Setup", "Stop", "WantPages",
+    "WorkerFailure", "encode",
 ]  # fmt: skip
 
 
@@ -118,6 +84,12 @@ class PermitsReply(Reply, frozen=True, array_like=True, tag=True):
     terms: HostTerms
 
 
+class IgnoredReply(Reply, frozen=True, array_like=True, tag=True):
+    """Why the patterns and rules leave a URL out; empty when they do not."""
+
+    reason: str
+
+
 class Hello(Struct, frozen=True, array_like=True, tag=True):
     """A worker is up and wants its setup."""
 
@@ -151,6 +123,13 @@ class AskPermits(Question[PermitsReply], frozen=True, array_like=True, tag=True)
     """A URL of it that was answered, if there is one."""
     again: bool = False
     """The page has some already."""
+
+
+class AskIgnored(Question[IgnoredReply], frozen=True, array_like=True, tag=True):
+    """Asks whether an open page of this depth may ask for a URL, by the patterns and rules of the job."""
+
+    url: str
+    depth: int
 
 
 class LeaveHosts(Struct, frozen=True, array_like=True, tag=True):
@@ -328,6 +307,7 @@ FromWorker = (
     | LeaveHosts
     | AskFile
     | AskGap
+    | AskIgnored
     | AskCookies
     | AskRobots
     | RobotsReport
@@ -354,6 +334,7 @@ FromOrchestrator = (
     | PermitsReply
     | FileName
     | GapReply
+    | IgnoredReply
     | FinishAck
     | SettingsUpdate
     | Stop
