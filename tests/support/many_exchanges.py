@@ -79,6 +79,9 @@ class ManyExchanges:
         """None are set."""
         return [[]]
 
+    async def end_hooks(self, grace_s: float) -> None:
+        """No hook asks here."""
+
     async def close(self) -> None:
         """There is nothing to end."""
 

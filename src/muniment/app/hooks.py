@@ -17,6 +17,7 @@ from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
 from muniment.crawl.hooks.desk import HookDesk, HookQueue
 from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
+from muniment.crawl.hooks.ports import PagePorts
 from muniment.crawl.ports import Events
 from muniment.errors import UsageError
 from muniment.http.user_agent import agent_text
@@ -42,6 +43,8 @@ class HookPlan(Struct, frozen=True):
 
     setup: HookSetup
     wanted: Callable[[str], bool]
+    recorded: bool = True
+    """What hooks of pages fetch is recorded."""
 
 
 def plan_hooks(
@@ -78,7 +81,7 @@ def plan_hooks(
         mode=mode,
         prior=(),
     )
-    return HookPlan(setup, wanted)
+    return HookPlan(setup, wanted, options.hook_network != "direct")
 
 
 def _folder(name: str) -> Path:
@@ -149,11 +152,12 @@ def new_desk(
     private: bool,
     held: Callable[[], bool],
     failed: Callable[[str], None],
+    ports: PagePorts | None = None,
 ) -> HookDesk:
     """The desk of a run; `state` is where the rows of its processes are: a directory, or a database."""
     setup = structs.replace(plan.setup, state=state[0], database=state[1], private=private)
     launch = partial(launch_worker, *locks, registry=registry, label="hooks", command="hook-worker")
-    return HookDesk(queue, launch, setup, events, held, failed)
+    return HookDesk(queue, launch, setup, events, held, failed, ports)
 
 
 def keep_tables(store: HookStore, out: Path) -> None:

@@ -25,6 +25,7 @@ async def hook_desk(
     if taken.hooks is None or opened.hooks is None:
         return None
     from muniment.app.hooks import new_desk  # noqa: PLC0415  (a crawl without hooks needs none of it)
+    from muniment.crawl.hooks.ports import PagePorts  # noqa: PLC0415  (as above)
 
     inside = taken.place.directory.resolve() == taken.out.resolve()
     desk = new_desk(
@@ -33,6 +34,7 @@ async def hook_desk(
         private=taken.private,
         held=lambda: limits.held or limits.short_of_room,
         failed=orchestrator.stop,
+        ports=PagePorts(orchestrator.recording_channel) if taken.hooks.recorded else None,
     )
     await desk.begin()
     return desk

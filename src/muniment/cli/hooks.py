@@ -119,6 +119,8 @@ def run(
     options = read_hook_options(given)
     if not options.hooks:
         raise UsageError("give --hooks DIR: the folder of plugins")
+    if options.hook_network == "record":
+        raise UsageError("--hook-network record is for crawl and fetch: hooks run adds no records; leave it out")
     wanted = frozenset(filter(None, map(normalise, urls)))
     mode: Mode = "again" if again else "failed" if failed else "new"
     plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)

@@ -10,7 +10,8 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Struct, structs
 
-from muniment.crawl.protocol import Frames, FromWorker, Question, Reply, encode
+from muniment.crawl.frames import Frames, encode
+from muniment.crawl.protocol import FromWorker, Question, Reply
 
 __all__ = ["Channel"]
 

@@ -48,6 +48,9 @@ class Engine(Protocol):
     def forget_old(self, now: int) -> None:
         """Drop what no longer holds at `now` (Unix ms); called about once a minute."""
 
+    async def end_hooks(self, grace_s: float) -> None:
+        """Answer no hook any more; what is in flight for them has so many seconds."""
+
     async def close(self) -> None:
         """End what it has started; no visit is under way."""
 

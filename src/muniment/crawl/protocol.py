@@ -1,19 +1,12 @@
-"""The messages between workers and the orchestrator, and their frames.
-
-A frame is a 32-bit big-endian length and a msgpack array whose first element names the message.
-"""
+"""The messages between workers and the orchestrator."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from muniment.browser.options import BrowserSetup
-from muniment.errors import ProtocolError
 from muniment.http.credentials import Credentials
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
@@ -25,11 +18,11 @@ from muniment.settings.table import Settings
 
 __all__ = [
     "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRobots", "Bye",
-    "ClaimedPages", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck", "Frames",
-    "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate", "IgnoredReply",
-    "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "PermitsReply", "PermitsReport",
-    "Question", "Reply", "RobotsReply", "RobotsReport", "SettingsUpdate", "Setup", "Stop", "WantPages",
-    "WorkerFailure", "encode",
+    "ClaimedPages", "ClosePort", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck",
+    "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate",
+    "IgnoredReply", "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "OpenPort",
+    "PermitsReply", "PermitsReport", "PortReply", "Question", "Reply", "RobotsReply", "RobotsReport",
+    "SettingsUpdate", "Setup", "Stop", "WantPages", "WorkerFailure",
 ]  # fmt: skip
 
 
@@ -88,6 +81,29 @@ class IgnoredReply(Reply, frozen=True, array_like=True, tag=True):
     """Why the patterns and rules leave a URL out; empty when they do not."""
 
     reason: str
+
+
+class PortReply(Reply, frozen=True, array_like=True, tag=True):
+    """The port for a page's hooks; without an address there is none to be had."""
+
+    address: str = ""
+    certificate: bytes = b""
+    """What clients must trust, PEM."""
+
+
+class OpenPort(Question[PortReply], frozen=True, array_like=True, tag=True):
+    """Asks a worker for a port of its recording proxy, for the hooks of a page."""
+
+    page_id: str
+    """WARC-Page-ID of what they ask for."""
+    url: str
+    depth: int
+
+
+class ClosePort(Struct, frozen=True, array_like=True, tag=True):
+    """The hooks of a page have ended, by its WARC-Page-ID."""
+
+    page_id: str
 
 
 class Hello(Struct, frozen=True, array_like=True, tag=True):
@@ -316,6 +332,7 @@ FromWorker = (
     | NameAddresses
     | PermitsReport
     | FileEnd
+    | PortReply
     | GiveBack
     | WorkerFailure
     | Bye
@@ -328,6 +345,8 @@ FromOrchestrator = (
     | InflightShare
     | LeaseUpdate
     | NameAddresses
+    | OpenPort
+    | ClosePort
     | KnownDigests
     | CookieField
     | RobotsReply
@@ -339,43 +358,3 @@ FromOrchestrator = (
     | SettingsUpdate
     | Stop
 )
-
-M = TypeVar("M")
-_LENGTH = struct.Struct(">I")
-_LARGEST = 1 << 30
-_encoder = msgspec.msgpack.Encoder()
-
-
-def encode(message: Struct) -> bytes:
-    """The frame of a message."""
-    body = _encoder.encode(message)
-    return _LENGTH.pack(len(body)) + body
-
-
-class Frames(Generic[M]):
-    """Takes bytes as they come and gives whole messages."""
-
-    def __init__(self, kind: type[M]) -> None:
-        self._decoder = msgspec.msgpack.Decoder(kind)
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[M]:
-        """The messages that these bytes complete; raises ProtocolError for anything else."""
-        buffer = self._buffer
-        buffer += data
-        at = 0
-        try:
-            while len(buffer) - at >= _LENGTH.size:
-                (length,) = _LENGTH.unpack_from(buffer, at)
-                if length > _LARGEST:
-                    raise ProtocolError(f"a message of {length} bytes")
-                end = at + _LENGTH.size + length
-                if end > len(buffer):
-                    break
-                message = self._decoder.decode(memoryview(buffer)[at + _LENGTH.size : end].tobytes())
-                at = end
-                yield message
-        except msgspec.DecodeError as error:
-            raise ProtocolError(f"an invalid message: {error}") from None
-        finally:
-            del buffer[:at]

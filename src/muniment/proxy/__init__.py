@@ -20,5 +20,5 @@ An answer of 206 is a part: leave its URL among the page's requisites, and the e
 An `Answerer` is what stands behind a port: the recording one is in `crawl.worker`, replay has its own. It is called
 once for each request, also when the client hung up meanwhile, and hands the answer to an `AnswerTaker` as it comes.
 
-Others import: answerer, events, page_proxy, resource_types.
+Others import: answerer, events, page_port, page_proxy, resource_types.
 """

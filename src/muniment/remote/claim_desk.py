@@ -34,7 +34,8 @@ class ClaimDesk:
         """`wants` returns what the slots want now; `take` receives the pages of an answer."""
         self._connection, self._epoch = connection, epoch
         self._wants, self._take = wants, take
-        self._ask = 1
+        self.ask = 1
+        """The number of the next question."""
         self._changed = asyncio.Event()
 
     def wake(self) -> None:
@@ -51,7 +52,7 @@ class ClaimDesk:
                 continue
             answer = await self._answer(wants)
             if answer is not None and answer.jobs:
-                self._ask += 1
+                self.ask += 1
                 for pages in answer.jobs:
                     self._take(pages)
 
@@ -76,12 +77,12 @@ class ClaimDesk:
             asking.cancel()
 
     async def _send(self, wants: list[SlotWant]) -> ClaimAnswer:
-        call = ClaimCall(ask=self._ask, want=wants, wait_s=_WAIT_S)
+        call = ClaimCall(ask=self.ask, want=wants, wait_s=_WAIT_S)
         answer = await self._connection.ask(
             "POST", f"/v1/session/{self._epoch}/claim", ClaimAnswer, call, wait_s=_WAIT_S
         )
-        if answer.ask != self._ask:
-            raise RefusedError(f"the server answers question {answer.ask}, not {self._ask}", WRONG_ASK)
+        if answer.ask != self.ask:
+            raise RefusedError(f"the server answers question {answer.ask}, not {self.ask}", WRONG_ASK)
         return answer
 
 

@@ -118,9 +118,14 @@ class Releases:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
+    @property
+    def idle(self) -> bool:
+        """Whether all have gone back."""
+        return not (self._waiting or self._under_way)
+
     async def drained(self) -> None:
         """Wait until all have gone back."""
-        while not self._closed and (self._waiting or self._under_way):
+        while not self._closed and not self.idle:
             await self._changed.wait()
 
     async def _run(self) -> None:

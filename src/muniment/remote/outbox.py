@@ -147,6 +147,11 @@ class Outbox:
         self._urgent = True
         self._wake()
 
+    @property
+    def idle(self) -> bool:
+        """Whether everything is answered."""
+        return not (self._pages or self._under_way)
+
     async def drained(self) -> None:
         """Send what waits without a gap, until everything is answered."""
         self._drains += 1

@@ -105,6 +105,11 @@ class PipelineQueue:
         return self._stock.size + len(self._out) + sum(len(pages.claims) for pages in self._newer)
 
     @property
+    def idle(self) -> bool:
+        """Whether the server has the answer to every page that came."""
+        return not self.held and self._outbox.idle and self._releases.idle
+
+    @property
     def stocked(self) -> int:
         """Pages that wait here."""
         return self._stock.size + sum(len(pages.claims) for pages in self._newer)

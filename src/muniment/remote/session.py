@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
+from msgspec import Struct
+
 from muniment import __version__
 from muniment.clock import steady_ms
 from muniment.errors import ServerError, ServerLostError, SessionEndedError
@@ -20,7 +22,7 @@ from muniment.model.network.sessions import (
 from muniment.model.pipeline import HostReport, SessionEnding
 from muniment.remote.connection import Retries, ServerConnection
 
-__all__ = ["SessionKeeper", "SessionListener"]
+__all__ = ["HeldJobs", "SessionKeeper", "SessionListener"]
 
 _Answer = TypeVar("_Answer")
 _NEWS_S = 20.0
@@ -29,6 +31,15 @@ _LOOK_S = 0.1
 """How often the lease is looked at."""
 _REPORT_EVERY = 3
 """Heartbeats from one report to the next."""
+
+
+class HeldJobs(Struct, frozen=True):
+    """What is here of jobs."""
+
+    ask: int = 0
+    """The number of the next claim; 0 when there is no saying."""
+    jobs: list[int] = []
+    """Those of which pages are here, or something is not answered yet."""
 
 
 class SessionListener(Protocol):
@@ -60,10 +71,11 @@ class SessionKeeper:
         slots: int,
         listener: SessionListener,
         report: Callable[[], HostReport],
+        held: Callable[[], HeldJobs] = HeldJobs,
     ) -> None:
-        """`report` returns the facts about this machine."""
+        """`report` returns the facts about this machine, `held` what is here of jobs."""
         self._connection, self._instance, self._slots = connection, instance, slots
-        self._listener, self._report = listener, report
+        self._listener, self._report, self._held = listener, report, held
         self.session: GreetAnswer | None = None
         """None while there is none."""
         self.paused = ""
@@ -188,7 +200,8 @@ class SessionKeeper:
 
     async def _heartbeat(self, session: GreetAnswer, report: HostReport | None) -> HeartbeatAnswer:
         sent = steady_ms()
-        call = HeartbeatCall(report=report, paused=self.paused)
+        held = self._held()
+        call = HeartbeatCall(report=report, paused=self.paused, ask=held.ask, jobs=held.jobs)
         path = f"/v1/session/{session.epoch}/heartbeat"
         deadline_s = max(1.0, min(10.0, session.lease_s / 3))
         answer = await self._connection.ask("POST", path, HeartbeatAnswer, call, deadline_s=deadline_s)

@@ -61,6 +61,10 @@ class HookOptions(Struct, frozen=True, kw_only=True):
         Option(("--hook-abxpkg",), "Let abxpkg run hooks that ask for it; it may download and install."),
     ] = False
     hook_network: Annotated[
-        Literal["direct"],
-        Option(("--hook-network",), "How hooks reach the network: by themselves (direct).", "direct"),
-    ] = "direct"
+        Literal["record", "direct"] | None,
+        Option(
+            ("--hook-network",),
+            "Record what hooks of pages fetch, or have it go past Muniment (default: record; in hooks run: direct).",
+            "record|direct",
+        ),
+    ] = None

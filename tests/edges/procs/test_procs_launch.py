@@ -16,7 +16,7 @@ import pytest
 import uvloop
 
 from muniment.crawl import protocol
-from muniment.crawl.protocol import Frames
+from muniment.crawl.frames import Frames
 from muniment.errors import ArchiveError
 from muniment.procs.children.launch import CHANNEL_VARIABLE, Indexer, ending, inherited_channel, launch_worker
 from muniment.procs.lock import lock_directory

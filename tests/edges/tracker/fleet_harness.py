@@ -130,9 +130,9 @@ class Fleet:
         call = GreetCall(instance=instance or f"{self.instances:08x}", slots=slots, version="1")
         return self.dispatch.greet(name, call, "10.0.0.1")
 
-    def beat(self, name: str, *, paused: str = "", report: HostReport | None = None) -> int:
+    def beat(self, name: str, *, paused: str = "", report: HostReport | None = None, **held: Any) -> int:
         """A heartbeat; the number of the latest news."""
-        call = HeartbeatCall(paused=paused, report=report)
+        call = HeartbeatCall(paused=paused, report=report, **held)
         return self.dispatch.heartbeat(name, self.epochs[name], call).news
 
     def news(self, name: str, after: int = 0) -> NewsAnswer:

@@ -24,6 +24,7 @@ from muniment.model.network.sessions import (
     finished_page,
 )
 from muniment.model.page import first_claim
+from muniment.model.pipeline import HostReport
 from muniment.model.url import url_key
 from muniment.tracker.connect import opened
 from muniment.tracker.fleet.dispatch import Dispatch
@@ -53,6 +54,21 @@ def test_a_claim_that_is_asked_again_is_given_the_same(fleet: Fleet) -> None:
     fleet.release(held[3:5])
     assert len(ids(fleet.asked("p", 5, 5, again=True))) == 5, "what it holds no more is left out"
     assert not set(ids(fleet.asked("p", 5, 5))) & set(ids(first))
+
+
+def test_a_session_of_which_the_tracker_holds_more_than_its_pipeline_ends(fleet: Fleet) -> None:
+    """A backup was restored: what the pipeline has finished since is held for it, and would be for ever."""
+    job = fleet.job(START, ONE)
+    fleet.pipeline("p")
+    held = fleet.claim("p")
+    report = HostReport()
+    fleet.beat("p", report=report)  # a pipeline that does not say what it has
+    fleet.beat("p", report=report, ask=1)  # what was given last may be on its way
+    fleet.beat("p", report=report, ask=2, jobs=[job])
+    with pytest.raises(SessionEndedError):
+        fleet.beat("p", report=report, ask=2)
+    fleet.greet("p")
+    assert sorted(claim.url for _, claim in fleet.claim("p")) == sorted(claim.url for _, claim in held)
 
 
 def test_an_ask_that_is_out_of_turn_is_refused_and_an_empty_one_is_not_used_up(fleet: Fleet) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.pages import claim, finish_batch, finished
 
 from muniment.crawl import protocol
-from muniment.crawl.protocol import Frames, encode
+from muniment.crawl.frames import Frames, encode
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
 from muniment.model.host import HostTerms

@@ -43,7 +43,7 @@ from muniment.remote.claim_desk import WRONG_ASK, ClaimDesk
 from muniment.remote.connection import Retries, ServerConnection
 from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
-from muniment.remote.session import SessionKeeper
+from muniment.remote.session import HeldJobs, SessionKeeper
 
 __all__ = ["run_pipeline"]
 
@@ -89,6 +89,7 @@ class _Pipeline:
         self._slots: Slots | None = None
         self._old: list[Slots] = []
         """Those of sessions that have ended, as long as runs of theirs end."""
+        self._claims: ClaimDesk | None = None
         self._desk: asyncio.Task[None] | None = None
         self._full = self._unconfirmed = False
         self._killed = False
@@ -105,7 +106,8 @@ class _Pipeline:
         loop = asyncio.get_running_loop()
         self._ending = loop.create_future()
         self._connection = ServerConnection(order.address)
-        self._keeper = SessionKeeper(self._connection, secrets.token_hex(16), order.slots, self, self._report)
+        instance = secrets.token_hex(16)
+        self._keeper = SessionKeeper(self._connection, instance, order.slots, self, self._report, self._held)
         self._publish(PipelineStart(pid=os.getpid(), version=__version__, server=order.address.url, slots=order.slots))
         steps = self._stop, self._kill
         with stopped_by_signals(loop, lambda why: self._publish(PipelineStop(reason=why)), *steps):
@@ -120,6 +122,11 @@ class _Pipeline:
     def _report(self) -> HostReport:
         processes = sum(run.processes for slots in self._all_slots() for run in slots.runs)
         return host_report(self._order.out, 1 + processes, self._registry.own_tree())
+
+    def _held(self) -> HeldJobs:
+        if self._claims is None or self._slots is None or any(slots.runs for slots in self._old):
+            return HeldJobs()
+        return HeldJobs(self._claims.ask, self._slots.open_jobs)
 
     def _all_slots(self) -> list[Slots]:
         return [*self._old, *([self._slots] if self._slots is not None else [])]
@@ -239,7 +246,7 @@ class _Pipeline:
         )
         desk = ClaimDesk(self._connection, session.epoch, slots.wants, slots.take)
         slots.wanted = desk.wake
-        self._slots = slots
+        self._slots, self._claims = slots, desk
         self._busy_at = monotonic()
         slots.give_back(all_of_it=self._full)
         self._hold()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -76,6 +77,8 @@ class Slots:
         self._active: dict[int, _Active] = {}
         self._opening: dict[int, list[JobPages]] = {}
         """Pages of jobs whose run is about to begin."""
+        self._going_back: Counter[int] = Counter()
+        """Messages by job that give back pages which no run had."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing: set[int] = set()
         self._not_before: dict[int, float] = {}
@@ -118,6 +121,12 @@ class Slots:
         return opening + sum(active.run.queue.held for active in self._active.values())
 
     @property
+    def open_jobs(self) -> list[int]:
+        """The jobs of which pages are here, or something is not answered yet."""
+        runs = [job for job, active in self._active.items() if active.later or not active.run.queue.idle]
+        return sorted({*self._opening, *self._going_back, *runs})
+
+    @property
     def runs(self) -> list[JobRun]:
         """The runs that are under way."""
         return [active.run for active in self._active.values()]
@@ -143,11 +152,13 @@ class Slots:
     def _return(self, pages: JobPages) -> None:
         claims = [(claim.page_id, claim.claim_id) for claim in pages.claims]
         if claims:
+            self._going_back[pages.job] += 1
             self._start(self._release(pages.job, claims))
 
     async def _release(self, job: int, claims: list[tuple[int, int]]) -> None:
         with suppress(ServerError):
             await self._link(job).release(claims, died=False)
+        self._going_back -= Counter([job])
 
     def heard(self, news: NewsAnswer) -> None:
         """What the slots are at, and how their jobs stand."""

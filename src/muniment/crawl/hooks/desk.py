@@ -22,6 +22,7 @@ from muniment.crawl.hooks.messages import (
     StopHooks,
     WantPagesForHooks,
 )
+from muniment.crawl.hooks.ports import PagePorts
 from muniment.crawl.ports import Events
 from muniment.errors import MunimentError
 from muniment.model.event import HookEvent
@@ -63,10 +64,14 @@ class HookDesk:
         events: Events,
         held: Callable[[], bool],
         failed: Callable[[str], None],
+        ports: PagePorts | None = None,
     ) -> None:
-        """While `held` it hands out no page; `failed` gets the reason when hooks cannot go on."""
+        """While `held` it hands out no page; `failed` gets the reason when hooks cannot go on.
+
+        With `ports` what hooks of pages fetch is recorded.
+        """
         self._queue, self._launch, self._setup, self._events = queue, launch, setup, events
-        self._is_held, self._failed = held, failed
+        self._is_held, self._failed, self._ports = held, failed, ports
         self._channel: Channel | None = None
         self._process: Child | None = None
         self._pages: dict[bytes, HookPage] = {}
@@ -166,6 +171,8 @@ class HookDesk:
         while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
             await asyncio.sleep(_LOOK_S)
         self._pages.clear()
+        if self._ports is not None:
+            self._ports.close_all()
         try:
             await self._hire()
         except MunimentError as error:
@@ -177,11 +184,19 @@ class HookDesk:
         while True:
             await asyncio.sleep(_LOOK_S)
             if self._wants and not self._ending and not self._is_held() and self._channel is not None:
-                pages = await self._queue.due(self._wants, self._pages)
-                if pages:
-                    self._wants = 0
-                    self._pages.update((page.page.key, page) for page in pages)
-                    self._channel.send(PagesForHooks(pages))
+                await self._hand_to(self._channel)
+
+    async def _hand_to(self, channel: Channel) -> None:
+        pages = await self._queue.due(self._wants, self._pages)
+        if self._ports is not None:
+            found = [await self._ports.with_port(page) for page in pages]
+            pages = [page for page in found if page is not None]
+        if channel is not self._channel:
+            return  # the worker was replaced meanwhile
+        if pages:
+            self._wants = 0
+            self._pages.update((page.page.key, page) for page in pages)
+            channel.send(PagesForHooks(pages))
 
     async def _keep(self) -> None:
         while True:
@@ -196,6 +211,8 @@ class HookDesk:
             return
         if batch.end is not None:
             self._pages.pop(batch.key, None)
+            if self._ports is not None:
+                self._ports.close(batch.key)
         self._events.publish(
             *(
                 HookEvent(one.url, one.plugin, one.hook, one.attempt, one.status, one.error, one.duration_ms)

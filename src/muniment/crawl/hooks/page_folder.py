@@ -11,7 +11,8 @@ import msgspec
 
 from muniment.crawl.hooks.bodies import recorded_body
 from muniment.extract.text import document_text, page_text
-from muniment.model.hooks.runs import HookPage
+from muniment.model.hooks.runs import HookNetwork, HookPage
+from muniment.rules.hooks.environment import recorded_network
 
 __all__ = ["PageFolder"]
 
@@ -31,6 +32,8 @@ class PageFolder:
         self.card = self.path / "page.json"
         self.body = self.path / "muniment_body" / "body"
         self._dom = self.path / "muniment_dom" / "output.html"
+        self._trust = self.path / "muniment_network" / "ca.pem"
+        self._wgetrc = self._trust.with_name("wgetrc")
 
     def make(self) -> None:
         """Write all of it. Raises OSError."""
@@ -45,6 +48,23 @@ class PageFolder:
         if found is not None and found.content_type.lstrip().lower().startswith(_HTML):
             title = self._write_text(found.content_type) or title
         self._write_card(title)
+        if self._page.network is not None:
+            self._write_trust(self._page.network)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What hooks of the page get of it."""
+        network = self._page.network
+        own = {"SNAP_DIR": str(self.path), "MUNIMENT_PAGE": str(self.card), "MUNIMENT_BODY": str(self.body)}
+        if network is None:
+            return own
+        return {**own, **recorded_network(network.address, str(self._trust), str(self._wgetrc))}
+
+    def _write_trust(self, network: HookNetwork) -> None:
+        """The proxy's certificate, and for wget, which has no variable for it, a file that names it."""
+        self._trust.parent.mkdir(exist_ok=True)
+        self._trust.write_bytes(network.certificate)
+        self._wgetrc.write_text(f"ca_certificate = {self._trust}\n")
 
     def _write_text(self, content_type: str) -> str:
         """The page as UTF-8; its title."""
@@ -75,7 +95,7 @@ class PageFolder:
         aside.replace(self.card)
 
     def clear(self) -> None:
-        """Remove body and text."""
-        for path in (self.body.parent, self._dom.parent):
+        """Remove body, text and certificate."""
+        for path in (self.body.parent, self._dom.parent, self._trust.parent):
             with suppress(OSError):
                 shutil.rmtree(path)

@@ -129,12 +129,7 @@ class HooksWorker:
             depth=one.depth,
             folder=folder.path,
             arguments=[f"--url={one.url}", f"--snapshot-id={folder.key}", f"--depth={one.depth}"],
-            environment={
-                "SNAP_DIR": str(folder.path),
-                "CRAWL_DIR": str(self._out / "hooks" / "crawl"),
-                "MUNIMENT_PAGE": str(folder.card),
-                "MUNIMENT_BODY": str(folder.body),
-            },
+            environment={**folder.environment, "CRAWL_DIR": str(self._out / "hooks" / "crawl")},
             prior=page.prior,
         )
         target.title, target.tags = page.title, dict.fromkeys(page.tags)

@@ -63,7 +63,7 @@ class Orchestrator:
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._tasks = OrderedTasks(self._give_up)
         self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
-        tell = self._workers.send
+        self.recording_channel, tell = self._workers.recording_channel, self._workers.send
         self._hosts = HostPolicy(queue, self._schedule, events, tell)
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
@@ -260,7 +260,7 @@ class Orchestrator:
         self._hosts.add_worker(number)
         self._inflight.staff(self._schedule.workers)
         share = self._inflight.share(number)
-        worker.send(structs.replace(setup, number=number, inflight=share.most, tabs=share.tabs))
+        worker.welcome(structs.replace(setup, number=number, inflight=share.most, tabs=share.tabs))
         self._events.publish(WorkerEvent(number=number, pid=worker.process.pid, state="started"))
         if self._stopping or worker.leaving:
             worker.send(protocol.Stop(0.0))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import Alive, CookiesUpdate, FromOrchestrator, FromWorker, Stop
+from muniment.crawl.protocol import Alive, CookiesUpdate, FromOrchestrator, FromWorker, Setup, Stop
 from muniment.http.cookies import domains_of
 from muniment.model.cookie import Cookie
 from muniment.model.event import WorkerEvent
@@ -55,7 +55,7 @@ class WorkerHandle:
         self.wants = 0
         """Pages it asked for and did not get yet."""
         self.open_file = ""
-        self.bye = False
+        self.bye = self.welcomed = False
         self.leaving = False
         """Asked to end while the crawl goes on; it gets no more pages."""
         self.silent_s = 0.0
@@ -65,6 +65,11 @@ class WorkerHandle:
         self._cpu_s = 0.0
         self._judged = (monotonic(), 0.0)
         self.busy = False
+
+    def welcome(self, setup: Setup) -> None:
+        """Send it its setup: from now on it can be asked for something."""
+        self.send(setup)
+        self.welcomed = True
 
     def take(self, claims: Iterable[Claim]) -> None:
         """Pages are handed out to it."""
@@ -230,6 +235,10 @@ class Workers:
     def staying(self) -> list[WorkerHandle]:
         """The workers that were not asked to end, the oldest first."""
         return [member for member in self.members.values() if not member.leaving]
+
+    def recording_channel(self) -> Channel | None:
+        """The way to a worker that records what hooks ask for; None while there is none."""
+        return next((one.channel for one in self.staying if one.welcomed), None)
 
     @property
     def busy(self) -> bool:

@@ -34,6 +34,7 @@ from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings.table import Settings
 
 if TYPE_CHECKING:
+    from muniment.crawl.worker.hook_ports import HookPorts
     from muniment.proxy.page_proxy import PageProxy
 
 __all__ = ["HttpEngine"]
@@ -59,6 +60,7 @@ class HttpEngine:
             self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
         )
         self._robots = robots if settings.robots else None
+        self._hook_ports: HookPorts | None = None
         client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
@@ -150,6 +152,8 @@ class HttpEngine:
                 self._client.allow(name, classes)
             case protocol.SettingsUpdate(settings):
                 self._amend(settings)
+            case protocol.OpenPort() | protocol.ClosePort():
+                self._ports_for_hooks().received(message)
 
     def take_cookies(self) -> list[list[Cookie]]:
         """The cookies that answers set since the last call, in parts that go into one message each."""
@@ -160,8 +164,20 @@ class HttpEngine:
         if self._robots is not None:
             self._robots.forget_old(now)
 
+    def _ports_for_hooks(self) -> HookPorts:
+        if self._hook_ports is None:
+            from muniment.crawl.worker.hook_ports import HookPorts  # noqa: PLC0415  (as above)
+
+            self._hook_ports = HookPorts(self.page_proxy(), self._services.channel.send)
+        return self._hook_ports
+
+    async def end_hooks(self, grace_s: float) -> None:
+        """Close the ports of hooks."""
+        if self._hook_ports is not None:
+            await self._hook_ports.close(grace_s)
+
     async def close(self) -> None:
-        """It has started nothing."""
+        """It has started nothing that is not over."""
 
     def _amend(self, settings: Settings) -> None:
         self._settings, self._policy = settings, ReadPolicy.of(settings)

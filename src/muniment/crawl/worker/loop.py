@@ -206,7 +206,7 @@ class Worker:
                 self._held.set_inflight(most)
                 self._start_pages()
                 self._ask_pages()
-            case protocol.CookiesUpdate() | protocol.NameAddresses():
+            case protocol.CookiesUpdate() | protocol.NameAddresses() | protocol.OpenPort() | protocol.ClosePort():
                 self._engine.received(message)
             case protocol.FinishAck():
                 self._acknowledged()
@@ -261,7 +261,7 @@ class Worker:
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight finish within the grace, give the rest back, and seal."""
         self._give_back(self._held.give_back())
-        await self._tasks.end(grace_s)
+        await asyncio.gather(self._tasks.end(grace_s), self._engine.end_hooks(grace_s))
         self._recorder.close()
 
     def _stopped(self, task: asyncio.Task[None]) -> None:

@@ -6,7 +6,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["CapturedPage", "HookArtifact", "HookBatch", "HookPage", "HookResult", "HookStatus", "PageEnd", "PriorTry"]
+__all__ = [
+    "CapturedPage",
+    "HookArtifact",
+    "HookBatch",
+    "HookNetwork",
+    "HookPage",
+    "HookResult",
+    "HookStatus",
+    "PageEnd",
+    "PriorTry",
+]
 
 HookStatus = Literal["succeeded", "noresults", "skipped", "failed"]
 
@@ -40,6 +50,15 @@ class PriorTry(Struct, frozen=True, array_like=True):
     error: str
 
 
+class HookNetwork(Struct, frozen=True, array_like=True):
+    """The way to the network that is recorded."""
+
+    address: str
+    """Of the proxy: `127.0.0.1:PORT`."""
+    certificate: bytes
+    """What clients must trust, PEM."""
+
+
 class HookPage(Struct, frozen=True, array_like=True):
     """A page that waits for its hooks."""
 
@@ -47,6 +66,8 @@ class HookPage(Struct, frozen=True, array_like=True):
     title: str = ""
     tags: tuple[str, ...] = ()
     prior: tuple[PriorTry, ...] = ()
+    network: HookNetwork | None = None
+    """None: hooks reach the network by themselves."""
 
 
 class HookResult(Struct, frozen=True, array_like=True, kw_only=True):

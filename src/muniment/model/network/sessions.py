@@ -81,6 +81,10 @@ class HeartbeatCall(Struct, frozen=True, kw_only=True):
     report: HostReport | None = None
     paused: str = ""
     """Why it takes no pages: `disk` or `operator`; empty when it does."""
+    ask: int = 0
+    """The number of its next claim; 0 when it does not say."""
+    jobs: list[int] = []
+    """With `ask`: the jobs of which it holds pages, or has sent something that is not answered yet."""
 
 
 class HeartbeatAnswer(Struct, frozen=True, kw_only=True):

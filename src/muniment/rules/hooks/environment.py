@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["handed_on", "page_context", "with_folders"]
+__all__ = ["handed_on", "page_context", "recorded_network", "with_folders"]
 
 _HANDED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DISPLAY|SSL_CERT_FILE|SSL_CERT_DIR"
@@ -23,6 +23,16 @@ def handed_on(own: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in kept.items() if not name.startswith("LC_")}
         kept["LANG"] = "C.UTF-8"
     return kept
+
+
+def recorded_network(address: str, certificate: str, wgetrc: str) -> dict[str, str]:
+    """The variables by which programs go through the proxy at `address`, and trust the certificate in a file."""
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://{address}")
+    nothing = dict.fromkeys(("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY", "ftp_proxy", "FTP_PROXY"), "")
+    trust = dict.fromkeys(
+        ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"), certificate
+    )
+    return {**proxies, **nothing, **trust, "NODE_USE_ENV_PROXY": "1", "WGETRC": wgetrc}
 
 
 def with_folders(path: str, folders: Iterable[str]) -> str:

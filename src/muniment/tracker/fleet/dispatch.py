@@ -9,7 +9,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from muniment.errors import ProtocolError, UsageError
+from muniment.errors import ProtocolError, SessionEndedError, UsageError
 from muniment.model.network.sessions import (
     ClaimAnswer,
     ClaimCall,
@@ -98,7 +98,12 @@ class Dispatch:
 
     def heartbeat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> HeartbeatAnswer:
         """Renew a lease. This and all that follow raise NotFoundError and SessionEndedError."""
-        return self._desk.heartbeat(pipeline, epoch, call)
+        answer = self._desk.heartbeat(pipeline, epoch, call)
+        if self._desk.forgot(epoch, call):
+            # the tracker was restored from a backup: it holds pages for the pipeline that are done, or were given back
+            self.end(epoch, SessionEnding.GOODBYE)
+            raise SessionEndedError(SessionEnding.LAPSED, epoch)
+        return answer
 
     def news(self, pipeline: str, epoch: int, after: int) -> NewsAnswer:
         """What a pipeline goes by from now on; its number is higher than `after` when that has changed."""

@@ -91,6 +91,13 @@ class SessionDesk:
         sessions.check_live(self._db, pipeline, epoch)
         return HeartbeatAnswer(lease_s=self.lease_s, news=news)
 
+    def forgot(self, epoch: int, call: HeartbeatCall) -> bool:
+        """Whether a session has pages that its pipeline says nothing of: the tracker is older than the session."""
+        # now and then is enough
+        if call.report is None or not call.ask:
+            return False
+        return bool(sessions.held_jobs(self._db, epoch, call.ask) - set(call.jobs))
+
     def _beat(self, epoch: int, call: HeartbeatCall) -> None:
         paused = self._db.rows(sessions.PAUSED, (epoch,))
         if self._db.shared or call.report is not None or paused != [(call.paused,)]:

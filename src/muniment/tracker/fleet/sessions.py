@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, exists, func, select
 
 from muniment.errors import NotFoundError, SessionEndedError, UsageError
 from muniment.model.job import JobState
@@ -31,6 +31,7 @@ __all__ = [
     "end",
     "held",
     "held_by",
+    "held_jobs",
     "hold",
     "numbers",
     "release",
@@ -43,6 +44,7 @@ GivenBack = Counter[tuple[int, int]]
 _MOST_SLOTS = 1000
 _UNFINISHED = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
 _COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots
+_LATEST = select(sessions.c.ask, sessions.c.handed_out)
 _STANDING = Prepared(
     select(sessions.c.pipeline_id, sessions.c.ending).where(sessions.c.epoch == bindparam("epoch")), "epoch"
 )
@@ -168,6 +170,15 @@ def release(db: Database, job_id: int, claims: Iterable[tuple[int, int]], *, die
         if host_id is not None:
             given_back[job_id, int(host_id)] += 1
     return given_back
+
+
+def held_jobs(db: Database, epoch: int, ask: int) -> set[int]:
+    """The jobs of which a session has pages; none when its claim `ask` was given some: these may be under way."""
+    some = exists().where(pages.c.job_id == jobs.c.id, CLAIMED, pages.c.claim_id.between(*numbers(epoch)))
+    found = set(db.connection.execute(_UNFINISHED.where(some)).scalars())
+    # after the pages: a claim in between is seen
+    latest, given = db.connection.execute(_LATEST.where(sessions.c.epoch == epoch)).one()
+    return found if latest == ask - 1 or (latest == ask and not given) else set()
 
 
 def held(db: Database, epoch: int) -> int:
