@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.app.request import RunContext
 from muniment.archive.index.journal import PARTS
 from muniment.model.event import EventBatch, WorkerEvent
+from muniment.model.rule import Rule
 
 if TYPE_CHECKING:
     from muniment.browser.options import BrowserSetup
@@ -39,10 +41,10 @@ def clear_after_lost(out: Path, batch: EventBatch, pids: dict[int, int]) -> None
                 loop.call_later(seconds, clear_profiles, out, pid)
 
 
-async def browser_of(taken: RunContext) -> BrowserSetup | None:
+async def browser_of(taken: RunContext, rules: Sequence[Rule]) -> BrowserSetup | None:
     """The browser of a run that may render pages; raises UsageError when there is none that starts."""
     settings, place = taken.request.settings, taken.place
-    if settings.engine == "http":
+    if settings.engine == "http" and not any(rule.engine == "browser" for rule in rules):
         return None
     from muniment.app.browsers import browser_for  # noqa: PLC0415  (a crawl without browsers needs none of it)
 

@@ -161,8 +161,9 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
         return await _run_job(taken, db, starts, events)
 
 
-async def _setup_of(taken: RunContext, urls: Sequence[str]) -> protocol.Setup:
+async def _setup_of(taken: RunContext, urls: Sequence[str], db: Database) -> protocol.Setup:
     request, settings = taken.request, taken.request.settings
+    job = jobs.find_job(db)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     return protocol.Setup(
         number=0,
@@ -175,7 +176,7 @@ async def _setup_of(taken: RunContext, urls: Sequence[str]) -> protocol.Setup:
         credentials=taken.credentials,
         private=taken.private,
         late_names=reach.late_names,
-        browser=await browser_of(taken),
+        browser=await browser_of(taken, jobs.latest_rules(db, job.job_id)[1].in_order if job is not None else ()),
     )
 
 
@@ -183,7 +184,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
     urls = request.urls if source is None else _first_urls(source)
-    setup = await _setup_of(taken, urls)
+    setup = await _setup_of(taken, urls, db)
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
     )

@@ -84,4 +84,4 @@ class PageOrder(Struct, frozen=True):
     scripts: str = ""
     """The JavaScript that is run in it."""
     cookies: tuple[dict[str, Any], ...] = ()
-    """What its context begins with, as `Storage.setCookies` takes them."""
+    """What its context begins with, as `setCookies` takes them."""

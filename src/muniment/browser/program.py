@@ -95,7 +95,7 @@ def command_of(
 ) -> list[str]:
     """The command line of a browser with this profile, which trusts the certificates of these keys (SPKI digests).
 
-    Its `agent` is that of each request from the first one on; what a tab is told holds a moment later.
+    Its `agent` is that of each request from the first one on; what a tab is set to is in force a moment later.
     """
     headless = [] if "headless-shell" in Path(program.path).name else ["--headless=new"]
     keys = [f"--ignore-certificate-errors-spki-list={','.join(trusted)}"] if trusted else []

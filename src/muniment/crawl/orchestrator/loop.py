@@ -67,7 +67,7 @@ class Orchestrator:
         self._hosts = HostPolicy(queue, self._schedule, events, tell)
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
-        self._inflight = Concurrency(settings, events, tell)
+        self._inflight = Concurrency(settings, events, tell, browser=setup.browser is not None)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
         self.settings = LiveSettings(
