@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,16 +20,19 @@ import pytest
 from crawled import complaint, run_muniment
 from tests.support.chromium import BrowserPage, Chromium, rgb_at
 from tests.support.gated_site import Answer, GatedSite
+from tests.support.media import MARKUP, PAGES, check_media
 from tests.support.replay import HOSTILE, Replay, picture, tone
+from tests.support.wpull_warc import write_wpull_warc
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
 WORDS = "<title>Packed</title><p id=text>packed words</p>" * 20
 SITE: dict[str, Any] = {
+    **PAGES,
     "/": "<!doctype html><title>Home</title><link rel=stylesheet href=/s.css><h1 id=text>Hello</h1>"
     "<img id=red src=/red.png><img id=set srcset='/blue.png 1x' src=/none.png><iframe src=/frame></iframe>"
-    "<audio id=tone src=/tone.wav preload=auto></audio><a id=gbk href=/gbk>gbk</a><a href=/packed>p</a>"
+    "<audio id=tone src=/tone.wav preload=auto></audio>" + MARKUP + "<a id=gbk href=/gbk>gbk</a><a href=/packed>p</a>"
     "<a href=/hostile>h</a><a href=/loop>l</a><a href=/away>a</a><a href='/q?b=2&a=1&_=123'>q</a><a href=/empty>e</a>"
     "<a href='/x?<script>alert(1)</script>'>x</a>",
     "/s.css": "h1 { color: rgb(0, 128, 0) } body { background: rgb(250, 250, 200) }",
@@ -50,6 +54,8 @@ SITE: dict[str, Any] = {
     ),
     "/x?%3Cscript%3Ealert(1)%3C/script%3E": "<title><script>alert(2)</script></title>odd",
 }
+PACKAGE_OF_PY_WACZ = Path(__file__).parents[1] / "support" / "py-wacz.wacz"
+"""What `wacz create` of py-wacz 0.6.0 made of two pages that warcio wrote."""
 QUIET = ("--quiet", "--no-robots", "--no-sitemaps")
 
 
@@ -109,6 +115,7 @@ def test_a_page_is_shown_as_it_was(shown: Shown, browser: Chromium) -> None:
         assert rgb_at(page.screenshot(), int(x), int(y + top)) == colour, name
     frame.run("tone.currentTime = 3")
     frame.wait("tone.readyState >= 3 && !tone.seeking && tone.duration === 4 && tone.currentTime === 3")
+    check_media(frame, page.screenshot, int(top))
     frame.run("document.getElementById('gbk').click()")
     assert (
         frame.wait("document.title === '\u6863\u6848' && document.getElementById('text').textContent")
@@ -265,6 +272,27 @@ def test_packages_and_warcs_of_other_tools(shown: Shown, tmp_path: Path) -> None
             assert (lost.status, "http://gone.test/" in lost.text) == (404, True), "it says what is missing"
 
 
+def test_packages_and_warcs_of_py_wacz_and_of_archivebot(tmp_path: Path) -> None:
+    write_wpull_warc(tmp_path / "bot.warc.gz")
+    with Replay(tmp_path, PACKAGE_OF_PY_WACZ, "bot.warc.gz") as replay:
+        page = replay.get("/at/2020/http://packed.test/", archived=True)
+        assert (page.status, "packed words" in page.text) == (200, True)
+        assert "rgb(0, 128, 0)" in replay.get("/at/2020cs_/http://packed.test/s.css", archived=True).text
+        for path, words in (
+            ("", "bot words"),
+            ("again", "bot words"),
+            ("packed", "packed words"),
+            ("a%20b?q=%C3%A4", "odd"),
+        ):
+            said = replay.get(f"/at/2016/http://bot.test/{path}", archived=True)
+            assert (said.status, words in said.text) == (200, True), (path, said.text)
+            assert said.headers["memento-datetime"].startswith("Wed, 04 May 2016 03:02:0")
+        assert replay.get("/raw/2016/http://bot.test/packed").body[:2] == b"\x1f\x8b"
+        listed = replay.get("/search?q=bot.test").text
+        assert listed.count('data-testid="search-result"') == 4, "neither its log nor what FTP gave"
+        assert "incomplete" not in listed, "its revisits are whole"
+
+
 def foreign(path: Path, *, packed: bool) -> None:
     """A WARC file as warcio writes it, with revisits."""
     head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
@@ -321,6 +349,50 @@ def test_a_kill_leaves_no_process_and_no_home_is_needed(shown: Shown, tmp_path: 
     gone, alive = psutil.wait_procs(below, 30)
     assert not alive, alive
     assert len(gone) == len(below)
+
+
+def test_a_signal_before_it_answers_ends_it(shown: Shown, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "muniment", "replay", str(shown.cwd / "out"), "--no-open", "--json"]
+    for way, number, wait in ((), signal.SIGTERM, 0.0), ((), signal.SIGINT, 0.5), (("--exact",), signal.SIGTERM, 0.1):
+        replay = subprocess.Popen(
+            [*command, *way],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(temporary)},
+        )
+        while not list(temporary.glob("muniment-replay-*")):
+            assert replay.poll() is None
+            time.sleep(0.005)
+        time.sleep(wait)
+        below = psutil.Process(replay.pid).children(recursive=True)
+        replay.send_signal(number)
+        assert (replay.communicate(timeout=60)[1], replay.returncode) == (b"", 0), way
+        assert psutil.wait_procs(below, 60)[1] == []
+        assert list(temporary.iterdir()) == []
+
+
+def test_what_the_crawl_knows_of_a_page_that_is_missing(tmp_path: Path) -> None:
+    robots = Answer("User-agent: *\nDisallow: /kept-out\n", headers=(("Content-Type", "text/plain"),))
+    away = "http://127.0.0.1:1/refused"
+    links = "".join(f"<a href={to}>x</a>" for to in ("/ignored/1", "/kept-out", away, "/deep"))
+    pages = {"/": links, "/robots.txt": robots, "/ignored/1": "x", "/kept-out": "x", "/deep": "<a href=/deeper>x</a>"}
+    with GatedSite(pages) as site:
+        options = ("--ignore", "/ignored/", "--level", "1", "--tries", "1", "--rounds", "0")
+        done = subprocess.run(
+            [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "out", "--quiet", "--no-sitemaps", *options],
+            cwd=tmp_path, check=False,
+        )  # fmt: skip
+        assert done.returncode in {0, 4}
+    with Replay(tmp_path, "out") as replay:
+        for url, said in (
+            (f"{site.url}ignored/1", "ignored"), (f"{site.url}kept-out", "robots"), (away, "fail"),
+            (f"{site.url}deeper", "out of scope"),
+        ):  # fmt: skip
+            missing = replay.get(f"/at/2026/{url}")
+            told = missing.text.partition("What the crawl knows of it")[2]
+            assert (missing.status, said in told) == (404, True), (url, told)
 
 
 def test_wrong_use_is_one_line(muniment: Any, shown: Shown, tmp_path: Path) -> None:

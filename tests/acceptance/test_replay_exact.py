@@ -19,14 +19,16 @@ import pytest
 from crawled import complaint, run_muniment
 from tests.support.chromium import Chromium, rgb_at
 from tests.support.gated_site import Answer, GatedSite
+from tests.support.media import MARKUP, PAGES, check_media
 from tests.support.replay import HOSTILE, Replay, Said, picture, tone
 
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
 PNG = (("Content-Type", "image/png"),)
 SITE: dict[str, Any] = {
+    **PAGES,
     "/": "<!doctype html><title>Home</title><link rel=stylesheet href=/s.css><h1 id=text>Hello</h1>"
     "<img id=red src=/red.png><img id=set srcset='/blue.png 1x' src=/none.png><iframe src=/frame></iframe>"
-    "<video id=tone src=/tone.wav preload=auto></video><a id=gbk href=/gbk>gbk</a><a href=/hostile>h</a>"
+    "<video id=tone src=/tone.wav preload=auto></video>" + MARKUP + "<a id=gbk href=/gbk>gbk</a><a href=/hostile>h</a>"
     "<a href=/loop>l</a><a href=/empty>e</a><a href='/q?b=2&a=1'>q</a><a href=/cut>c</a>"
     "<script>document.title = location.href + ' ' + top.location.pathname</script>",
     "/s.css": "h1 { color: rgb(0, 128, 0) }",
@@ -110,6 +112,7 @@ def test_a_page_has_its_own_address_and_bytes(exact: Exact, browser: Chromium) -
         assert rgb_at(page.screenshot(), int(x), int(y)) == colour, name
     page.run("tone.currentTime = 3")
     page.wait("tone.readyState >= 3 && !tone.seeking && tone.duration === 4 && tone.currentTime === 3")
+    check_media(page, page.screenshot)
     page.run("document.getElementById('gbk').click()")
     assert page.wait("document.title === '\u6863\u6848' && text.textContent") == "\u4e2d\u6587\u9875\u9762"
     page.goto(exact.url.replace("http://", "https://"))
@@ -181,6 +184,9 @@ def test_the_front_is_for_the_reader_alone(exact: Exact) -> None:
     assert get(f"{front}/", method="POST", Sec_Fetch_Site="none").status == 403
     sent = get(f"{front}/at/2026/{exact.url}gbk", Sec_Fetch_Site="same-origin")
     assert (sent.status, sent.headers["location"]) == (302, f"{exact.url}gbk")
+    loose = get(f"{front}/at/2026/{exact.url}q?a=1&b=2&_=7", Sec_Fetch_Site="same-origin")
+    assert (loose.status, "differs in the order" in loose.text) == (200, True), "there is no banner to say it later"
+    assert f'href="{exact.url}q?b=2&amp;a=1"' in loose.text
     assert get(f"{front}/raw/2026/{exact.url}gbk", Sec_Fetch_Site="same-origin").body == GBK
     # another browser, which has no proxy, is not led to the live site
     assert exact.replay.get(f"/at/2026/{exact.url}").status == 404
@@ -197,8 +203,10 @@ def test_the_time_chosen_on_the_front_holds(tmp_path: Path) -> None:
     with Replay(tmp_path, "one", "two", "--exact") as replay:
         exact = Exact(tmp_path, site.url, replay)
         assert "later" in exact.get(site.url).text
+        assert "the newest" in exact.get(f"{replay.front}/", Sec_Fetch_Site="none").text
         exact.get(f"{replay.front}/at/2020/{site.url}", Sec_Fetch_Site="none")
         assert "first" in exact.get(site.url).text
+        assert "nearest to 20" in exact.get(f"{replay.front}/", Sec_Fetch_Site="none").text
         exact.get(f"{replay.front}/at/2999/{site.url}", Sec_Fetch_Site="none")
         assert "later" in exact.get(site.url).text
     with Replay(tmp_path, "one", "two", "--exact", "--url", site.url, "--at", "2020") as replay:

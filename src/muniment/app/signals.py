@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-__all__ = ["heard_from_the_start", "stopped_by_signals"]
+__all__ = ["ended_by_signals", "heard_from_the_start", "stopped_by_signals"]
 
 _STOPPED = 3
 _MOMENT_S = 1.0
@@ -23,6 +23,24 @@ def heard_from_the_start() -> None:
     """Until the loop runs, let SIGTERM and SIGHUP end the command as Ctrl-C does: by KeyboardInterrupt."""
     for number in _heard():
         signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Until a loop runs, a signal ends the block and nothing else, whatever a library makes of the interruption."""
+    came: list[int] = []
+
+    def heard(number: int, _frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    for number in _heard():
+        signal.signal(number, heard)
+    try:
+        yield
+    except BaseException:
+        if not came:
+            raise
 
 
 @contextmanager

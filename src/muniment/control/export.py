@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from msgspec import Struct, structs
 
-from muniment.archive.export.cdxj import COLUMNS, cdxj_lines, sorted_lines
-from muniment.archive.export.gather import snapshot
+from muniment.archive.export.cdxj import COLUMNS, RequestAt, cdxj_lines, requests_in, sorted_lines
+from muniment.archive.export.gather import directory_of, path_now, row_sources, snapshot
 from muniment.archive.export.pages import is_page
 from muniment.archive.export.target import export_to, export_whole
 from muniment.archive.export.wacz import Gathered, WaczOptions, gather, write_wacz
+from muniment.archive.index.read import batches
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import ArchiveError, DiskFullError, UsageError
 from muniment.model.url import normalise
@@ -26,7 +27,6 @@ __all__ = ["ExportReport", "export_cdxj", "export_wacz"]
 
 _OWN = re.compile(r".*\.warc\.gz(?:\.open)?|captures\.parquet.*|crawl\.jsonl|tracker\..*|cookies\.txt|seed-list.*")
 """Names that an output directory gives its own files."""
-_BATCH = 10_000
 _READS = 5
 """A running crawl joins its index now and then: what was listed is then gone, and is listed again."""
 
@@ -52,13 +52,19 @@ class _Count:
         self.files: set[str] = set()
         self.records = self.pages = 0
 
-    def lines(self, captures: ds.Dataset) -> Iterator[str]:
-        for batch in captures.to_batches(columns=[*COLUMNS, "error", "depth"], batch_size=_BATCH):
-            lines = cdxj_lines(batch)
-            self.files.update(filter(None, pc.unique(batch.column("warc_file")).to_pylist()))
-            self.records += len(lines)
-            self.pages += _pages(batch)
-            yield from lines
+    def lines(self, indexes: Sequence[Path]) -> Iterator[str]:
+        for index in indexes:
+            request_at = requests_in(partial(path_now, directory_of(index)))
+            for source in row_sources(index):
+                for batch in batches(source, [*COLUMNS, "error", "depth"]):
+                    yield from self._lines_of(batch, request_at)
+
+    def _lines_of(self, batch: pa.RecordBatch, request_at: RequestAt) -> list[str]:
+        lines = cdxj_lines(batch, request_at)
+        self.files.update(filter(None, pc.unique(batch.column("warc_file")).to_pylist()))
+        self.records += len(lines)
+        self.pages += _pages(batch)
+        return lines
 
 
 def export_cdxj(patterns: Sequence[str], file: str, *, force: bool = False) -> ExportReport:
@@ -68,9 +74,10 @@ def export_cdxj(patterns: Sequence[str], file: str, *, force: bool = False) -> E
     """
     paths = paths_of(patterns)
     _check_target(file, paths, force=force)
-    captures, count = captures_under(paths), _Count()
+    count = _Count()
+    captures_under(paths)  # says what is not an archive
     with export_to(file) as target:
-        for line in sorted_lines(count.lines(captures)):
+        for line in sorted_lines(count.lines(paths)):
             target.write(line)
         sums = target.close()
     return ExportReport(file, sums.bytes, sums.sha256, len(count.files), count.records, count.pages)

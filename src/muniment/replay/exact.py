@@ -16,10 +16,10 @@ from muniment.http.head import Head
 from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.replay.catalog import Catalog, Entry
 from muniment.replay.lookup import http_date, micros_of
-from muniment.replay.pages import told_page
+from muniment.replay.pages import noted_page, told_page
 from muniment.replay.ranges import part_of, wanted_range
 from muniment.replay.records import Message, RecordError, kept_lines, message_of
-from muniment.replay.site import AT_PATH, ReplaySite, url_of
+from muniment.replay.site import AT_PATH, ReplaySite, notes_of, url_of
 
 __all__ = ["ArchiveAnswerer"]
 
@@ -59,7 +59,7 @@ class ArchiveAnswerer:
 
     def __init__(self, catalog: Catalog, site: ReplaySite, front: str, at: int | None) -> None:
         self._catalog, self._site, self._front = catalog, site, urlsplit(front)
-        self._at = at
+        site.chosen = at
 
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
         """Answer from the archive, or from our own pages."""
@@ -94,11 +94,10 @@ class ArchiveAnswerer:
         found = AT_PATH.fullmatch(request.target)
         if found and found[1] == "at" and found[2] != "*":
             url = url_of(found[4])
-            entry, _ = self._catalog.nearest(url, micros_of(found[2])) if url else (None, False)
+            entry, loosely = self._catalog.nearest(url, micros_of(found[2])) if url else (None, False)
             if entry is not None:
-                self._at = entry.at
-                place = f"Location: {entry.url}".encode("latin-1", "replace")
-                return _Reply(302, [place, b"Cache-Control: no-store"], iter(()), 0)
+                self._site.chosen = entry.at
+                return _opened(entry, notes_of(entry, url, loosely))
         return self._from_server(request)
 
     def _from_server(self, request: ProxyRequest) -> _Reply:
@@ -117,7 +116,7 @@ class ArchiveAnswerer:
     # -- archived ones
 
     def _archived(self, request: ProxyRequest) -> _Reply:
-        entry, _ = self._catalog.nearest(request.url, self._at)
+        entry, _ = self._catalog.nearest(request.url, self._site.chosen)
         if entry is None:
             if "text/html" not in request.header("accept"):
                 return _text(404, "Not in this archive.\n", "text/plain")
@@ -128,6 +127,14 @@ class ArchiveAnswerer:
             return _recorded(request, entry, message_of(self._catalog, entry))
         except RecordError as problem:
             return _text(404, told_page("The capture cannot be shown", entry.url, f"{problem}."))
+
+
+def _opened(entry: Entry, notes: list[str]) -> _Reply:
+    """The way to a page: what a banner would say of it comes first, since the page itself has none."""
+    if notes:
+        return _text(200, noted_page(entry, notes), policy="default-src 'none'; style-src 'self'")
+    place = f"Location: {entry.url}".encode("latin-1", "replace")
+    return _Reply(302, [place, b"Cache-Control: no-store"], iter(()), 0)
 
 
 _LENGTHS = re.compile(rb"(?i)(?:content-length|transfer-encoding|connection)[ \t]*:")
@@ -183,12 +190,12 @@ def _allowed(request: ProxyRequest) -> list[bytes]:
     return lines
 
 
-def _text(status: int, text: str, kind: str = "text/html") -> _Reply:
+def _text(status: int, text: str, kind: str = "text/html", *, policy: str = "default-src 'none'") -> _Reply:
     body = text.encode()
     lines = [
         f"Content-Type: {kind}; charset=utf-8".encode(),
         b"Cache-Control: no-store",
-        b"Content-Security-Policy: default-src 'none'",
+        f"Content-Security-Policy: {policy}".encode(),
         b"X-Content-Type-Options: nosniff",
     ]
     return _Reply(status, lines, iter((body,)), len(body))

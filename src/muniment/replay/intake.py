@@ -20,7 +20,7 @@ from muniment.archive.reading.foreign import FoundCapture, captures_in
 from muniment.clock import monotonic
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
-from muniment.model.url import host_of
+from muniment.model.url import host_of, normalise
 from muniment.replay.lookup import MACROS
 
 __all__ = ["CatalogIntake"]
@@ -190,7 +190,8 @@ def _foreign_rows(container: Container) -> Iterator[pa.RecordBatch]:
 
 
 def _row(name: str, one: FoundCapture) -> tuple[str | int, ...]:
+    url = normalise(one.url) or one.url  # other tools write some as they stood in a page
     return (
-        one.url, host_of(one.url), one.status, one.content_type, one.digest, name, one.offset, 0,
+        url, host_of(url), one.status, one.content_type, one.digest, name, one.offset, 0,
         "truncated" if one.truncated else "", one.record_type, one.started_at, "", 0, one.redirect_to,
     )  # fmt: skip

@@ -22,7 +22,8 @@ _QUIET = (
     "--disable-breakpad", "--disable-domain-reliability", "--disable-client-side-phishing-detection",
     "--disable-search-engine-choice-screen", "--password-store=basic",
     "--disable-features=NetworkTimeServiceQuerying,OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate,"
-    "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,SpeculationRulesPrefetchProxy,LocalNetworkAccessChecks",
+    "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,SpeculationRulesPrefetchProxy,LocalNetworkAccessChecks,"
+    "WebRtcHideLocalIpsWithMdns",
 )  # fmt: skip
 
 

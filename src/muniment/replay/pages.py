@@ -19,6 +19,7 @@ __all__ = [
     "captures_page",
     "front_page",
     "missing_page",
+    "noted_page",
     "search_page",
     "told_page",
 ]
@@ -45,8 +46,10 @@ def at_link(entry: Entry, kind: str = "at") -> str:
     return f"/{kind}/{stamp(entry.at)}/{quote(entry.url, safe=_SAFE)}"
 
 
-def front_page(name: str, totals: CatalogTotals, starts: Sequence[Entry], hosts: Sequence[tuple[str, int]]) -> str:
-    """The first page."""
+def front_page(
+    name: str, totals: CatalogTotals, starts: Sequence[Entry], hosts: Sequence[tuple[str, int]], chosen: str = ""
+) -> str:
+    """The first page; `chosen` says which time is shown in an exact replay."""
     figures = _h(
         "dl",
         _figure("captures", f"{totals.captures:,}"),
@@ -67,6 +70,7 @@ def front_page(name: str, totals: CatalogTotals, starts: Sequence[Entry], hosts:
         "main",
         _h("h1", name),
         figures,
+        _h("p", chosen, test="replay-time") if chosen else "",
         _search_form(Search()),
         _h("h2", "Start pages"),
         _h("ul", links, class_="links") if links else _h("p", "No HTML page was captured whole; search for what was."),
@@ -129,6 +133,20 @@ def banner_page(entry: Entry, content: str, others: int, notes: Sequence[str]) -
         referrerpolicy="no-referrer",
     )
     return document(f"{entry.url} – archived {_when(entry.at)}", banner, frame, style=STYLE, body_class="framed")
+
+
+def noted_page(entry: Entry, notes: Sequence[str]) -> str:
+    """What is to be known of a capture before it is opened where there is no banner."""
+    main = _h(
+        "main",
+        _home(),
+        _h("h1", "Before you open it"),
+        _h("p", entry.url, class_="url", test="replay-url"),
+        _h("p", "archived ", _time(entry.at)),
+        [_h("p", note, class_="note", test="replay-note") for note in notes],
+        _h("p", _h("a", "Open it", href=entry.url, test="capture-view")),
+    )
+    return document(f"{entry.url} – archived {_when(entry.at)}", main, style=STYLE)
 
 
 def missing_page(missing: Missing, *, home: str = "") -> str:

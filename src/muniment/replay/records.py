@@ -13,6 +13,7 @@ from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import read_message, read_record
 from muniment.clock import iso_us
 from muniment.http.head import Head
+from muniment.model.url import normalise
 from muniment.replay.catalog import Catalog, Entry
 
 __all__ = ["Message", "RecordError", "kept_lines", "message_of", "response_record", "stored_record"]
@@ -64,14 +65,15 @@ def message_of(catalog: Catalog, entry: Entry) -> Message:
 
 
 def _original(catalog: Catalog, entry: Entry, header: RecordHeader) -> Entry:
-    url, date = header.get("warc-refers-to-target-uri").strip("<>"), header.get("warc-refers-to-date")
+    named, date = header.get("warc-refers-to-target-uri").strip("<>"), header.get("warc-refers-to-date")
+    url = normalise(named) or named
     at = _micros(date)
     if entry.status != 304 and (found := catalog.original(entry.digest, entry.at if at is None else at)):
         return found
     if found := catalog.earlier(url or entry.url, at, entry.at):
         return found
-    named = f"{url or entry.url}{f' of {date}' if date else ''}"
-    raise RecordError(f"it is unchanged since an earlier capture, {named}, which is not in these archives")
+    missing = f"{url or entry.url}{f' of {date}' if date else ''}"
+    raise RecordError(f"it is unchanged since an earlier capture, {missing}, which is not in these archives")
 
 
 def _open(catalog: Catalog, entry: Entry) -> tuple[RecordHeader, Iterator[bytes], bytes]:

@@ -41,6 +41,17 @@ collections:
       replay_url: ""
     archive_paths: "{records}"
 """
+_NO_NAMES = """\
+import _socket, socket
+
+
+def nameless(address):
+    raise socket.herror(1, "names are not looked up here")
+
+
+_socket.gethostbyaddr = socket.gethostbyaddr = nameless
+"""
+"""What its Python begins with: the server in it would ask the name server for the name of its own address."""
 
 
 class Rewriter:
@@ -57,11 +68,13 @@ class Rewriter:
         home.mkdir()
         config = _CONFIG.format(collection=COLLECTION, index=index, records=records)
         (home / "config.yaml").write_text(config)
+        (home / "sitecustomize.py").write_text(_NO_NAMES)
         host = hidden_address()
         with closing(free_socket(host)) as taken:
             port = int(taken.getsockname()[1])
         arguments = [*command, "-b", host, "-p", str(port), "-d", str(home)]
-        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "HOME": str(home)}
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(home)}
+        environment["HOME"] = str(home)
         run = launch(registry, arguments, label="pywb", pwd=str(home), environment=environment, background=True)
         rewriter = cls(run, host, port)
         try:

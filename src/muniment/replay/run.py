@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from muniment.app.signals import ended_by_signals
 from muniment.archive.reading.containers import Container, containers_of, is_foreign
 from muniment.control.indexes import captures_under, paths_of
 from muniment.errors import UsageError
@@ -31,7 +32,7 @@ def replay(
     Raises UsageError when there is nothing to show, the port is taken or pywb is missing.
     """
     first = _first_page(options)
-    with ExitStack() as stack:
+    with ended_by_signals(), ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-replay-")))
         directories, foreign = _found(patterns, scratch)
         catalog = Catalog(scratch, directories, foreign)

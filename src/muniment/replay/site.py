@@ -29,7 +29,7 @@ from muniment.replay.pages import Missing
 from muniment.replay.policy import content_headers, download_headers, front_headers
 from muniment.replay.records import RecordError, message_of, response_record, stored_record
 
-__all__ = ["AT_PATH", "Addresses", "ReplaySite", "url_of"]
+__all__ = ["AT_PATH", "Addresses", "ReplaySite", "notes_of", "url_of"]
 
 AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2}_)?/(.+)", re.DOTALL)
 """Addresses of captures: what is wanted, when, a modifier of the rewriter, and the URL."""
@@ -59,6 +59,8 @@ class ReplaySite:
     ) -> None:
         self._catalog, self._name, self._where = catalog, name, where
         self._directories, self._exact = directories, exact
+        self.chosen: int | None = None
+        """The time that an exact replay shows; None: the newest captures."""
         self.rewriter = "", 0
         """Where the rewriter answers; there is none in an exact replay."""
         self._hosts: dict[str, Callable[[Scope, str, str], Awaitable[Response]]] = {
@@ -102,7 +104,11 @@ class ReplaySite:
 
     def _first_page(self) -> str:
         catalog = self._catalog
-        return pages.front_page(self._name, catalog.totals(), catalog.start_pages(), catalog.hosts())
+        chosen = ""
+        if self._exact:
+            when = f"those nearest to {iso_us(self.chosen)[:19]} UTC" if self.chosen is not None else "the newest"
+            chosen = f"Captures shown: {when}. Open one of another time to change that."
+        return pages.front_page(self._name, catalog.totals(), catalog.start_pages(), catalog.hosts(), chosen)
 
     def _search(self, query: str) -> str:
         given = {name: value for name, value in parse_qsl(query) if value}
@@ -128,7 +134,7 @@ class ReplaySite:
         if entry is None:
             return _page(pages.missing_page(self._missing(url or text)), 404, headers)
         if kind == "at":
-            return self._framed(entry, _notes(entry, url, loosely), headers)
+            return self._framed(entry, notes_of(entry, url, loosely), headers)
         return self._bytes(kind, entry, headers)
 
     def _framed(self, entry: Entry, notes: list[str], headers: dict[str, str]) -> Response:
@@ -138,6 +144,8 @@ class ReplaySite:
         if loop := self.loop_of(entry):
             return _page(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
         others = len(self._catalog.all_of(entry.url))
+        if entry.redirect_to:
+            notes.append(f"It redirects to {entry.redirect_to}.")
         return _page(pages.banner_page(entry, self._where.content, others, notes), 200, headers)
 
     def _bytes(self, kind: str, entry: Entry, headers: dict[str, str]) -> Response:
@@ -286,14 +294,13 @@ def url_of(text: str) -> str:
     return found if "://" in text or not text.lower().startswith(("http%3a", "https%3a")) else wanted_url(unquote(text))
 
 
-def _notes(entry: Entry, url: str, loosely: bool) -> list[str]:
+def notes_of(entry: Entry, url: str, loosely: bool) -> list[str]:
+    """What a reader is to know of a capture that was asked for by a URL."""
     notes = []
     if loosely:
         notes.append(f"{url} itself was not captured; this differs in the order or the numbers of its query.")
     if not entry.whole:
         notes.append("This capture is not complete: what came of it is shown.")
-    if entry.redirect_to:
-        notes.append(f"It redirects to {entry.redirect_to}.")
     return notes
 
 

@@ -1,6 +1,7 @@
-"""CDXJ: the lines of an index of captures, made from rows without reading the WARC files, and sorted in bounded memory.
+"""CDXJ: the lines of an index of captures, made from rows, and sorted in bounded memory.
 
-A line is `SURT TIMESTAMP JSON`; lines are sorted by their bytes. The fields and their order are those of cdxj-indexer.
+Of the WARC files only requests with a body are read. A line is `SURT TIMESTAMP JSON`; lines are sorted by their bytes.
+The fields and their order are those of cdxj-indexer.
 """
 
 from __future__ import annotations
@@ -10,22 +11,26 @@ import json
 import re
 import tempfile
 from base64 import b32encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 
+from muniment.archive.export.request_bodies import POSTED, PostedRequest, posted_request
 from muniment.archive.export.surt import surt
+from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.stored import member_pieces
 from muniment.clock import iso_us
+from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 
-__all__ = ["COLUMNS", "LineSorter", "cdxj_lines", "sorted_lines"]
+__all__ = ["COLUMNS", "LineSorter", "RequestAt", "cdxj_lines", "requests_in", "sorted_lines"]
 
 COLUMNS = (
     "url", "status", "content_type", "digest", "warc_file", "warc_offset", "warc_length", "record_type", "started_at",
-    "found_as",
+    "found_as", "method",
 )  # fmt: skip
 """The columns that lines are made from."""
 _AT_ONCE = 100_000
@@ -38,18 +43,51 @@ _NOTHING = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 """The digest of no payload, which readers compute where a record has none."""
 
 
-def cdxj_lines(batch: pa.RecordBatch) -> list[str]:
-    """The lines of the rows that have a record of their own; `batch` has the columns `COLUMNS`."""
+RequestAt = Callable[[str, int, str], PostedRequest | None]
+"""Finds the request whose record begins at an offset of a WARC file, for a URL."""
+
+
+def requests_in(path_of: Callable[[str], Path]) -> RequestAt:
+    """Find requests in WARC files, whose paths are asked for by name.
+
+    What it returns raises ArchiveError for a record that cannot be read.
+    """
+
+    def request_at(name: str, offset: int, url: str) -> PostedRequest | None:
+        path = path_of(name)
+        try:
+            return posted_request(member_pieces(path, offset), url)
+        except (DamageError, OSError) as error:
+            raise ArchiveError(f"{path}: damaged at byte {offset}: {error}; muniment check lists all damage") from error
+
+    return request_at
+
+
+def cdxj_lines(batch: pa.RecordBatch, request_at: RequestAt) -> list[str]:
+    """The lines of the rows that have a record of their own; `batch` has the columns `COLUMNS`.
+
+    The record of a request follows that of its response.
+    """
     columns = [batch.column(name).to_pylist() for name in COLUMNS]
-    return [
-        _line(url, status, mime, digest, file, offset, length, kind, started)
-        for url, status, mime, digest, file, offset, length, kind, started, found_as in zip(*columns, strict=True)
-        if file and found_as != LISTED_AGAIN
-    ]
+    lines = []
+    for url, status, mime, digest, file, offset, length, kind, started, found_as, method in zip(*columns, strict=True):
+        if file and found_as != LISTED_AGAIN:
+            asked = request_at(file, offset + length, url) if method in POSTED and kind == "response" else None
+            lines.append(_line(url, status, mime, digest, file, offset, length, kind, started, asked))
+    return lines
 
 
 def _line(
-    url: str, status: int, mime: str, digest: str, file: str, offset: int, length: int, kind: str, started: int
+    url: str,
+    status: int,
+    mime: str,
+    digest: str,
+    file: str,
+    offset: int,
+    length: int,
+    kind: str,
+    started: int,
+    asked: PostedRequest | None,
 ) -> str:
     fields = {"url": url}
     if kind == "revisit":
@@ -59,7 +97,11 @@ def _line(
     fields["status"] = str(status)
     fields["digest"] = f"sha1:{b32encode(bytes.fromhex(digest)).decode()}" if digest and status != 304 else _NOTHING
     fields |= {"length": str(length), "offset": str(offset), "filename": file}
-    return f"{surt(url)} {_timestamp(started)} {json.dumps(fields)}\n"
+    key = url
+    if asked is not None:
+        fields |= {"requestBody": asked.query, "method": asked.method}
+        key = asked.key_of(url)
+    return f"{surt(key)} {_timestamp(started)} {json.dumps(fields)}\n"
 
 
 def _timestamp(at_us: int) -> str:

@@ -17,7 +17,7 @@ from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.names import SUFFIX as WARC_SUFFIX
 from muniment.errors import ArchiveError
 
-__all__ = ["ArchiveSnapshot", "WarcFile", "snapshot"]
+__all__ = ["ArchiveSnapshot", "WarcFile", "directory_of", "path_now", "row_sources", "snapshot"]
 
 _BATCH = 10_000
 
@@ -35,10 +35,14 @@ class WarcFile(Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it is now: it may be sealed at any moment."""
-        sealed = self.directory / self.name
-        still_open = sealed.with_name(self.name + OPEN_SUFFIX)
-        return still_open if not sealed.exists() and still_open.exists() else sealed
+        """Where it is now."""
+        return path_now(self.directory, self.name)
+
+
+def path_now(directory: Path, name: str) -> Path:
+    """Where a WARC file is now: it may be sealed at any moment."""
+    sealed, still_open = directory / name, directory / (name + OPEN_SUFFIX)
+    return still_open if not sealed.exists() and still_open.exists() else sealed
 
 
 class ArchiveSnapshot:
@@ -55,9 +59,9 @@ class ArchiveSnapshot:
         Raises ArchiveError when a file is missing, or when the index changed meanwhile.
         """
         for index in self._indexes:
-            directory = _directory(index)
+            directory = directory_of(index)
             known = {file.name: file for file in self.files if file.directory == directory}
-            for source in _sources(index):
+            for source in row_sources(index):
                 for batch in batches(source, columns):
                     yield from self._kept(batch, directory, known)
 
@@ -87,7 +91,7 @@ def snapshot(indexes: Sequence[Path]) -> ArchiveSnapshot:
     found: list[tuple[Path, str, int]] = []
     missing: list[Path] = []
     for index in indexes:
-        directory = _directory(index)
+        directory = directory_of(index)
         for name in sorted(_names(index)):
             length = _length(directory, name)
             if length is None:
@@ -97,11 +101,13 @@ def snapshot(indexes: Sequence[Path]) -> ArchiveSnapshot:
     return ArchiveSnapshot(indexes, _with_entries(found), missing)
 
 
-def _directory(index: Path) -> Path:
+def directory_of(index: Path) -> Path:
+    """Where the WARC files of an index are."""
     return index if index.is_dir() else index.parent
 
 
-def _sources(index: Path) -> list[RowSource]:
+def row_sources(index: Path) -> list[RowSource]:
+    """The files that hold the rows of an index: of a directory several, perhaps."""
     return sources(index) if index.is_dir() else [RowSource("", index)]
 
 

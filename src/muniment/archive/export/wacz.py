@@ -14,7 +14,7 @@ from typing import IO
 import pyarrow as pa
 from msgspec import Struct
 
-from muniment.archive.export.cdxj import COLUMNS, LineSorter, cdxj_lines
+from muniment.archive.export.cdxj import COLUMNS, LineSorter, cdxj_lines, requests_in
 from muniment.archive.export.gather import ArchiveSnapshot, WarcFile
 from muniment.archive.export.package import Description, Package, pieces_of
 from muniment.archive.export.pages import PackagePages, PageRow, is_page, is_start, list_head, page_time
@@ -62,6 +62,8 @@ class Gathered:
         """Digests of pages that are revisits."""
         self.records = self.newest = 0
         self._main: tuple[int, int, str] | None = None
+        by_entry = {file.entry: file for file in files}
+        self._request_at = requests_in(lambda entry: by_entry[entry].path)
         self._numbers = {file.entry: number for number, file in enumerate(files)}
 
     def close(self) -> None:
@@ -75,7 +77,7 @@ class Gathered:
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Take in rows with the columns of `_COLUMNS`. Raises OSError."""
-        for line in cdxj_lines(batch):
+        for line in cdxj_lines(batch, self._request_at):
             self.lines.add(line)
             self.records += 1
         for row in batch.to_pylist():
