@@ -160,9 +160,12 @@ class CommandLine:
     launch: type[subprocess.Popen[str]] = subprocess.Popen
     environ: dict[str, str] = field(default_factory=dict)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
+    patience: float = 60
+    """Seconds that a command may take, unless its call says more."""
 
-    def __call__(self, *arguments: object, timeout: float = 60, stdin: str = "", **environ: str) -> Finished:
+    def __call__(self, *arguments: object, timeout: float | None = None, stdin: str = "", **environ: str) -> Finished:
         """Run to the end; the test fails when that takes longer than `timeout` seconds."""
+        timeout = timeout or self.patience
         process = self.start(*arguments, **environ)
         try:
             stdout, stderr = process.communicate(stdin, timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,22 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.script_site import ScriptSite, script_site
 
+from forked import Forked
+
 OPTIONS = ("--browser", "--allow-private", "--tries", "1", "--rounds", "0", "--no-sitemaps")
 QUICK = (*OPTIONS, "--behaviors", "none", "--screenshots", "view")
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """Workers that are programs of their own: a fork of a process with threads and SQLite would hang at times."""
+    return Forked
+
+
+@pytest.fixture(autouse=True)
+def patient(muniment) -> None:
+    """Browsers take their time on a machine that has other work."""
+    muniment.patience = 180
 
 
 @pytest.fixture
@@ -191,3 +206,28 @@ def test_without_a_browser_the_line_says_what_to_install(muniment, site, tmp_pat
         "--browser-path\n"
     )
     assert not site.asked
+
+
+def test_ignored_requisites_are_not_asked_for_by_browsers(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--ignore", r"red\.svg")
+    assert done.code == 0, done.stderr
+    assert not site.asked["GET /red.svg"]
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    (refused,) = [one for chain in told["requisites"] for one in chain if one["url"].endswith("/red.svg")]
+    assert (refused["status"], refused["error"]) == (0, "ignored")
+    assert told["state"] == "done"
+
+
+def test_cookies_of_the_job_go_in_and_those_of_scripts_come_back(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/"] = (
+        "text/html",
+        b"<script>document.cookie = 'made=by-script'; new Image().src = '/red.svg'</script><a href=/two.html>",
+    )
+    given = tmp_path / "cookies.txt"
+    given.write_text("# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tgiven\tbefore\n")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--cookies", given, "--tabs", "1")
+    assert done.code == 0, done.stderr
+    assert site.cookies["/red.svg"] == {"given=before", "made=by-script"}
+    assert site.cookies["/two.html"] == {"given=before", "made=by-script"}

@@ -38,6 +38,8 @@ class ScriptSite:
         """How often each request came, as `METHOD path`."""
         self.agents: dict[str, str] = {}
         """The last User-Agent by path."""
+        self.cookies: dict[str, set[str]] = {}
+        """Those of the last request by path."""
         self.files: dict[str, tuple[str, bytes]] = {
             "/": ("text/html", _HOME),
             "/app.js": ("text/javascript", _APP),
@@ -79,6 +81,7 @@ def _handler(site: ScriptSite) -> type[BaseHTTPRequestHandler]:
             path = self.path.partition("?")[0]
             site.asked[f"{self.command} {self.path}"] += 1
             site.agents[path] = self.headers.get("User-Agent") or ""
+            site.cookies[path] = {one for one in (self.headers.get("Cookie") or "").split("; ") if one}
             kind, body = site.files.get(path, ("text/plain", b"not here"))
             self.send_response(200 if path in site.files else 404)
             self.send_header("Content-Type", kind)

@@ -21,7 +21,7 @@ from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
-from muniment.app.rendering import browser_of, clear_profiles
+from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
 from muniment.app.signals import stopped_by_signals
 from muniment.app.warc_info import warc_info
@@ -161,8 +161,9 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
         return await _run_job(taken, db, starts, events)
 
 
-async def _setup_of(taken: RunContext, urls: Sequence[str]) -> protocol.Setup:
+async def _setup_of(taken: RunContext, urls: Sequence[str], db: Database) -> protocol.Setup:
     request, settings = taken.request, taken.request.settings
+    job = jobs.find_job(db)
     reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
     return protocol.Setup(
         number=0,
@@ -175,7 +176,7 @@ async def _setup_of(taken: RunContext, urls: Sequence[str]) -> protocol.Setup:
         credentials=taken.credentials,
         private=taken.private,
         late_names=reach.late_names,
-        browser=await browser_of(taken),
+        browser=await browser_of(taken, jobs.latest_rules(db, job.job_id)[1].in_order if job is not None else ()),
     )
 
 
@@ -183,7 +184,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     request, secrets, source, locks = taken.request, taken.secrets, taken.source, taken.locks
     out, settings = taken.out.absolute(), request.settings
     urls = request.urls if source is None else _first_urls(source)
-    setup = await _setup_of(taken, urls)
+    setup = await _setup_of(taken, urls, db)
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
     )
@@ -199,6 +200,8 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     workers = most_workers(opened.settings)
     setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
     opened.frontier.add_cookies(secrets.cookies)
+    if setup.browser is not None:
+        events.listen(partial(clear_after_lost, out, pids={}))
     if emptied:
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:

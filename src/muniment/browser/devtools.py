@@ -80,7 +80,8 @@ class DevTools(asyncio.Protocol):
         number = self.tell(method, arguments, session)
         self._waiting[number] = answer
         try:
-            return await asyncio.wait_for(answer, within)
+            async with asyncio.timeout(within):
+                return await answer
         except TimeoutError:
             raise BrowserError("hung", f"{method} was not answered within {within:g} s") from None
         finally:

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 
 from msgspec import json as msgspec_json
 
-from muniment.browser.agent import BrowserAgent
 from muniment.browser.devtools import CALL_S, DevTools
 from muniment.browser.faults import BrowserError, CallError
-from muniment.browser.options import RenderOptions
 from muniment.browser.page_events import PageEvents
-from muniment.browser.ports import PageAnswer
+from muniment.browser.ports import PageAnswer, PageOrder
 from muniment.browser.rendered import RenderedPage, ScriptOutcome
 from muniment.browser.tab import Tab, source
 from muniment.browser.traffic import PageTraffic
@@ -25,8 +23,10 @@ __all__ = ["PageRun"]
 
 T = TypeVar("T")
 _LOOK_AGAIN_S = 0.05
-_LAST_S = 10.0
+_LAST_S = 5.0
 """Seconds that are left for a page's last records when its time is over."""
+_LEAST_S = 0.5
+_PICTURE_S = 30.0
 _MOST_PIXELS = 16_384
 _THUMBNAIL = 640
 _MOST_VALUE = 1 << 20
@@ -39,23 +39,22 @@ _NOT_OURS = frozenset({
 class PageRun:
     """Renders one page; what it has so far is in `result`."""
 
-    def __init__(
-        self, tools: DevTools, tab: Tab, options: RenderOptions, agent: BrowserAgent, traffic: PageTraffic
-    ) -> None:
-        self._tools, self._tab, self._options, self._agent, self._traffic = tools, tab, options, agent, traffic
-        self.result = RenderedPage(agent=agent.text)
+    def __init__(self, tools: DevTools, tab: Tab, order: PageOrder, traffic: PageTraffic) -> None:
+        self._tools, self._tab, self._order, self._traffic = tools, tab, order, traffic
+        self._options = order.options
+        self.result = RenderedPage(agent=order.agent.text)
         self.phase = "load"
         self._deadline = 0.0
 
-    async def run(self, answer: PageAnswer, scripts: str) -> RenderedPage:
-        """Render a page whose answer is known; raises BrowserError."""
-        options, result = self._options, self.result
-        self._deadline = monotonic() + options.page_time
+    async def run(self) -> RenderedPage:
+        """Render the page; raises BrowserError."""
+        answer, result = self._order.answer, self.result
+        self._deadline = monotonic() + self._options.page_time
         events = PageEvents(self._tab, self._traffic, result, answer.url, _fulfilled(answer))
         self._tools.listen(self._tab.session, events.take)
         try:
-            await self._tab.prepare(options, self._agent.override)
-            await self._unless_gone(events, self._go(events, answer, scripts))
+            await self._tab.prepare(self._options, self._order.agent.override, self._order.cookies)
+            await self._unless_gone(events, self._go(events, answer.url, self._order.scripts))
         finally:
             self._tools.listen(self._tab.session, None)
         return result
@@ -74,9 +73,9 @@ class PageRun:
                 task.cancel()
             await asyncio.gather(work, crash, return_exceptions=True)
 
-    async def _go(self, events: PageEvents, answer: PageAnswer, scripts: str) -> None:
+    async def _go(self, events: PageEvents, url: str, scripts: str) -> None:
         options, result = self._options, self.result
-        await self._load(events, answer.url)
+        await self._load(events, url)
         await self._settle()
         events.follows = False
         self.phase = "view"
@@ -105,7 +104,11 @@ class PageRun:
 
     @property
     def _left(self) -> float:
-        return self._deadline - monotonic()
+        return self._deadline + self._traffic.held_s - monotonic()
+
+    def _most(self, seconds: float) -> float:
+        """Seconds for one of the last records: they have a few more than the page."""
+        return max(_LEAST_S, min(seconds, self._left + _LAST_S))
 
     # -- load and settle
 
@@ -180,14 +183,14 @@ class PageRun:
 
     async def _whole_page(self) -> None:
         with suppress(CallError):
-            size = (await self._tab.call("Page.getLayoutMetrics"))["cssContentSize"]
+            size = (await self._tab.call("Page.getLayoutMetrics", self._most(CALL_S)))["cssContentSize"]
             width, height = max(self._options.width, min(size["width"], _MOST_PIXELS)), size["height"]
             clip = {"x": 0, "y": 0, "width": width, "height": max(1, min(height, _MOST_PIXELS)), "scale": 1}
             await self._picture("fullPage", format="png", captureBeyondViewport=True, clip=clip)
 
     async def _picture(self, name: str, **arguments: Any) -> None:
         try:
-            self.result.pictures[name] = await self._tab.picture(max(_LAST_S, min(self._left, 60.0)), **arguments)
+            self.result.pictures[name] = await self._tab.picture(self._most(_PICTURE_S), **arguments)
         except CallError:
             pass
         except BrowserError as fault:
@@ -199,8 +202,10 @@ class PageRun:
         """Links, title, markup and text: of the document and of its frames."""
         result, code = self.result, source("document")
         with suppress(CallError):
-            for frame in (await self._tab.frames())[:500]:
+            for frame in (await self._tab.frames(self._most(CALL_S)))[:500]:
                 whole = frame == self._tab.target
+                if self._left + _LAST_S <= 0:
+                    break
                 found = await self._read(code, frame, whole=whole)
                 if found is None:
                     continue
@@ -214,7 +219,7 @@ class PageRun:
     async def _read(self, code: str, frame: str, *, whole: bool) -> dict[str, Any] | None:
         for again in (True, False):
             try:
-                found: dict[str, Any] = await self._tab.run(code, whole, frame=frame, within=CALL_S)
+                found: dict[str, Any] = await self._tab.run(code, whole, frame=frame, within=self._most(CALL_S))
             except CallError:
                 continue
             except BrowserError as fault:

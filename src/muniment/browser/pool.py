@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from muniment.browser.agent import BrowserAgent
 from muniment.browser.faults import BrowserError, FaultKind
-from muniment.browser.options import RenderOptions
-from muniment.browser.page import PageRun
-from muniment.browser.ports import PageAnswer, Processes, Recording
+from muniment.browser.ports import PageOrder, Processes
 from muniment.browser.program import BrowserProgram
 from muniment.browser.rendered import RenderedPage
 from muniment.browser.running import RunningBrowser, start_browser
+from muniment.browser.traffic import PageTraffic
+from muniment.clock import monotonic
 
 __all__ = ["BrowserPool"]
 
 _WATCH_S = 1.0
 _HUNG_S = 10.0
 """Seconds after a page's time in which its tab has to be done."""
-_LAST_RECORDS_S = 15.0
+_LAST_S = 5.0
 
 
 class BrowserPool:
@@ -37,10 +36,11 @@ class BrowserPool:
         sandbox: bool,
         memory: int,
         tabs: int,
+        agent: str = "",
     ) -> None:
         self._processes, self._program, self._profiles, self._trusted = processes, program, profiles, trusted
-        self._sandbox, self._memory = sandbox, memory
-        self._tabs, self._busy = tabs, 0
+        self._sandbox, self._memory, self._agent = sandbox, memory, agent
+        self._tabs, self._busy = max(1, tabs), 0  # with none, a page would wait for ever
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._starting = asyncio.Lock()
         self._browser: RunningBrowser | None = None
@@ -53,7 +53,7 @@ class BrowserPool:
 
     def set_tabs(self, tabs: int) -> None:
         """So many pages at once from now on."""
-        self._tabs = tabs
+        self._tabs = max(1, tabs)
         self._pass_on()
 
     def _pass_on(self) -> None:
@@ -80,15 +80,7 @@ class BrowserPool:
         self._busy -= 1
         self._pass_on()
 
-    async def render(
-        self,
-        recording: Recording,
-        options: RenderOptions,
-        agent: BrowserAgent,
-        answer: PageAnswer,
-        scripts: str,
-        began: Callable[[PageRun], None] = lambda _run: None,
-    ) -> RenderedPage:
+    async def render(self, order: PageOrder) -> RenderedPage:
         """Render a page when it is its turn; raises BrowserError when a browser was lost over it.
 
         One that loses its browser over another page begins again, once.
@@ -96,32 +88,35 @@ class BrowserPool:
         await self._turn()
         try:
             try:
-                return await self._once(recording, options, agent, answer, scripts, began)
+                return await self._once(order)
             except _OthersError:
-                return await self._once(recording, options, agent, answer, scripts, began)
+                return await self._once(order)
         except _OthersError as fault:
             raise BrowserError(fault.kind) from None
         finally:
             self._leave()
 
-    async def _once(
-        self,
-        recording: Recording,
-        options: RenderOptions,
-        agent: BrowserAgent,
-        answer: PageAnswer,
-        scripts: str,
-        began: Callable[[PageRun], None],
-    ) -> RenderedPage:
-        browser = await self._ready()
-        most = options.page_time + _HUNG_S + _LAST_RECORDS_S
+    async def _once(self, order: PageOrder) -> RenderedPage:
+        browser, traffic = await self._ready(), PageTraffic()
+        work = asyncio.ensure_future(browser.render(order, traffic))
         try:
-            async with asyncio.timeout(most):
-                return await browser.render(recording, options, agent, answer, scripts, began)
-        except TimeoutError:
-            self._drop(browser)
-            browser.kill("hung")
-            raise BrowserError("hung") from None
+            end = monotonic() + order.options.page_time + _HUNG_S
+            while not work.done() and (left := end + traffic.held_s - monotonic()) > 0:
+                await asyncio.wait({work}, timeout=left)
+            if not work.done():
+                # every wait of the page ends with its browser
+                self._drop(browser)
+                browser.kill("hung")
+                await asyncio.wait({work}, timeout=_LAST_S)
+                raise BrowserError("hung")
+            return self._outcome(browser, work)
+        finally:
+            work.cancel()
+            work.add_done_callback(_taken)
+
+    def _outcome(self, browser: RunningBrowser, work: asyncio.Future[RenderedPage]) -> RenderedPage:
+        try:
+            return work.result()
         except BrowserError as fault:
             was_whole = browser.fault is None
             self._drop(browser)
@@ -139,11 +134,22 @@ class BrowserPool:
             if self._browser is None:
                 if self._watch is None:
                     self._watch = asyncio.create_task(self._look())
-                self._browser = await start_browser(
-                    self._processes, self._program, self._profiles, self._trusted, sandbox=self._sandbox
-                )
+                self._browser = await self._start()
                 self.started += 1
             return self._browser
+
+    async def _start(self) -> RunningBrowser:
+        """A browser that has answered: one that does not start, though the run has tried it, is replaced once."""
+        start = partial(
+            start_browser,
+            *(self._processes, self._program, self._profiles, self._trusted),
+            sandbox=self._sandbox,
+            agent=self._agent,
+        )
+        try:
+            return await start()
+        except BrowserError:
+            return await start()
 
     def _drop(self, browser: RunningBrowser) -> None:
         """Give it no more pages, and end it when those in it are done."""
@@ -180,6 +186,12 @@ class _OthersError(Exception):
     def __init__(self, kind: FaultKind) -> None:
         super().__init__(kind)
         self.kind: FaultKind = kind
+
+
+def _taken(work: asyncio.Future[RenderedPage]) -> None:
+    """What comes of a page after its end is of no use."""
+    if not work.cancelled():
+        work.exception()
 
 
 async def _retire(browser: RunningBrowser) -> None:

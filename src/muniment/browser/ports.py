@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
+from muniment.browser.agent import BrowserAgent
+from muniment.browser.options import RenderOptions
 from muniment.browser.traffic import PageTraffic
 
-__all__ = ["BrowserProcess", "PageAnswer", "Processes", "Recording", "RecordingPort"]
+__all__ = ["BrowserProcess", "PageAnswer", "PageOrder", "Processes", "Recording", "RecordingPort"]
 
 
 class PageAnswer(Struct, frozen=True):
@@ -70,3 +72,16 @@ class Recording(Protocol):
 
     async def open(self, traffic: PageTraffic) -> RecordingPort:
         """A port whose requests `traffic` is informed of; raises OSError."""
+
+
+class PageOrder(Struct, frozen=True):
+    """A page that is to be rendered: its answer, where its requests go, and how."""
+
+    answer: PageAnswer
+    recording: Recording
+    options: RenderOptions
+    agent: BrowserAgent
+    scripts: str = ""
+    """The JavaScript that is run in it."""
+    cookies: tuple[dict[str, Any], ...] = ()
+    """What its context begins with, as `setCookies` takes them."""

@@ -90,8 +90,13 @@ def _asked(path: str) -> BrowserProgram:
     return BrowserProgram(path, version[1] + version[2])
 
 
-def command_of(program: BrowserProgram, profile: Path, trusted: Sequence[str], *, sandbox: bool) -> list[str]:
-    """The command line of a browser with this profile, which trusts the certificates of these keys (SPKI digests)."""
+def command_of(
+    program: BrowserProgram, profile: Path, trusted: Sequence[str], *, sandbox: bool, agent: str = ""
+) -> list[str]:
+    """The command line of a browser with this profile, which trusts the certificates of these keys (SPKI digests).
+
+    Its `agent` is that of each request from the first one on; what a tab is set to is in force a moment later.
+    """
     headless = [] if "headless-shell" in Path(program.path).name else ["--headless=new"]
     keys = [f"--ignore-certificate-errors-spki-list={','.join(trusted)}"] if trusted else []
     return [
@@ -101,5 +106,6 @@ def command_of(program: BrowserProgram, profile: Path, trusted: Sequence[str], *
         f"--disable-features={','.join(_OFF)}",
         *([] if sandbox else ["--no-sandbox"]),
         *keys,
+        *([f"--user-agent={agent}"] if agent else []),
         f"--user-data-dir={profile}",
     ]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from muniment.browser.traffic import PageRequest
+from muniment.model.exchange import RequestEnded
 
 __all__ = ["ConsoleLine", "RenderState", "RenderedPage", "ScriptOutcome"]
 
@@ -46,9 +46,8 @@ class RenderedPage(Struct, kw_only=True):
     script: ScriptOutcome | None = None
     console: list[ConsoleLine] = []
     script_errors: int = 0
-    chains: list[list[PageRequest]] = []
+    chains: list[list[RequestEnded]] = []
     documents: list[str] = []
     """The documents that followed the first one, as after a redirect."""
     cookies: list[dict[str, Any]] = []
     """Those of its context at its end."""
-    phase: str = ""

@@ -5,26 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
-from muniment.browser.agent import BrowserAgent
 from muniment.browser.devtools import DevTools
 from muniment.browser.faults import BrowserError, CallError, FaultKind
-from muniment.browser.options import RenderOptions
 from muniment.browser.page import PageRun
-from muniment.browser.ports import BrowserProcess, PageAnswer, Processes, Recording
+from muniment.browser.ports import BrowserProcess, PageOrder, Processes
 from muniment.browser.program import BrowserProgram, command_of
 from muniment.browser.rendered import RenderedPage
 from muniment.browser.tab import Tab
 from muniment.browser.tabs import Tabs
 from muniment.browser.traffic import PageTraffic
 
-__all__ = ["MOST_PAGES", "RunningBrowser", "start_browser"]
+__all__ = ["MOST_PAGES", "PROFILE", "RunningBrowser", "start_browser"]
 
 MOST_PAGES = 200
 """Pages after which a browser is replaced: it has grown by then."""
+PROFILE = "browser-"
+"""How the names of profiles begin; the number of their process follows."""
 _START_S = 30.0
 _END_S = 3.0
 _LATE_S = 5.0
@@ -72,31 +71,22 @@ class RunningBrowser:
             await asyncio.wait({self._ended}, timeout=_END_S)
         self.tools.close()
         self.process.kill()
-        await self._ended
+        # one that the kernel cannot end yet is left to the sweep
+        await asyncio.wait({self._ended}, timeout=_START_S)
         await asyncio.to_thread(_remove, self._profile)
 
-    async def render(
-        self,
-        recording: Recording,
-        options: RenderOptions,
-        agent: BrowserAgent,
-        answer: PageAnswer,
-        scripts: str,
-        began: Callable[[PageRun], None] = lambda _run: None,
-    ) -> RenderedPage:
+    async def render(self, order: PageOrder, traffic: PageTraffic) -> RenderedPage:
         """Render a page in a tab of its own; raises BrowserError."""
         self.pages += 1
-        traffic = PageTraffic()
-        port = await recording.open(traffic)
+        port = await order.recording.open(traffic)
         tab: Tab | None = None
         run: PageRun | None = None
         try:
-            tab = await self.tabs.open(port.address, options)
-            run = PageRun(self.tools, tab, options, agent, traffic)
+            tab = await self.tabs.open(port.address, order.options)
+            run = PageRun(self.tools, tab, order, traffic)
             self.runs.add(run)
             self.idle.clear()
-            began(run)
-            page = await run.run(answer, scripts)
+            page = await run.run()
         except CallError as error:
             raise BrowserError(self.fault or "crashed", str(error)) from error
         except BrowserError as fault:
@@ -109,21 +99,21 @@ class RunningBrowser:
             if tab is not None:
                 await tab.close()
                 self.tabs.closed(tab)
-            await port.close(_LATE_S)
+            await port.close(_LATE_S if self.fault is None else 0.0)
         page.chains = list(traffic.chains())
         return page
 
 
 async def start_browser(
-    processes: Processes, program: BrowserProgram, profile_in: Path, trusted: str, *, sandbox: bool
+    processes: Processes, program: BrowserProgram, profile_in: Path, trusted: str, *, sandbox: bool, agent: str = ""
 ) -> RunningBrowser:
     """Start a browser; raises BrowserError of the kind `start` when it does not answer."""
-    profile = profile_in / f"browser-{uuid4().hex[:12]}"
+    profile = profile_in / f"{PROFILE}{os.getpid()}-{uuid4().hex[:12]}"
     profile.mkdir(mode=0o700, parents=True)
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     try:
-        command = command_of(program, profile, [trusted], sandbox=sandbox)
+        command = command_of(program, profile, [trusted], sandbox=sandbox, agent=agent)
         process = processes.start(command, profile, theirs_in, theirs_out)
     except OSError as error:
         os.close(ours_in)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from muniment.browser.options import RenderOptions
 __all__ = ["WINDOW", "Tab", "source"]
 
 _WORLD = "muniment"
+_CLOSE_S = 3.0
 WINDOW = "__munimentWindow"
 """The binding by which a page names the window that it would have opened."""
 
@@ -35,26 +37,32 @@ class Tab:
         """Send its page a call, and wait for nothing."""
         self._tools.tell(method, arguments, self.session)
 
-    async def prepare(self, options: RenderOptions, agent: Mapping[str, Any]) -> None:
+    async def prepare(
+        self, options: RenderOptions, agent: Mapping[str, Any], cookies: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         """Set it up before anything is loaded."""
+        if cookies:
+            self._tools.tell("Storage.setCookies", {"cookies": cookies, "browserContextId": self.context})
         deny = {"behavior": "deny", "browserContextId": self.context, "eventsEnabled": True}
         await self._tools.call("Browser.setDownloadBehavior", deny)
         await self.call("Runtime.runIfWaitingForDebugger")
-        for domain in ("Page", "Runtime", "Network", "Inspector"):
-            self.tell(f"{domain}.enable")
-        self.tell("Runtime.addBinding", name=WINDOW)
-        self.tell("Page.addScriptToEvaluateOnNewDocument", source=source("windows"))
-        self.tell("Network.setBypassServiceWorker", bypass=not options.service_workers)
         size = {"width": options.width, "height": options.height, "deviceScaleFactor": 1, "mobile": False}
-        self.tell("Emulation.setDeviceMetricsOverride", **size)
-        self.tell("Emulation.setFocusEmulationEnabled", enabled=True)
-        self.tell("Emulation.setUserAgentOverride", **agent)
-        await self.call("Fetch.enable", patterns=[{"resourceType": "Document", "requestStage": "Request"}])
+        # each is waited for: what a renderer has not confirmed is lost when the page gets another one
+        await asyncio.gather(
+            *(self.call(f"{domain}.enable") for domain in ("Page", "Runtime", "Network", "Inspector")),
+            self.call("Runtime.addBinding", name=WINDOW),
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=source("windows")),
+            self.call("Network.setBypassServiceWorker", bypass=not options.service_workers),
+            self.call("Emulation.setDeviceMetricsOverride", **size),
+            self.call("Emulation.setFocusEmulationEnabled", enabled=True),
+            self.call("Emulation.setUserAgentOverride", **agent),
+            self.call("Fetch.enable", patterns=[{"resourceType": "Document", "requestStage": "Request"}]),
+        )
 
     async def close(self) -> None:
         """Close it with all that its context keeps."""
         with suppress(BrowserError, CallError):
-            await self._tools.call("Target.disposeBrowserContext", {"browserContextId": self.context})
+            await self._tools.call("Target.disposeBrowserContext", {"browserContextId": self.context}, within=_CLOSE_S)
 
     # -- its page
 

@@ -55,6 +55,5 @@ class Tabs:
             opening.set_result((target["targetId"], said["sessionId"]))
         else:
             self._tools.tell("Target.closeTarget", {"targetId": target["targetId"]})
-            if target.get("canAccessOpener"):
-                # the page that opened it waits with it
-                self._tools.tell("Runtime.runIfWaitingForDebugger", {}, said["sessionId"])
+            # the page that opened it may wait with it
+            self._tools.tell("Runtime.runIfWaitingForDebugger", {}, said["sessionId"])

@@ -15,6 +15,7 @@ from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces, read_record
 from muniment.errors import ArchiveError, UsageError
+from muniment.model.page import PageState
 from muniment.model.place import TrackerPlace
 from muniment.model.url import did_you_mean, normalise
 from muniment.tracker.connect import tracker_to_read
@@ -43,6 +44,7 @@ class PageResults(Struct, frozen=True, kw_only=True):
     url: str
     attempt: int | None = None
     state: str
+    """`done`, or how the page waits: `ready`, `claimed`, `skipped`, `stashed`."""
     status_code: int | None = None
     final_url: str | None = None
     title: str | None = None
@@ -75,7 +77,8 @@ def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -
         raise UsageError(f"{url} has no attempt {attempt}; it was tried {len(tried)} times")
     number = attempt if attempt is not None else max(tried, default=None)
     mine = [one for one in stored if one.attempt == number]
-    return _told(page.url, page.state, tried.get(number or 0), mine, _page_id(out, page.url, number))
+    state = "done" if page.state == PageState.READY and not page.attempts_remaining else page.state.lower()
+    return _told(page.url, state, tried.get(number or 0), mine, _page_id(out, page.url, number))
 
 
 def _told(

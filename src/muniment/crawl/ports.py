@@ -90,6 +90,9 @@ class Queue(Protocol):
     async def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
         """The earlier capture of each digest that has one."""
 
+    async def ignored(self, url: str, depth: int) -> str:
+        """Why the patterns and rules leave out what a page of this depth asks for; empty when they do not."""
+
     async def robots(self, origin: str) -> RobotsAnswer | None:
         """The latest robots.txt answer of an origin that counted, however old."""
 

@@ -17,47 +17,12 @@ from muniment.rules.robots.rules import RobotsAnswer
 from muniment.settings.table import Settings
 
 __all__ = [
-    "Alive",
-    "AskCookies",
-    "AskFile",
-    "AskGap",
-    "AskKnown",
-    "AskPermits",
-    "AskRobots",
-    "Bye",
-    "ClaimedPages",
-    "ClosePort",
-    "CookieField",
-    "CookiesUpdate",
-    "FileEnd",
-    "FileName",
-    "Finish",
-    "FinishAck",
-    "FromOrchestrator",
-    "FromWorker",
-    "GapReply",
-    "GiveBack",
-    "Hello",
-    "HostNews",
-    "HostUpdate",
-    "InflightShare",
-    "KnownDigests",
-    "LeaseUpdate",
-    "LeaveHosts",
-    "NameAddresses",
-    "OpenPort",
-    "PermitsReply",
-    "PermitsReport",
-    "PortReply",
-    "Question",
-    "Reply",
-    "RobotsReply",
-    "RobotsReport",
-    "SettingsUpdate",
-    "Setup",
-    "Stop",
-    "WantPages",
-    "WorkerFailure",
+    "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRobots", "Bye",
+    "ClaimedPages", "ClosePort", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck",
+    "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate",
+    "IgnoredReply", "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "OpenPort",
+    "PermitsReply", "PermitsReport", "PortReply", "Question", "Reply", "RobotsReply", "RobotsReport",
+    "SettingsUpdate", "Setup", "Stop", "WantPages", "WorkerFailure",
 ]  # fmt: skip
 
 
@@ -110,6 +75,12 @@ class PermitsReply(Reply, frozen=True, array_like=True, tag=True):
     """The terms on which a host may be asked while the page is open."""
 
     terms: HostTerms
+
+
+class IgnoredReply(Reply, frozen=True, array_like=True, tag=True):
+    """Why the patterns and rules leave a URL out; empty when they do not."""
+
+    reason: str
 
 
 class PortReply(Reply, frozen=True, array_like=True, tag=True):
@@ -168,6 +139,13 @@ class AskPermits(Question[PermitsReply], frozen=True, array_like=True, tag=True)
     """A URL of it that was answered, if there is one."""
     again: bool = False
     """The page has some already."""
+
+
+class AskIgnored(Question[IgnoredReply], frozen=True, array_like=True, tag=True):
+    """Asks whether an open page of this depth may ask for a URL, by the patterns and rules of the job."""
+
+    url: str
+    depth: int
 
 
 class LeaveHosts(Struct, frozen=True, array_like=True, tag=True):
@@ -345,6 +323,7 @@ FromWorker = (
     | LeaveHosts
     | AskFile
     | AskGap
+    | AskIgnored
     | AskCookies
     | AskRobots
     | RobotsReport
@@ -374,6 +353,7 @@ FromOrchestrator = (
     | PermitsReply
     | FileName
     | GapReply
+    | IgnoredReply
     | FinishAck
     | SettingsUpdate
     | Stop

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from muniment.model.failure import Failure
 
-__all__ = ["Body", "Exchange"]
+__all__ = ["Body", "Exchange", "RequestEnded"]
 
 
 class Body(Protocol):
@@ -89,3 +89,27 @@ class Exchange(Struct, frozen=True):
             if n == name:
                 return value
         return ""
+
+
+class RequestEnded(Struct, frozen=True, kw_only=True):
+    """A request has its whole answer, or never will."""
+
+    number: int
+    method: str
+    url: str
+    status: int = 0
+    """0 without an answer of a server."""
+    mime: str = ""
+    """The media type, in lower case, without parameters."""
+    type: str = "other"
+    """The resource type: `document stylesheet image media font script xhr fetch …`."""
+    size: int = 0
+    """Bytes of the payload."""
+    error: str = ""
+    """`code: text` of a failure or refusal."""
+    refused: str = ""
+    """Its code when no server was asked: the client was answered 403, and there is no record."""
+    from_cache: bool = False
+    duration_ms: int = 0
+    streamed: bool = False
+    """An event stream, or a websocket: it does not count as unsettled."""

@@ -57,6 +57,9 @@ class AnswerTaker(Protocol):
     def gone(self) -> bool:
         """Whether the client has hung up."""
 
+    def hold(self, *, held: bool) -> None:
+        """The request waits for the turn of its host, or no more."""
+
     def begin(self, head: bytes, *, keep: bool, streamed: bool = False) -> None:
         """The header block, exactly as it is sent.
 

@@ -37,6 +37,8 @@ class ClientAnswer:
         self._client, self._done = client, done
         self.begun: Callable[[bool], None] = lambda _streamed: None
         """Called when the answer has begun, with whether it may never end."""
+        self.held: Callable[[bool], None] = lambda _held: None
+        """Called when the request begins to wait for the turn of its host, and when it waits no more."""
         self._keep = self._behind = self._ended = self._finished = False
         self._sent = 0
         self._stored: StoredBytes | None = None
@@ -46,6 +48,10 @@ class ClientAnswer:
     def gone(self) -> bool:
         """Whether the client has hung up."""
         return self._client.gone
+
+    def hold(self, *, held: bool) -> None:
+        """The request waits for the turn of its host, or no more."""
+        self.held(held)
 
     def begin(self, head: bytes, *, keep: bool, streamed: bool = False) -> None:
         """The header block."""

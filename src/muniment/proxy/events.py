@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["PageOwner", "ProxyEvent", "RequestAnswered", "RequestBegun", "RequestEnded"]
+from muniment.model.exchange import RequestEnded
+
+__all__ = ["PageOwner", "ProxyEvent", "RequestAnswered", "RequestBegun", "RequestEnded", "RequestHeld"]
 
 
 class PageOwner(Struct, frozen=True, kw_only=True):
@@ -40,28 +42,11 @@ class RequestAnswered(Struct, frozen=True):
     """An event stream, which may never end."""
 
 
-class RequestEnded(Struct, frozen=True, kw_only=True):
-    """A request has its whole answer, or never will."""
+class RequestHeld(Struct, frozen=True):
+    """A request waits for the turn of its host, or no more."""
 
     number: int
-    method: str
-    url: str
-    status: int = 0
-    """0 without an answer of a server."""
-    mime: str = ""
-    """The media type, in lower case, without parameters."""
-    type: str = "other"
-    """The resource type: `document stylesheet image media font script xhr fetch …`."""
-    size: int = 0
-    """Bytes of the payload."""
-    error: str = ""
-    """`code: text` of a failure or refusal."""
-    refused: str = ""
-    """Its code when no server was asked: the client was answered 403, and there is no record."""
-    from_cache: bool = False
-    duration_ms: int = 0
-    streamed: bool = False
-    """An event stream, or a websocket: it does not count as unsettled."""
+    held: bool
 
 
-ProxyEvent = RequestBegun | RequestAnswered | RequestEnded
+ProxyEvent = RequestBegun | RequestHeld | RequestAnswered | RequestEnded

@@ -11,7 +11,7 @@ from muniment.proxy.answerer import Answered, Answerer, Headers, ProxyRequest, R
 from muniment.proxy.authority import CertificateAuthority
 from muniment.proxy.client_answer import ClientAnswer
 from muniment.proxy.client_connection import ClientConnection
-from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded
+from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded, RequestHeld
 from muniment.proxy.peers import peer_uid
 from muniment.proxy.request_reader import ReadRequest
 
@@ -75,7 +75,7 @@ class PagePort:
         for connection in list(self._connections):
             connection.abort()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=_CUT_S)
         self.closed(self)
 
     # -- what connections say
@@ -112,6 +112,7 @@ class PagePort:
     async def _answer(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> None:
         begun = monotonic()
         answer.begun = lambda streamed: self._notify(RequestAnswered(request.number, streamed))
+        answer.held = lambda held: self._notify(RequestHeld(request.number, held))
         self.in_flight += 1
         self._notify(RequestBegun(request.number, request.method, request.url))
         answered = Answered(error="cut: the page has ended")

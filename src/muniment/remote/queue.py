@@ -255,6 +255,10 @@ class PipelineQueue:
         """The earlier capture of each digest that this directory has."""
         return self._payloads.known(digests)
 
+    async def ignored(self, url: str, depth: int) -> str:
+        """Why the patterns and rules leave out what a page of this depth asks for; empty when they do not."""
+        return self._job.ruleset.requisite(url, depth)
+
     async def robots(self, origin: str) -> RobotsAnswer | None:
         """The latest robots.txt answer of an origin that counted, however old."""
         return self._hosts.robots(origin)

@@ -142,6 +142,10 @@ class Ruleset(Struct, frozen=True):
         """Whether some page may have another nice value than by its relations."""
         return self.in_order is not None and self.in_order.gives_nice
 
+    def requisite(self, url: str, depth: int) -> str:
+        """Why what an open page of this depth asks for is not asked for; empty when it is."""
+        return self.verdict(url, max(depth, 0), FoundAs.IMG).reason
+
     def verdict(self, url: str, depth: int, found_as: int) -> Verdict:
         """The verdict on a page with so many link hops, found in this way first."""
         matched = self.ignore.match(url) if self.ignore else None

@@ -25,14 +25,20 @@ class Concurrency:
     """Holds the limit of a run; `tell` sends a message to a worker by number. Times are Unix ms."""
 
     def __init__(
-        self, settings: Settings, events: Events, tell: Callable[[int, protocol.FromOrchestrator], None]
+        self,
+        settings: Settings,
+        events: Events,
+        tell: Callable[[int, protocol.FromOrchestrator], None],
+        *,
+        browser: bool = False,
     ) -> None:
+        """With `browser`, pages are rendered in this run."""
         self._events, self._tell = events, tell
         self._flow = flow_within(InflightFlow(settings.start_inflight), settings.min_inflight, settings.inflight)
         self._least, self._most = settings.min_inflight, settings.inflight
         self._silent: dict[str, int] = {}
         """Registered domains of hosts that answered before and stopped answering, and when."""
-        self._tabs = _tabs_of(settings)
+        self._browser, self._tabs = browser, most_tabs(settings) if browser else 0
         self._parts: dict[int, int] = {}
 
     @property
@@ -48,7 +54,7 @@ class Concurrency:
         """Apply the bounds of these settings from now on."""
         self._least, self._most = settings.min_inflight, settings.inflight
         self._set(flow_within(self._flow, self._least, self._most))
-        before, self._tabs = self._tabs, _tabs_of(settings)
+        before, self._tabs = self._tabs, most_tabs(settings) if self._browser else 0
         self._divide(anew=self._tabs != before)
 
     def staff(self, workers: Iterable[int]) -> None:
@@ -105,7 +111,3 @@ class Concurrency:
             if part != before or anew:
                 self._parts[worker] = part
                 self._tell(worker, self.share(worker))
-
-
-def _tabs_of(settings: Settings) -> int:
-    return 0 if settings.engine == "http" else most_tabs(settings)

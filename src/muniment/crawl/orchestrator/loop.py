@@ -67,7 +67,7 @@ class Orchestrator:
         self._hosts = HostPolicy(queue, self._schedule, events, tell)
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
-        self._inflight = Concurrency(settings, events, tell)
+        self._inflight = Concurrency(settings, events, tell, browser=setup.browser is not None)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
         self._robots = RobotsCache(queue, tell)
         self.settings = LiveSettings(
@@ -153,8 +153,7 @@ class Orchestrator:
         held, state = self._workers.pages_held(), self._client.state
         more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
         if not (held or more or state.at_work or await self._rounds.begin()):
-            # a shard may have no line at all
-            nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)
+            nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)  # a shard may have no line
             return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(state.totals, idle=not held)
         return RunOutcome(3, f"limit: {limit}") if limit else None
@@ -215,10 +214,8 @@ class Orchestrator:
                 await self._serve_one(worker)
             case protocol.Finish():
                 await self._finish(worker, message)
-            case protocol.AskKnown(digests, number=n):
-                worker.send(protocol.KnownDigests(await self._queue.known(digests), number=n))
-            case protocol.AskCookies(url, number=n):
-                worker.send(protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n))
+            case protocol.AskKnown() | protocol.AskCookies() | protocol.AskIgnored():
+                worker.send(await self._client.look_up(message))
             case protocol.AskRobots(origin, number=number):
                 await self._robots.asked(worker.number, number, origin)
             case protocol.AskGap(host, delay_ms, number=number):
@@ -228,8 +225,7 @@ class Orchestrator:
             case protocol.AskPermits() | protocol.LeaveHosts():
                 self._hosts.lent.received(worker.number, message)
             case protocol.RobotsReport(origin, answer):
-                # before any worker that waits for it goes on
-                self._hosts.learn(origin, answer)
+                self._hosts.learn(origin, answer)  # before any worker that waits for it goes on
                 await self._hosts.keep()
                 await self._robots.told(worker.number, origin, answer)
             case protocol.HostNews(host, sign):

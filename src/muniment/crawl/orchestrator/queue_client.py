@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from muniment.clock import now_ms, steady_ms
+from muniment.crawl import protocol
 from muniment.crawl.ports import Queue
 from muniment.model.capture import Capture
 from muniment.model.change import Change
@@ -42,6 +43,18 @@ class QueueClient:
         """Apply what a call changed."""
         self.state = changes.state
         self._pass_on(changes)
+
+    async def look_up(
+        self, question: protocol.AskKnown | protocol.AskCookies | protocol.AskIgnored
+    ) -> protocol.KnownDigests | protocol.CookieField | protocol.IgnoredReply:
+        """The answer to a worker's question about what the queue has."""
+        match question:
+            case protocol.AskKnown(digests, number=n):
+                return protocol.KnownDigests(await self._queue.known(digests), number=n)
+            case protocol.AskCookies(url, number=n):
+                return protocol.CookieField(await self._queue.cookies(url, steady_ms() // 1000), number=n)
+            case protocol.AskIgnored(url, depth, number=n):
+                return protocol.IgnoredReply(await self._queue.ignored(url, depth), number=n)
 
     async def claim(self, wanted: list[tuple[int, int]], now: int, news: list[HostRecord]) -> ClaimOutcome:
         """Have pages handed out of (host number, most); `news` are the records of hosts that changed."""

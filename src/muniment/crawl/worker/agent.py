@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.clock import now_us
 from muniment.fetch.client import Client
 from muniment.http.auth import Account, Challenge, authorization, challenge_of
 from muniment.http.cookies import domains_of, parse_set_cookie
 from muniment.http.credentials import CredentialReach
-from muniment.http.jar import Jar
+from muniment.http.jar import Jar, alive
 from muniment.model.cookie import Cookie, digest_of
 from muniment.model.exchange import Exchange
 from muniment.model.url import origin_of
@@ -172,6 +172,21 @@ class Agent:
             parts[-1].append(cookie)
             size += len(cookie.value)
         return parts
+
+    def cookies_of(self, host: str) -> list[Cookie]:
+        """The cookies of a host that hold, as far as they are here."""
+        return alive(self._jar.of(host), now_us() // 1_000_000) if self._jar else []
+
+    def learn_from_page(self, cookies: Iterable[Cookie]) -> None:
+        """Add cookies that a browser has at the end of a page; those that say something new are passed on."""
+        now = now_us()
+        for cookie in cookies:
+            known = {(one.name, one.path, one.domain): one.value for one in self._jar.of(cookie.domain)}
+            if known.get((cookie.name, cookie.path, cookie.domain)) == cookie.value:
+                continue
+            said = structs.replace(cookie, set_at=now)
+            if self._jar.keep(said) is not None:
+                self._news.append(said)
 
     def _learn(self, exchange: Exchange) -> None:
         fields = [value for name, value in exchange.headers if name == "set-cookie"]

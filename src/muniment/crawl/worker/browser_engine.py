@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from uuid import uuid4
 
 from muniment.browser.agent import BrowserAgent, browser_agent, named_agent, page_headers
+from muniment.browser.cookies import from_browser, to_browser
 from muniment.browser.faults import BrowserError
 from muniment.browser.options import BrowserSetup, RenderOptions
 from muniment.browser.pool import BrowserPool
-from muniment.browser.ports import PageAnswer, Processes
+from muniment.browser.ports import PageAnswer, PageOrder, Processes
 from muniment.browser.program import BrowserProgram
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page
@@ -29,6 +31,7 @@ from muniment.rules.rendering.choice import is_document, reason_to_render, wante
 
 __all__ = ["BrowserEngine"]
 
+_log = logging.getLogger(__name__)
 _MOST_MARKUP = 64 << 20
 """Bytes of a document that a browser is given."""
 
@@ -51,6 +54,7 @@ class BrowserEngine(HttpEngine):
             sandbox=setup.sandbox,
             memory=self._settings.browser_memory,
             tabs=services.setup.tabs,
+            agent=self._job_agent.text,
         )
 
     async def visit(self, claim: Claim) -> Page | None:
@@ -100,7 +104,7 @@ class BrowserEngine(HttpEngine):
         return engine == "browser" or bool(reason_to_render(decode_text(_markup(page), label(kind))))
 
     async def _render(self, page: Evaluation) -> Evaluation:
-        claim, exchange, page_id = page.claim, page.exchange, str(uuid4())
+        claim, page_id = page.claim, str(uuid4())
         owner = PageOwner(
             page_id=page_id,
             url=claim.url,
@@ -110,16 +114,27 @@ class BrowserEngine(HttpEngine):
             seed_url=claim.seed_url,
             meta_json=claim.meta_json,
         )
-        answer = PageAnswer(claim.url, exchange.status, exchange.headers, _markup(page))
-        recording, agent = PageRecording(self._proxy, owner), self._agent_of(claim)
-        scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
         try:
-            rendered = await self._pool.render(recording, self._options, agent, answer, scripts)
+            rendered = await self._pool.render(self._order(page, owner))
         except BrowserError as fault:
             if fault.kind == "start":
                 raise MunimentError(f"the browser {self._setup.path} cannot be started: {fault}") from None
+            _log.warning("%s: the browser %s: %s", claim.url, fault.kind, fault)
             return failed_page(page, Failure("browser", fault.kind), self._policy, page_id)
+        self._agent.learn_from_page(from_browser(rendered.cookies, secure=claim.url.startswith("https:")))
         return rendered_page(page, rendered, page_id, self._outlinks, self._policy)
+
+    def _order(self, page: Evaluation, owner: PageOwner) -> PageOrder:
+        claim, exchange = page.claim, page.exchange
+        scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
+        return PageOrder(
+            PageAnswer(claim.url, exchange.status, exchange.headers, _markup(page)),
+            PageRecording(self._proxy, owner),
+            self._options,
+            self._agent_of(claim),
+            scripts,
+            to_browser(self._agent.cookies_of(claim.host)),
+        )
 
 
 def _markup(page: Evaluation) -> bytes:

@@ -18,7 +18,7 @@ from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_
 from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.robots import Learnt, Robots
-from muniment.crawl.worker.services import EngineServices
+from muniment.crawl.worker.services import EngineServices, RefusedRequest
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
 from muniment.model.exchange import Exchange
@@ -28,6 +28,7 @@ from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
 from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
+from muniment.rules.rule_engine import IGNORED
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
 from muniment.settings.table import Settings
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpEngine"]
 
 _PATIENCE_S, _LOOK_S = 60.0, 1.0
+_MOST_JUDGED = 20_000
 
 
 class HttpEngine:
@@ -52,6 +54,8 @@ class HttpEngine:
         self._sitemaps = reads_sitemaps(settings)
         self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
         self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
+        self._judged: dict[str, str] = {}
+        """By URL, why a page may not ask for it."""
         robots = Robots(
             self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
         )
@@ -103,11 +107,12 @@ class HttpEngine:
             lambda: BodyBuilder(client.spool_dir),
         )
 
-    async def _refusal(self, url: str) -> Failure | None:
-        """Why a page's request is not sent on: its host is dead, or robots.txt forbids it or cannot be had."""
-        origins = self._services.held.dead
-        if reason := origins and (origins.get(origin_of(url)) or origins.get(host_of(url))):
-            return Failure("dead-host", reason.partition(": ")[2])
+    async def _refusal(self, url: str, depth: int) -> Failure | RefusedRequest | None:
+        """Why a page's request is not sent on: the rules leave it out, its host is dead, robots.txt forbids it."""
+        if (dead := self._services.dead(url)) is not None:
+            return dead
+        if ignored := await self._ignored(url, depth):
+            return RefusedRequest("ignored", ignored.removeprefix(IGNORED))
         if self._robots is None:
             return None
         rules = await self._rules_in_time(self._robots, url)
@@ -116,6 +121,16 @@ class HttpEngine:
         if rules is not None and rules.failure is not None:
             return rules.failure
         return Failure("robots", "robots.txt cannot be had now")
+
+    async def _ignored(self, url: str, depth: int) -> str:
+        """Why the patterns and rules of the job leave out what a page asks for; remembered until they change."""
+        known = self._judged.get(url)
+        if known is None:
+            reply = await self._services.channel.ask(protocol.AskIgnored(url, depth))
+            known = self._judged[url] = reply.reason
+            if len(self._judged) > _MOST_JUDGED:
+                self._judged.clear()
+        return known
 
     async def _rules_in_time(self, robots: Robots, url: str) -> Learnt:
         """The rules for a request of an open page, which waits for a host that is left alone, but not for long."""
@@ -166,6 +181,7 @@ class HttpEngine:
 
     def _amend(self, settings: Settings) -> None:
         self._settings, self._policy = settings, ReadPolicy.of(settings)
+        self._judged.clear()
         self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
 
     def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from muniment.browser.ports import RecordingPort
-from muniment.browser.traffic import PageRequest, PageTraffic
-from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded
+from muniment.browser.traffic import PageTraffic
+from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded, RequestHeld
 from muniment.proxy.page_proxy import PageProxy
 
 __all__ = ["PageRecording"]
@@ -36,18 +36,7 @@ def _tell(traffic: PageTraffic, event: ProxyEvent) -> None:
         case RequestAnswered(number, streamed):
             if streamed:
                 traffic.streams(number)
+        case RequestHeld(number, held):
+            traffic.held(number, held=held)
         case RequestEnded():
-            traffic.over(
-                event.number,
-                PageRequest(
-                    url=event.url,
-                    method=event.method,
-                    status=event.status,
-                    mime=event.mime,
-                    type=event.type,
-                    size=event.size,
-                    error=event.error,
-                    refused=event.refused,
-                    from_cache=event.from_cache,
-                ),
-            )
+            traffic.over(event)

@@ -9,7 +9,7 @@ from functools import partial
 from muniment.archive.durable import body_error
 from muniment.clock import monotonic
 from muniment.crawl.worker.host_signals import page_signal
-from muniment.crawl.worker.services import EngineServices
+from muniment.crawl.worker.services import EngineServices, RefusedRequest
 from muniment.fetch.forwarding.followed import SpooledBytes
 from muniment.fetch.forwarding.forward import Forwarded, Forwarder
 from muniment.http.chunked import Piece
@@ -31,8 +31,8 @@ _REQUISITE = "requisite"
 _REFUSALS = frozenset({"robots", "ignored", "private-address", "dead-host", "scheme", "limit"})
 """Codes of what no server was asked for."""
 
-Judge = Callable[[str], Awaitable[Failure | None]]
-"""Says why a URL is not asked for; None when it is."""
+Judge = Callable[[str, int], Awaitable[Failure | RefusedRequest | None]]
+"""Says why a URL is not asked for, by a page of this depth; None when it is."""
 
 
 class PageRequests:
@@ -59,7 +59,7 @@ class PageRequests:
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
         """Ask a server, and hand its answer on while it comes."""
         try:
-            found = await self._ask(request, taker)
+            found: Exchange | Failure | RefusedRequest = await self._ask(request, taker)
         except asyncio.CancelledError:
             if not self._cut:
                 raise
@@ -67,15 +67,15 @@ class PageRequests:
         finally:
             if request.body is not None and request.body.in_memory:
                 request.body.close()
-        if isinstance(found, Failure):
+        if isinstance(found, Failure | RefusedRequest):
             return _turned_away(found, taker)
         return await self._record(request, found, taker)
 
     async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
         """Connect a websocket: judged like any request, and not recorded."""
-        refusal = await self._judge(request.url)
+        refusal = await self._judge(request.url, self._owner.depth)
         made = refusal or await self._forwarder.tunnel(_forwarded(request), client)
-        if not isinstance(made, Failure):
+        if not isinstance(made, Failure | RefusedRequest):
             return made
         return Answered(error=str(made), refused=made.code if made.code in _REFUSALS else "", type="websocket")
 
@@ -87,18 +87,18 @@ class PageRequests:
         for task in list(self._waiting):
             task.cancel()
 
-    async def _ask(self, request: ProxyRequest, taker: AnswerTaker) -> Exchange | Failure:
+    async def _ask(self, request: ProxyRequest, taker: AnswerTaker) -> Exchange | Failure | RefusedRequest:
         task = asyncio.current_task()
         assert task is not None
         if self._cut:
             return Failure("limit", "its page has ended")
         self._waiting.add(task)
         try:
-            if (refusal := await self._judge(request.url)) is not None:
+            if (refusal := await self._judge(request.url, self._owner.depth)) is not None:
                 return refusal
             follower = _HandOn(taker)
             start = partial(self._start, host_of(request.url), task)
-            return await self._in_turn(host_of(request.url), _forwarded(request), start, follower)
+            return await self._in_turn(_forwarded(request), start, follower)
         finally:
             self._waiting.discard(task)
 
@@ -109,17 +109,17 @@ class PageRequests:
         self._waiting.discard(task)
         return True
 
-    async def _in_turn(
-        self, host: str, asked: Forwarded, start: Callable[[], bool], follower: _HandOn
-    ) -> Exchange | Failure:
+    async def _in_turn(self, asked: Forwarded, start: Callable[[], bool], follower: _HandOn) -> Exchange | Failure:
         """Forward when the host is not left alone."""
-        held, until = self._services.held, monotonic() + _PATIENCE_S
+        held, until, host = self._services.held, monotonic() + _PATIENCE_S, host_of(asked.url)
         await self._with_permits(host)
         held.enter(host)
         try:
             while (wait := held.left_alone_for(host)) <= until - monotonic():
+                if (dead := self._services.dead(asked.url)) is not None:
+                    return dead
                 if wait > 0:
-                    await asyncio.sleep(min(wait, _LOOK_S))
+                    await follower.held_for(min(wait, _LOOK_S))
                     continue
                 exchange = await self._forwarder.send(asked, start, follower)
                 if exchange is not None:
@@ -199,6 +199,14 @@ class _HandOn:
     def __init__(self, taker: AnswerTaker) -> None:
         self._taker = taker
 
+    async def held_for(self, seconds: float) -> None:
+        """Wait, and have that said: the page's time stands still."""
+        self._taker.hold(held=True)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._taker.hold(held=False)
+
     def begin(self, head: Head) -> None:
         """The header block is complete."""
         streamed = any(
@@ -215,7 +223,7 @@ def _forwarded(request: ProxyRequest) -> Forwarded:
     return Forwarded(request.url, request.method, request.target, request.version, request.headers, request.body)
 
 
-def _turned_away(failure: Failure, taker: AnswerTaker) -> Answered:
+def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker) -> Answered:
     """Tell the client that it gets no answer of a server."""
     refused = failure.code if failure.code in _REFUSALS else ""
     taker.refuse(403 if refused else 502, failure.code, failure.text)

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import structs
 
 from muniment.browser.rendered import RenderedPage
-from muniment.browser.traffic import PageRequest
 from muniment.clock import iso_us, new_record_urn
 from muniment.crawl.pages import Evaluation, ResolvedLinks
 from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
 from muniment.crawl.worker.outlinks import Outlinks
+from muniment.model.exchange import RequestEnded
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, Claim
@@ -111,7 +111,7 @@ def _page_info(page: Evaluation, rendered: RenderedPage, page_id: str) -> dict[s
     return info
 
 
-def _told(request: PageRequest) -> dict[str, Any]:
+def _told(request: RequestEnded) -> dict[str, Any]:
     told: dict[str, Any] = {"status": request.status, "mime": request.mime, "type": request.type}
     if request.method != "GET":
         told["method"] = request.method
@@ -152,10 +152,12 @@ def _result(kind: ResultKind, value: object) -> Result:
     return Result(kind.value, msgspec.json.encode(value))
 
 
-def _listed(request: PageRequest) -> dict[str, Any]:
-    told = structs.asdict(request)
-    refused = told.pop("refused")
-    return {**told, "error": refused or told["error"]}
+_LISTED = ("url", "method", "status", "mime", "type", "size", "from_cache")
+
+
+def _listed(request: RequestEnded) -> dict[str, Any]:
+    told = {name: getattr(request, name) for name in _LISTED}
+    return {**told, "error": request.refused or request.error}
 
 
 # -- links

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from msgspec import Struct
+
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.worker.held_pages import HeldPages
@@ -13,11 +15,13 @@ from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
+from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
+from muniment.model.url import host_of, origin_of
 from muniment.rules.hosts.politeness import HostSignal
 
-__all__ = ["EngineServices"]
+__all__ = ["EngineServices", "RefusedRequest"]
 
 T = TypeVar("T")
 _LEAST_HOLD_S = 1.0
@@ -26,6 +30,16 @@ _REQUISITE = "requisite"
 _ROBOTS = PageContext(
     via="", depth=-1, found_as=FoundAs.ROBOTS.label, attempt=1, seed_url="", meta_json="", redirect_to=""
 )
+
+
+class RefusedRequest(Struct, frozen=True):
+    """Why what an open page asks for goes to no server."""
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
 
 
 class EngineServices:
@@ -40,6 +54,12 @@ class EngineServices:
         """Bytes received since the last finish."""
         self.fail: Callable[[BaseException], None] = lambda _error: None
         """Ends the worker: a failure that no page has to answer for."""
+
+    def dead(self, url: str) -> Failure | None:
+        """Why a URL gets no request: its host is dead, as far as is known here."""
+        dead = self.held.dead
+        reason = dead and (dead.get(origin_of(url)) or dead.get(host_of(url)))
+        return Failure("dead-host", reason.partition(": ")[2]) if reason else None
 
     async def record(self, exchange: Exchange, claim: Claim) -> None:
         """Record an exchange that a page took, before the page; waits while too many are not recorded.

@@ -127,7 +127,7 @@ class Frontier:
         self, db: Database, job_id: int, scope: Scope, admission: Admission, sites: Sites, hosts: Hosts, rounds: int
     ) -> None:
         self._db, self._job_id, self._scope = db, job_id, scope
-        self._admission, self._sites, self.hosts = admission, sites, hosts
+        self.admission, self._sites, self.hosts = admission, sites, hosts
         self.payloads = Payloads(db, job_id)
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
@@ -169,7 +169,7 @@ class Frontier:
         if self._scope.listed:
             return []
         # the index alone is enough, unless rules give nice values
-        shown = SHOWN if self._admission.ruleset.gives_nice else pages.c.nice < 0
+        shown = SHOWN if self.admission.ruleset.gives_nice else pages.c.nice < 0
         waiting = pages.c.job_id == self._job_id, PENDING, shown
         counted = select(pages.c.host_id, func.count()).where(*waiting).group_by(pages.c.host_id)
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
@@ -192,7 +192,7 @@ class Frontier:
         claims: list[Claim] = []
         skipped: list[Row] = []
         left_out: list[tuple[int, str, str]] = []
-        ruleset = self._admission.ruleset
+        ruleset = self.admission.ruleset
         self._claims.begin(after)
         self._claims.trace(answers[len(looks) :], ruleset)
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
@@ -202,7 +202,7 @@ class Frontier:
                     skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
                     left_out.append((host_id, row[1], reason))
                     continue
-                claim = self._claims.claim(row, host_id, name, self._admission.tries, ruleset)
+                claim = self._claims.claim(row, host_id, name, self.admission.tries, ruleset)
                 claims.append(told_of_answers(claim, self.hosts) if claim.last_try else claim)
         self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
         self._db.many(JUDGED, skipped)
@@ -213,7 +213,7 @@ class Frontier:
     def claimed(self, first: int, last: int) -> list[Claim]:
         """The claims with these numbers again, as far as they hold their pages; within the caller's transaction."""
         self._keep_up(self.writers.look())
-        return self._claims.again(first, last, self.hosts, self._admission.tries, self._admission.ruleset)
+        return self._claims.again(first, last, self.hosts, self.admission.tries, self.admission.ruleset)
 
     def _keep_up(self, seen: WriterChanges) -> None:
         """Read again what other processes changed."""
@@ -222,7 +222,7 @@ class Frontier:
         if seen.cookies:
             self.cookies.look_again()
         if seen.ruleset is not None:
-            self._admission.ruleset, self._admission.tries = seen.ruleset, seen.tries
+            self.admission.ruleset, self.admission.tries = seen.ruleset, seen.tries
 
     @retrying_transaction
     def finish(self, batch: FinishBatch, worker: int, now: int, *, checked: bool = False) -> FinishReport:
@@ -231,7 +231,7 @@ class Frontier:
         `checked`: the batch comes from a pipeline. It may be a repeat, lack texts, or name what nobody claimed.
         """
         results = self.results.store(batch.pages)
-        self._admission.expect(len(batch.urls))
+        self.admission.expect(len(batch.urls))
         with self._db.transaction():
             told = {page.page_id: page for page in batch.pages}
             # locked in order, so that sessions never wait for each other
@@ -243,7 +243,7 @@ class Frontier:
             if checked:
                 repeated = self._repeated(told, accepted)
                 accepted = [page for page in accepted if held[page.page_id].tried + 1 == page.attempt]
-                untold = self._admission.untold(accepted, texts)
+                untold = self.admission.untold(accepted, texts)
                 accepted = [page for page in accepted if page.page_id not in untold]
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
@@ -258,7 +258,7 @@ class Frontier:
             if not self._scope.listed:
                 pending += self._sites.learn(starts, texts)
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
-            pending += self._admission.admit(parents, texts)
+            pending += self.admission.admit(parents, texts)
             pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
@@ -275,9 +275,9 @@ class Frontier:
         self.counters.told()
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
-        shown = self._admission.take_shown()
+        shown = self.admission.take_shown()
         requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
-        skipped, missing = self._admission.take_skipped(), list({key for keys in untold.values() for key in keys})
+        skipped, missing = self.admission.take_skipped(), list({key for keys in untold.values() for key in keys})
         return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
 
     def _repeated(self, told: dict[int, PageResult], accepted: list[PageResult]) -> list[int]:
@@ -294,10 +294,10 @@ class Frontier:
             counted = self._count(page, standing)
             if not page.followed and self._scope.follows(standing.on_site):
                 # the host became part of the site while the page was being fetched
-                self._admission.mark_dirty(page.page_id)
+                self.admission.mark_dirty(page.page_id)
             return (_READY, 0, 0, 0, page.followed, counted, "", 0, self._job_id, page.page_id)
         free = page.free and page.status in THROTTLED
-        left = (held.left if held.tried else self._admission.tries) - (not free)
+        left = (held.left if held.tried else self.admission.tries) - (not free)
         at, counted = 0, 0
         if left <= 0 and held.rounds < self._rounds:
             left, at, counted = 0, now + BETWEEN_ROUNDS_MS, self._count(page, standing)
@@ -328,7 +328,7 @@ class Frontier:
     def fetch_again(self, captures: list[Capture]) -> dict[int, int]:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
-            pending = self._lost.fetch_again(captures, self._admission.tries)
+            pending = self._lost.fetch_again(captures, self.admission.tries)
             self.counters.save(self._depths.take_reopened())
         return dict(pending)
 
@@ -336,7 +336,7 @@ class Frontier:
     def lost(self, last: Mapping[str, int], pipeline: str) -> dict[int, int]:
         """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
         with self._db.transaction():
-            pending = self._lost.of_pipeline(last, pipeline, self._admission.tries)
+            pending = self._lost.of_pipeline(last, pipeline, self.admission.tries)
             self.counters.save(self._depths.take_reopened())
         return dict(pending)
 
@@ -345,14 +345,14 @@ class Frontier:
         self._keep_up(self.writers.look())
         amended = amend(self._db, load_job(self._db, self._job_id), change, now)
         if amended.ruleset is not None:
-            self._admission.ruleset = amended.ruleset
+            self.admission.ruleset = amended.ruleset
         if amended.settings is not None:
-            self._admission.tries = amended.settings.tries
+            self.admission.tries = amended.settings.tries
         return amended
 
     def judging(self, only: PageState | None = None) -> Rejudging:
         """Judge all pages that wait or were ignored, or those of one state, by the patterns in force."""
-        return Rejudging(self._db, self._job_id, self._admission.ruleset, only)
+        return Rejudging(self._db, self._job_id, self.admission.ruleset, only)
 
     @retrying_transaction
     def add_cookies(self, cookies: list[Cookie]) -> None:
@@ -369,7 +369,7 @@ class Frontier:
 
         Returns (host number, pages newly pending, when the first of them is due in Unix ms).
         """
-        return begin_round(self._db, self._job_id, self._admission.tries, self.counters, waited)
+        return begin_round(self._db, self._job_id, self.admission.tries, self.counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -392,7 +392,7 @@ class Frontier:
     @property
     def empty(self) -> bool:
         """Whether the job knows no URL at all."""
-        return not self._admission.last_id
+        return not self.admission.last_id
 
     @property
     def updating_depths(self) -> bool:

@@ -120,6 +120,10 @@ class LocalQueue:
         """The earlier capture of each digest that has one."""
         return self._frontier.payloads.known(digests)
 
+    async def ignored(self, url: str, depth: int) -> str:
+        """Why the patterns and rules leave out what a page of this depth asks for; empty when they do not."""
+        return self._frontier.admission.ruleset.requisite(url, depth)
+
     async def robots(self, origin: str) -> RobotsAnswer | None:
         """The latest robots.txt answer of an origin that decided, however old."""
         return self._frontier.robots.find(origin)
