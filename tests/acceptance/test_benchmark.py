@@ -66,3 +66,10 @@ def test_site_is_the_same_every_time(tmp_path: Path) -> None:
     files = sorted(path for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert len(files) == 40 + 2 + 2 + 2
     assert all(path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes() for path in files)
+
+
+def test_hooks_are_compared_with_a_plain_loop(tmp_path: Path) -> None:
+    command = [sys.executable, BENCHMARKS / "hooks.py", "--pages", "5", "--rounds", "1", "--work", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "times as long" in done.stdout
+    assert list(tmp_path.iterdir()) == []

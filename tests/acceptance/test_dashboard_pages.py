@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crawled import run_muniment
 from tests.support.chromium import Chromium
-from tests.support.dashboard import Dashboard
+from tests.support.dashboard import Dashboard, Reply
 from tests.support.gated_site import Answer, GatedSite
 
 MARKUP = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\u202e\u200b"
@@ -97,7 +100,9 @@ def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str]
     page.goto(dashboard.new_ticket()["url"])
     for theme in ("light", "dark"):
         page.run(f"document.cookie = 'theme={theme}; path=/'")
-        for path in (*PAGES, f"/jobs/1/why?url={url}a", "/jobs/9", "/login"):
+        [process] = re.findall(r'href="(/processes/[0-9a-f-]+)"', dashboard.ask("GET", "/processes")[2])[:1]
+        of_a_url = f"/jobs/1/why?url={url}a", f"/jobs/1/results?url={url}a"
+        for path in (*PAGES, *of_a_url, process, "/jobs/9", "/nowhere", "/jobs/1/ignores/test", "/login"):
             page.goto(f"{dashboard.origin}{path}")
             page.run(f"{checker}; true")
             found = page.run(
@@ -105,6 +110,67 @@ def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str]
             )
             serious = [(one["id"], one["nodes"][0]["html"]) for one in found[1]]
             assert found[0] > 5 and serious == [], (theme, path)
+
+
+def test_all_of_it_by_keyboard(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, _ = shown
+    page = browser.page()
+    page.goto(dashboard.new_ticket()["url"])
+    page.goto(f"{dashboard.origin}/captures")
+
+    def press(key: str) -> str:
+        """What has the focus after a key."""
+        page.press(key)
+        return str(page.run("document.activeElement.textContent || document.activeElement.name"))
+
+    first = press("j")
+    second = press("j")
+    assert first != second and press("k") == first, "rows"
+    outline = page.run("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none", "the focus is seen"
+    assert press("/") == "q"
+    assert press("j") == "q" and page.run("document.activeElement.value") == "j", "a field takes letters"
+    press("Escape")
+    assert page.run("document.activeElement === document.body")
+    press("?")
+    assert page.run("document.getElementById('keys').open")
+    press("Escape")
+    assert not page.run("document.getElementById('keys').open")
+
+
+def test_what_is_missing_locked_or_dead_is_one_line(shown: tuple[Dashboard, str], tmp_path: Path) -> None:
+    with GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "runs/one", "--quiet", "--no-robots", "--no-sitemaps")
+        out = tmp_path / "runs" / "one"
+        with Dashboard(tmp_path, "runs") as dashboard:
+            dashboard.sign_in()
+            tracker = out / "tracker.sqlite"
+            bad = socket.socket(socket.AF_UNIX)
+            (out / "parts").mkdir(exist_ok=True)
+            bad.bind(str(out / "parts" / "control"))  # a socket whose owner is gone
+            bad.close()
+            for action in ("pause", "resume", "abort"):
+                told_in_one_line(dashboard.post(f"/jobs/1/{action}"))
+            with closing(sqlite3.connect(tracker)) as holder:
+                holder.execute("BEGIN EXCLUSIVE")
+                for path in PAGES:
+                    told_in_one_line(dashboard.ask("GET", path))
+                holder.rollback()
+            tracker.write_bytes(b"not a database, whatever it is called" * 200)
+            for path in PAGES:
+                told_in_one_line(dashboard.ask("GET", path))
+            tracker.unlink()
+            for path in PAGES:
+                told_in_one_line(dashboard.ask("GET", path))
+
+
+def told_in_one_line(reply: Reply) -> None:
+    """The page, a way back to it, or one that says in one line why not; never a fault of the server."""
+    status, _, text = reply
+    assert status in {200, 303, 404, 422, 503}, (status, text)
+    if status not in {200, 303}:
+        said = re.findall(r'data-testid="error" role="alert">([^<]+)<', text)
+        assert len(said) == 1 and "internal" not in said[0] and "the server failed" not in said[0], text
 
 
 def test_a_capture_is_viewed(shown: tuple[Dashboard, str], browser: Chromium) -> None:

@@ -169,6 +169,12 @@ class BrowserPage:
         """Run no scripts from the next document on."""
         self._call("Emulation.setScriptExecutionDisabled", {"value": True})
 
+    def press(self, key: str) -> None:
+        """Press a key and let go of it."""
+        pressed = {"key": key, "windowsVirtualKeyCode": 27 if key == "Escape" else 0}
+        self._call("Input.dispatchKeyEvent", {"type": "keyDown", "text": key if len(key) == 1 else "", **pressed})
+        self._call("Input.dispatchKeyEvent", {"type": "keyUp", **pressed})
+
     def _call(self, method: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         return self._browser.call(method, arguments, self._session)
 

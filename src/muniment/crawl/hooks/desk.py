@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import structs
@@ -76,6 +77,7 @@ class HookDesk:
         self._process: Child | None = None
         self._pages: dict[bytes, HookPage] = {}
         self._wants = self._deaths = 0
+        self._wake = asyncio.Event()
         self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
         self._over = self._bye = self._ending = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -141,6 +143,7 @@ class HookDesk:
                 asyncio.ensure_future(self._welcome())  # noqa: RUF006  (it is over before the worker asks)
             case WantPagesForHooks(most):
                 self._wants = most
+                self._wake.set()
             case HooksReport():
                 self._deaths = 0
                 self._reports.put_nowait(message)
@@ -182,7 +185,9 @@ class HookDesk:
 
     async def _hand_out(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_S)
+            with suppress(TimeoutError):  # pages become due without a word
+                await asyncio.wait_for(self._wake.wait(), _LOOK_S)
+            self._wake.clear()
             if self._wants and not self._ending and not self._is_held() and self._channel is not None:
                 await self._hand_to(self._channel)
 

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route as StarletteRoute
@@ -17,7 +16,7 @@ from muniment.control.fleet.watch import FleetDesk, FleetMemory
 from muniment.model.network.scopes import TokenScope
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
-from muniment.web.pages.routes import guarded, page_routes
+from muniment.web.pages.routes import guarded, page_application
 from muniment.web.pages.site import PageVisit, SignIn, Visitor, answered, form_of, see_other
 from muniment.web.refusals import RefusedRequestError
 
@@ -146,9 +145,7 @@ def with_pages(server: ServerState, api: ASGIApp) -> ASGIApp:
     """The pages of a server beside its API."""
     site = FleetSite(server)
     own = StarletteRoute("/pipelines", answered(site, _pipelines), methods=["GET"])
-    inner = Starlette(routes=[own, *page_routes(site)])
-    inner.router.redirect_slashes = False
-    pages = guarded(inner, lambda: site.origins)
+    pages = guarded(page_application(site, own), lambda: site.origins)
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

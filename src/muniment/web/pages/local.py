@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
@@ -16,7 +15,7 @@ from muniment.control.runs.desk import RunsDesk
 from muniment.web.pages.api import api_routes
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
-from muniment.web.pages.routes import guarded, page_routes
+from muniment.web.pages.routes import guarded, page_application
 from muniment.web.pages.site import SignIn, Visitor, see_other
 from muniment.web.pages.tickets import SESSION_S, Tickets
 
@@ -93,6 +92,4 @@ def _told_out(status: int) -> Response:
 
 def local_application(site: LocalSite) -> ASGIApp:
     """The application of a dashboard."""
-    made = Starlette(routes=[*page_routes(site), *api_routes(site)])
-    made.router.redirect_slashes = False
-    return guarded(made, lambda: (site.origin,))
+    return guarded(page_application(site, *api_routes(site)), lambda: (site.origin,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
@@ -12,9 +13,9 @@ from starlette.types import ASGIApp
 from muniment.web.pages import capture_pages, job_pages, live, process_pages, queue_pages
 from muniment.web.pages.guard import Guard
 from muniment.web.pages.render import STATIC, static_file
-from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, see_other
+from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, nowhere, see_other
 
-__all__ = ["guarded", "page_routes"]
+__all__ = ["guarded", "page_application"]
 
 _LOOKING = {
     "/": job_pages.jobs,
@@ -34,7 +35,7 @@ _LOOKING = {
 }
 
 
-def page_routes(site: PageSite) -> list[StarletteRoute]:
+def _page_routes(site: PageSite) -> list[StarletteRoute]:
     """All pages, the forms, the stream and the two files of the site."""
     made = [StarletteRoute(path, answered(site, page), methods=["GET"]) for path, page in _LOOKING.items()]
     for path, form in job_pages.STEERING.items():
@@ -50,6 +51,14 @@ def page_routes(site: PageSite) -> list[StarletteRoute]:
         StarletteRoute("/logout", site.sign_in.log_out, methods=["POST"]),
         *(StarletteRoute(f"/static/{name}", _static, methods=["GET"]) for name in STATIC),
     ]
+    return made
+
+
+def page_application(site: PageSite, *others: StarletteRoute) -> Starlette:
+    """The pages of a site, and other routes; what is at neither is said on a page."""
+    answer = nowhere(site)
+    made = Starlette(routes=[*others, *_page_routes(site)], exception_handlers={404: answer, 405: answer})
+    made.router.redirect_slashes = False
     return made
 
 

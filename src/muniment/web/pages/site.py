@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -26,6 +27,7 @@ __all__ = [
     "Visitor",
     "answered",
     "form_of",
+    "nowhere",
     "see_other",
 ]
 
@@ -211,6 +213,21 @@ def _told(site: PageSite, request: Request, error: MunimentError, *, as_json: bo
 
 def _refused_json(status: int, code: str, text: str) -> Response:
     return JSONResponse({"error": {"code": code, "text": text}}, status)
+
+
+def nowhere(site: PageSite) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """The answer to an address that is not a page's, or that takes forms alone."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        taken = isinstance(error, HTTPException) and error.status_code == 405
+        text = "this address takes forms alone; go back to the page with the form" if taken else "no page is here"
+        if request.url.path.startswith("/v1/"):
+            return _refused_json(405 if taken else 404, "method" if taken else "not-found", text)
+        found = _told(site, request, NotFoundError(text), as_json=False)
+        found.status_code = 405 if taken else 404
+        return found
+
+    return answer
 
 
 _STATUSES = (
