@@ -17,6 +17,7 @@ import pytest
 from hook_plugins import artifacts_of, hook, page_folder, results_of
 from tests.support.gated_site import Answer, GatedSite
 
+from muniment.control.hook_reports import hooks_that_fit
 from muniment.tracker.processes.sqlite import open_processes
 
 HTML = (("Content-Type", "text/html; charset=iso-8859-1"),)
@@ -210,12 +211,34 @@ out.flush()
 os.close(1)
 os.close(2)
 """
+    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
     hook(plugins, "noise", "on_Snapshot__1_noise.py", text)
     done = crawl(muniment, site, plugins, tmp_path / "out")
     [row] = results_of(tmp_path / "out")
     assert (row["status"], row["output_str"], row["output_json"]) == ("succeeded", "whole", '{"a":1}')
     assert (row["bad_lines"], row["records"]) == (4, 150_003)
+    rows = open_processes(tmp_path / "kept").newest(100)
+    [worker] = [one for one in rows if one.label == "hooks"]
+    assert worker.max_rss is not None
+    assert worker.max_rss < 300 << 20
     assert done.stderr.count("'Strange'") <= 1
+
+
+def test_much_output_leaves_the_databases_small(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
+    sizes = []
+    for text in ("exit 0", "yes a line of text | head -c 50000000"):
+        place = tmp_path / f"run{len(sizes)}"
+        muniment.environ["MUNIMENT_PROCESSES"] = str(place / "kept")
+        hook(plugins, "much", "on_Snapshot__1_much.sh", text)
+        crawl(muniment, site, plugins, place / "out")
+        [row] = results_of(place / "out")
+        assert (row["status"], row["error"]) == ("noresults", "")
+        sizes.append(sum(path.stat().st_size for path in place.rglob("*.sqlite*") if path.is_file()))
+    process = open_processes(place / "kept").get(row["process_id"])
+    assert process is not None
+    assert process.stdout.size == 50_000_000
+    assert sizes[0] > 0
+    assert sizes[1] - sizes[0] < 300_000
 
 
 def test_output_and_memory_have_limits(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
@@ -266,23 +289,23 @@ os.symlink(".", "circle")
 os.makedirs("deep/er")
 open("deep/er/text.txt", "w").write("hello")
 open(b"na\\xffme", "w").write("x")
-with open("sparse", "wb") as file: file.truncate(64 << 20)
+with open("sparse", "wb") as file: file.truncate(1 << 30)
 os.mkdir("many")
-for n in range(1000): open(f"many/{{n}}", "w").close()
+for n in range(10000): open(f"many/{{n}}", "w").close()
 """
     hook(plugins, "files", "on_Snapshot__1_files.py", text)
     out = tmp_path / "out"
     crawl(muniment, site, plugins, out)
     rows = artifacts_of(out)
-    assert len(rows) == 1000 + 5
+    assert len(rows) == 10_000 + 5
     assert (rows["files/out"]["link"], rows["files/circle"]["link"]) == ("/etc/passwd", ".")
     assert rows["files/out"]["sha256"] == ""
     text_row = rows["files/deep/er/text.txt"]
     assert (text_row["sha256"], text_row["media_type"]) == (hashlib.sha256(b"hello").hexdigest(), "text/plain")
-    assert rows["files/sparse"]["bytes"] == 64 << 20
+    assert rows["files/sparse"]["bytes"] == 1 << 30
     assert "files/na\\xffme" in rows
     [row] = results_of(out)
-    assert row["files"] == 1005
+    assert row["files"] == 10_005
 
 
 def test_a_hook_that_failed_is_tried_again_before_the_next(
@@ -372,6 +395,11 @@ def test_what_hooks_did_is_shown_and_checked(muniment: Any, site: GatedSite, plu
         {"plugin": "a", "status": "succeeded", "tries": 1, "files": 2, "bytes": 14},
         {"plugin": "b", "status": "failed", "tries": 1, "files": 0, "bytes": 0},
     ]
+    [first], place = hooks_that_fit(out, url=site.url, most=1)
+    [second], end = hooks_that_fit(out, url=site.url, begin=place)
+    assert ([first["plugin"], second["plugin"]], end) == (["a", "b"], 0)
+    assert [row["plugin"] for row in hooks_that_fit(out, status="failed")[0]] == ["b"]
+    assert hooks_that_fit(out, plugin="c") == ([], 0)
     explained = muniment("why", site.url, "-o", out)
     assert "hook a/on_Snapshot__1_a.sh, try 1: succeeded" in explained.stdout
     assert "hook b/on_Snapshot__2_b.sh, try 1: failed: exit: 5" in explained.stdout

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from muniment.archive.check.faults import Fault
 from muniment.archive.hooks.read import changed_files, hook_rows
 
-__all__ = ["HookOutcome", "HookTotal", "hook_faults", "hook_totals", "hooks_of_page"]
+__all__ = ["HookOutcome", "HookTotal", "hook_faults", "hook_totals", "hooks_of_page", "hooks_that_fit"]
 
 
 class HookTotal(Struct, frozen=True):
@@ -53,6 +54,21 @@ def hooks_of_page(out: Path, url: str) -> tuple[HookOutcome, ...]:
     """The tries of the hooks of a page, in their order."""
     names = HookOutcome.__struct_fields__
     return tuple(HookOutcome(*(row[name] for name in names)) for row in hook_rows(out) if row["url"] == url)
+
+
+def hooks_that_fit(
+    out: Path, *, url: str = "", plugin: str = "", status: str = "", begin: int = 0, most: int = 100
+) -> tuple[list[dict[str, Any]], int]:
+    """Tries of hooks of a page, a plugin and a status, from a place of the table on; where to go on, 0 at the end."""
+    asked = {name: text for name, text in (("url", url), ("plugin", plugin), ("status", status)) if text}
+    found: list[dict[str, Any]] = []
+    for place, row in enumerate(hook_rows(out)):
+        if place < begin or any(row[name] != text for name, text in asked.items()):
+            continue
+        if len(found) == most:
+            return found, place
+        found.append(row)
+    return found, 0
 
 
 def hook_faults(out: Path) -> list[Fault]:

@@ -27,6 +27,7 @@ __all__ = [
     "ProcessView",
     "detail",
     "ended",
+    "files_of",
     "find",
     "follow",
     "made_true_below",
@@ -167,7 +168,7 @@ def _shown(row: Process, level: int, now: int) -> ProcessView:
 
 def tail(row: Process, lines: int) -> tuple[list[str], list[str]]:
     """The last lines of both outputs of a process of this machine."""
-    files = _files_of(row)
+    files = files_of(row)
     with ExitStack() as stack:
         stdout, stderr = (_last(stack.enter_context(files.reader(stream)), lines) for stream in STREAMS)
     return stdout, stderr
@@ -175,7 +176,7 @@ def tail(row: Process, lines: int) -> tuple[list[str], list[str]]:
 
 def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
     """The last lines of a process, then what it writes until it has ended."""
-    files = _files_of(row)
+    files = files_of(row)
     with ExitStack() as stack:
         # what is compressed and taken away meanwhile is still read to its end
         streams = [stack.enter_context(files.reader(stream)) for stream in STREAMS]
@@ -192,7 +193,8 @@ def follow(store: ProcessStore, row: Process, lines: int) -> Iterator[str]:
             make_true(store)
 
 
-def _files_of(row: Process) -> ProcessFiles:
+def files_of(row: Process) -> ProcessFiles:
+    """The files of a process of this machine and user; raises UsageError."""
     if row.machine_id != here().machine_id:
         raise UsageError(f"the output of process {row.id[:8]} is on another machine")
     if not is_own(row):

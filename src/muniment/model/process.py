@@ -12,6 +12,7 @@ __all__ = [
     "Output",
     "Process",
     "ProcessEnding",
+    "ProcessFilter",
     "ProcessOwners",
     "ProcessPlace",
     "ProcessType",
@@ -139,3 +140,18 @@ class Process(Struct, frozen=True, kw_only=True):
     def place(self) -> ProcessPlace:
         """The place in which its number is unique."""
         return ProcessPlace(self.machine_id, self.boot_id, self.pid_namespace)
+
+
+class ProcessFilter(Struct, frozen=True, kw_only=True):
+    """Which processes are asked for; what is empty asks nothing."""
+
+    kind: str = ""
+    """The type."""
+    status: str = ""
+    machine: str = ""
+    text: str = ""
+    """In command or output."""
+    root: str = ""
+    parent: str = ""
+    since: int = 0
+    """Queued at this time (Unix ms), or later."""

@@ -14,7 +14,7 @@ from msgspec import structs
 from sqlalchemy import create_engine
 
 from muniment.errors import TrackerError
-from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
+from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessFilter, ProcessOwners, ProcessPlace
 from muniment.procs.tree import in_tree_order
 from muniment.tracker.processes.postgresql import processes_at, processes_on
 from muniment.tracker.processes.sqlite import SqliteConnection, open_processes
@@ -210,3 +210,21 @@ def test_the_store_is_for_its_owner_alone(tmp_path: Path) -> None:
         store.queue([row("a" * 32)])
         assert (tmp_path / "deep" / "home").stat().st_mode & 0o777 == 0o700
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "deep" / "home").iterdir()} == {0o600}
+
+
+def test_a_filtered_list_is_read_in_parts(store: ProcessStore) -> None:
+    rows = [
+        row(f"pg{n}", None if n == 0 else "pg0", root_id="pg0", depth=n % 2, queued_at=NOW + n // 3) for n in range(9)
+    ]
+    store.queue([structs.replace(one, machine_id="paging") for one in rows])
+    wanted = ProcessFilter(machine="paging")
+    whole = store.fitting(100, wanted)
+    assert len(whole) == 9
+    parts, after = [], None
+    while part := store.fitting(2, wanted, after):
+        parts += part
+        after = part[-1].queued_at, part[-1].depth, part[-1].id
+    assert parts == whole
+    assert ids(store.fitting(9, ProcessFilter(parent="pg0", since=NOW + 2))) == {"pg6", "pg7", "pg8"}
+    assert ids(store.fitting(9, ProcessFilter(root="pg0", text="IT'S"))) == {one.id for one in rows}
+    assert store.children(["pg0", "pg1", "nobody"]) == {"pg0": 8}

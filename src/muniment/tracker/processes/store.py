@@ -11,7 +11,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
+from muniment.model.process import (
+    Machine,
+    Output,
+    Process,
+    ProcessEnding,
+    ProcessFilter,
+    ProcessOwners,
+    ProcessPlace,
+)
 
 __all__ = ["COLUMNS", "PROCESSES_REVISION", "ProcessStore", "RowConnection"]
 
@@ -168,18 +176,25 @@ class ProcessStore:
         values = {"most": most, **({"status": status} if status else {})}
         return self._select(f"{where}ORDER BY p.queued_at DESC, p.depth DESC, p.id LIMIT :most", **values)
 
-    def fitting(self, most: int, *, kind: str, status: str, machine: str, text: str) -> list[Process]:
-        """The rows that were queued last, of a type, a status and a machine, with a text in command or output."""
-        given = {"kind": kind, "status": status, "machine": machine, "text": _like(text)}
-        asked = {
-            "kind": "p.process_type = :kind",
-            "status": "p.status = :status",
-            "machine": "p.machine_id = :machine",
-            "text": _FOUND,
-        }
+    def fitting(self, most: int, wanted: ProcessFilter, after: tuple[int, int, str] | None = None) -> list[Process]:
+        """The rows that were queued last and fit; only those `after` the time, depth and id of the last one known."""
+        given = {**msgspec.structs.asdict(wanted), "text": _like(wanted.text)}
         values = {name: value for name, value in given.items() if value}
-        where = f"WHERE {' AND '.join(asked[name] for name in values)} " if values else ""
+        conditions = [_FITS[name] for name in values]
+        if after is not None:
+            conditions.append(_AFTER)
+            values |= dict(zip(("at", "depth", "last"), after, strict=True))
+        where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         return self._select(f"{where}ORDER BY p.queued_at DESC, p.depth DESC, p.id LIMIT :most", most=most, **values)
+
+    def children(self, process_ids: Sequence[str]) -> dict[str, int]:
+        """How many children processes have, those without any left out."""
+        names = {f"p{number}": one for number, one in enumerate(process_ids)}
+        if not names:
+            return {}
+        listed = ", ".join(f":{name}" for name in names)
+        sql = f"SELECT parent_id, count(*) FROM processes WHERE parent_id IN ({listed}) GROUP BY parent_id"
+        return {str(row[0]): int(row[1]) for row in self._line.read(sql, names)}
 
     def machines(self) -> list[Machine]:
         """Every machine that is known."""
@@ -223,7 +238,20 @@ class ProcessStore:
 
 
 _SEARCHED = ("cmd", "stdout_head", "stdout_tail", "stderr_head", "stderr_tail")
-_FOUND = "(" + " OR ".join(f"p.{name} LIKE :text ESCAPE '!'" for name in _SEARCHED) + ")"
+_HOLDS = "lower(p.{}) LIKE lower(CAST(:text AS TEXT)) ESCAPE '!'"
+_FITS = {
+    "kind": "p.process_type = :kind",
+    "status": "p.status = :status",
+    "machine": "p.machine_id = :machine",
+    "text": "("
+    + " OR ".join(f"lower(p.{name}) LIKE lower(CAST(:text AS TEXT)) ESCAPE '!'" for name in _SEARCHED)
+    + ")",
+    "root": "p.root_id = :root",
+    "parent": "p.parent_id = :parent",
+    "since": "p.queued_at >= :since",
+}
+"""What each field of `ProcessFilter` asks."""
+_AFTER = "(p.queued_at < :at OR (p.queued_at = :at AND (p.depth < :depth OR (p.depth = :depth AND p.id > :last))))"
 
 
 def _like(text: str) -> str:
