@@ -141,7 +141,7 @@ def _run_until_ready(muniment: Any, line: str, url: str) -> str:
 
 def _run(muniment: Any, line: str, url: str) -> str:
     """Run an example, `example.com` being the local server; what it printed."""
-    if " replay " in line:
+    if " replay " in line or " dashboard " in line:
         return _run_until_ready(muniment, line, url)
     done = muniment(*shlex.split(line.replace(EXAMPLE, url))[1:])
     expected = 3 if "--max-pages" in line else 0
