@@ -130,20 +130,65 @@ def test_no_browser_stays_when_a_worker_is_killed_and_the_crawl_goes_on(muniment
     out = tmp_path / "out"
     site.files["/app.js"] = (
         "text/javascript",
-        b"setTimeout(() => fetch('/data.json'), 1500);" + site.files["/app.js"][1],
+        b"setTimeout(() => fetch('/data.json'), 1500);"
+        + site.files["/app.js"][1]
+        + b"const poll = setInterval(() => fetch('/data.json'), 200); setTimeout(() => clearInterval(poll), 6000);",
     )
     started = muniment.start("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0")
     wait_for(lambda: browsers_in(out))
     wait_for(lambda: site.asked["GET /app.js"])
     (worker,) = [one for one in psutil.Process(started.pid).children() if "worker" in one.cmdline()]
     before = {one.pid for one in browsers_in(out)}
+    profiles = list((out / "parts").glob("browser-*"))
+    assert profiles
     os.kill(worker.pid, signal.SIGKILL)
     wait_for(lambda: not before & {one.pid for one in browsers_in(out)}, 5.0)
+    wait_for(lambda: not any(profile.exists() for profile in profiles), 10.0)
+    assert started.poll() is None, "the crawl had ended, and nothing was shown"
     assert started.wait(120) == 0
     assert browsers_in(out) == []
     assert not list((out / "parts").glob("browser-*")) if (out / "parts").exists() else True
     assert f"urn:dom:{site.base}/" in {row["url"] for row in rows(out)}
     assert muniment("check", out).code == 0
+
+
+def test_a_browser_over_its_memory_is_replaced_and_its_page_fails(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/app.js"] = (
+        "text/javascript",
+        b"const all = []; setInterval(() => { all.push(new Array(2e6).fill(1.5)); fetch('/data.json'); }, 100);",
+    )
+    done = muniment(
+        "crawl",
+        f"{site.base}/",
+        f"{site.base}/two.html",
+        "-o",
+        out,
+        *QUICK,
+        "--level",
+        "0",
+        "--browser-memory",
+        "400MiB",
+    )
+    assert done.code == 0, done.stderr
+    assert {row["url"] for row in rows(out) if row["url"].startswith("urn:dom:")} == {f"urn:dom:{site.base}/two.html"}
+    told = muniment("why", f"{site.base}/", "-o", out)
+    assert "browser: memory" in told.stdout
+    assert browsers_in(out) == []
+    assert muniment("check", out).code == 0
+
+
+def test_a_rule_renders_a_page_of_a_crawl_without_browser(muniment, site, tmp_path):
+    out, rules = tmp_path / "out", tmp_path / "rules.json"
+    site.files["/"] = ("text/html", b"<a href=/two.html>two</a><a href=/shadow.html>three</a>")
+    plain = ("crawl", f"{site.base}/", "-o", out, "--allow-private", "--no-sitemaps")
+    assert muniment(*plain, "--max-pages", "1").code == 3
+    rules.write_text(json.dumps([{"prefix": f"{site.base}/two", "engine": "browser"}]))
+    assert muniment("job", "rules", rules, "-o", out).code == 0
+    done = muniment(*plain, "--max-pages", "9")
+    assert done.code == 0, done.stderr
+    rendered = {row["url"] for row in rows(out) if row["url"].startswith("urn:dom:")}
+    assert rendered == {f"urn:dom:{site.base}/two.html"}
 
 
 def test_a_killed_crawl_leaves_no_browser_and_is_resumed(muniment, site, tmp_path):

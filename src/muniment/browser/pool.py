@@ -44,6 +44,8 @@ class BrowserPool:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._starting = asyncio.Lock()
         self._browser: RunningBrowser | None = None
+        self._living: list[RunningBrowser] = []
+        """All that run, those that get no more pages too."""
         self._ending: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
         self.started = 0
@@ -135,6 +137,7 @@ class BrowserPool:
                 if self._watch is None:
                     self._watch = asyncio.create_task(self._look())
                 self._browser = await self._start()
+                self._living.append(self._browser)
                 self.started += 1
             return self._browser
 
@@ -164,12 +167,10 @@ class BrowserPool:
         """End a browser that takes too much memory."""
         while True:
             await asyncio.sleep(_WATCH_S)
-            browser = self._browser
-            if browser is None or browser.tools.lost:
-                continue
-            used = await asyncio.to_thread(browser.process.memory)
-            if used > self._memory:
-                browser.kill("memory")
+            self._living = [browser for browser in self._living if not browser.tools.lost]
+            for browser in list(self._living):
+                if await asyncio.to_thread(browser.process.memory) > self._memory:
+                    browser.kill("memory")
 
     async def close(self) -> None:
         """End all browsers."""

@@ -29,9 +29,6 @@ from muniment.procs.registry import ProcessRegistry
 
 __all__ = ["HooksWorker"]
 
-_PAGES_EACH = 3
-"""Pages held for each that runs, so that none waits for the next."""
-
 
 class HooksWorker:
     """One run of the hooks of a job. `send` sends a message, `drained` waits while many are unread."""
@@ -50,7 +47,6 @@ class HooksWorker:
         self._finished = False
         self._crawl = self._crawl_runner()
         self._pages: dict[asyncio.Task[None], HookRunner] = {}
-        self._jobs = asyncio.Semaphore(setup.limits.jobs)
         self._asked = False
         self._wake = asyncio.Event()
 
@@ -95,7 +91,7 @@ class HooksWorker:
             runner.stop()
 
     def _ask(self) -> None:
-        room = self._setup.limits.jobs * _PAGES_EACH - len(self._pages)
+        room = self._setup.limits.jobs - len(self._pages)
         if room > 0 and not self._asked:
             self._asked = True
             self._send(WantPagesForHooks(room))
@@ -152,18 +148,12 @@ class HooksWorker:
         hooks = [hook for hook in self._setup.hooks if hook.event not in CRAWL_EVENTS]
         due = [hook for hook in hooks if not target.has_had(hook, self._setup.mode)]
         if due:
-            async with self._jobs:
-                await self._run_hooks(folder, runner, wait=all(hook.background for hook in due))
+            await asyncio.to_thread(folder.make)
+            await runner.run("Snapshot")
+            await runner.run("SnapshotCleanup")
+            await runner.finish(wait=all(hook.background for hook in due))
+            await asyncio.to_thread(folder.clear)
         if self._stopping.is_set():
             return  # the next run goes on with it
         end = PageEnd(page.page.key, target.title, tuple(target.tags))
         self._send(HooksReport(HookBatch(page.page.key, page.page.url, end=end), page.page.page_id))
-
-    async def _run_hooks(self, folder: PageFolder, runner: HookRunner, *, wait: bool) -> None:
-        if self._stopping.is_set():
-            return
-        await asyncio.to_thread(folder.make)
-        await runner.run("Snapshot")
-        await runner.run("SnapshotCleanup")
-        await runner.finish(wait=wait)
-        await asyncio.to_thread(folder.clear)

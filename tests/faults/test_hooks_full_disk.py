@@ -1,0 +1,81 @@
+"""Hooks where there is no room, and where nothing may be written."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from broken_machine import wait_for
+from tests.support.disks import small_disk
+from tests.support.gated_site import GatedSite
+
+from forked import ForkedWithChildren
+
+ALONE = ("--no-sitemaps", "--no-robots")
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """What befalls hooks here has nothing to do with how Python starts."""
+    return ForkedWithChildren
+
+
+@pytest.fixture
+def site() -> Iterator[GatedSite]:
+    """Two pages."""
+    with GatedSite({"/": "<a href=/b>b</a>", "/b": "b"}) as served:
+        yield served
+
+
+def a_hook(plugins: Path, text: str) -> None:
+    path = plugins / "one" / "on_Snapshot__1_one.sh"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_a_hook_that_fills_the_disk_stops_the_run_and_the_next_goes_on(
+    muniment: Any, site: GatedSite, tmp_path: Path
+) -> None:
+    plugins = tmp_path / "plugins"
+    a_hook(plugins, '[ -e "$HOME/go" ] || exec cat /dev/zero > much; rm -f much; echo fine > fine')
+    muniment.environ |= {"HOME": str(tmp_path), "MUNIMENT_PROCESSES": str(tmp_path / "kept")}
+    with small_disk(tmp_path / "disk", 12) as disk:
+        out = disk / "out"
+        command = ("crawl", site.url, "-o", out, "--hooks", plugins, "--min-free", 1, *ALONE, "--quiet")
+        done = muniment(*command)
+        assert done.code == 3, done
+        assert "Traceback" not in done.stderr
+        for much in out.rglob("much"):
+            much.unlink()
+        (tmp_path / "go").touch()
+        assert muniment(*command).code == 0
+        again = muniment("hooks", "run", "-o", out, "--hooks", plugins, "--failed")
+        assert again.code == 0, again
+        rows = pq.read_table(out / "hooks.parquet").to_pylist()
+        last = {row["url"]: row["status"] for row in sorted(rows, key=lambda row: row["attempt"])}
+        assert last == {site.url: "succeeded", f"{site.url}b": "succeeded"}
+
+
+def test_no_hook_of_a_page_begins_below_min_free(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
+    plugins, begun = tmp_path / "plugins", tmp_path / "begun"
+    a_hook(plugins, 'echo "$1" >> "$HOME/begun"; [ -e "$HOME/go" ] || head -c 3000000 /dev/zero > much')
+    muniment.environ["HOME"] = str(tmp_path)
+    with small_disk(tmp_path / "disk", 12) as disk:
+        out = disk / "out"
+        options = "--hooks", plugins, "--hook-jobs", 1, "--min-free", 9_500_000
+        command = muniment.start("crawl", site.url, "-o", out, *options, *ALONE, "--quiet")
+        wait_for(begun.exists, "the first hook")
+        time.sleep(2.0)
+        assert begun.read_text().count("--url") == 1
+        (tmp_path / "go").touch()
+        for much in out.rglob("much"):
+            much.unlink()
+        command.communicate(timeout=60)
+        assert command.returncode == 0
+        assert begun.read_text().count("--url") == 2
