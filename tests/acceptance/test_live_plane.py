@@ -223,3 +223,55 @@ def test_a_password_comes_by_the_environment_alone(
     assert (done.code, server.client.get("jobs_completed")) == (0, "1")
     server.close()
     assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]
+
+
+def test_a_silent_job_is_reaped_and_taken_up_again(
+    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Points 40, 43, 50 and 52: a killed crawl of ours has failed, a foreign job is only counted."""
+    redis = server.client
+    silent = "crawl", site.url, "-o", tmp_path / "silent", "--redis", server.url
+    with muniment.start(*silent, "--delay", "500") as crawl:
+        ident = server.working()
+        eventually(lambda: redis.hget(ident, "heartbeat"))
+        crawl.kill()
+        crawl.wait()
+    redis.hset("foreign", mapping={"url": "http://a.example/", "heartbeat": "7", "last_acknowledged_heartbeat": "7"})
+    redis.rpush("working", "foreign", "without-hash")
+    other = "crawl", site.url, "-o", tmp_path / "other", "--redis", server.url, "--delay", "1000", "--reap-after", "4"
+    with muniment.start(*other) as crawl:
+        eventually(lambda: redis.hget(ident, "failed"))
+        assert int(redis.hget(ident, "death_timer") or 0) == 2
+        assert (redis.get("jobs_failed"), redis.hget(ident, "counted")) == ("1", "failed")
+        assert all(100 < redis.ttl(key) <= 172_800 for key in (ident, f"{ident}_log", f"{ident}_ignores"))
+        running = redis.lrange("working", 0, -1)
+        assert ident not in running
+        assert len(running) == 3
+        assert 0 < redis.ttl("muniment:reaper") <= 10
+        eventually(lambda: int(redis.hget("foreign", "death_timer") or 0) > 2)
+        _change(server, next(one for one in running if len(one) >= 25), delay_min="0", delay_max="0")
+        assert crawl.wait(60) == 0
+    assert set(redis.lrange("working", 0, -1)) == {"foreign", "without-hash"}
+    assert set(redis.hgetall("foreign")) == {"url", "heartbeat", "last_acknowledged_heartbeat", "death_timer"}
+    assert redis.exists("without-hash", "muniment:reaper") == 0
+    assert muniment(*silent, "--delay", "0").code == 0
+    assert (redis.get("jobs_failed"), redis.get("jobs_completed")) == ("0", "2")
+    assert (redis.hget(ident, "failed"), redis.hget(ident, "counted")) == (None, "completed")
+
+
+def test_a_full_server_is_said_once(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Point 61: it answers all the time and refuses every write; the layout stands again when it takes them."""
+    redis = server.client
+    command = "crawl", site.url, "-o", tmp_path / "out", "--redis", server.url, "--delay", "200"
+    with muniment.start(*command) as crawl:
+        ident = server.working()
+        redis.config_set("maxmemory", "1")
+        time.sleep(4)
+        score = int(redis.hget(ident, "log_score") or 0)
+        redis.config_set("maxmemory", "0")
+        eventually(lambda: int(redis.hget(ident, "log_score") or 0) > score, within_s=10)
+        assert crawl.wait(60) == 0
+        said = crawl.stderr.read()
+    assert "the crawl goes on without it" in said
+    assert said.count("answers again") == 1
+    assert [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)] == _entries(tmp_path / "out")

@@ -22,6 +22,7 @@ from muniment.live.link import RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane import Plane
 from muniment.live.ports import PlaneOptions
+from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name, redis_given, redis_password_given
@@ -68,8 +69,10 @@ class LivePlane:
         self._log.commit(opened.frontier.totals)
         self._port = _Port(db, job_id)
         pipeline = PipelineRecord(out)
-        record = JobRecord(self._log, self._port, plane_options(settings), pipeline.key, target)
-        self._plane = Plane(RedisLink(address, password), record, pipeline)
+        options = plane_options(settings)
+        record = JobRecord(self._log, self._port, options, pipeline.key, target)
+        reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
+        self._plane = Plane(RedisLink(address, password), record, pipeline, reaper)
         events.listen(self._log.take)
         events.listen(self._plane.take)
 
@@ -118,6 +121,13 @@ class _Port:
 
     async def _now(self) -> LiveJob:
         return self.now()
+
+    def age(self) -> int:
+        """The age of its settings, asked often."""
+        return self._ask(self._age())
+
+    async def _age(self) -> int:
+        return live.age_of_settings(self._db, self._job_id)
 
     def keep_ident(self, ident: str, url: str) -> None:
         """Keep its name in Redis."""

@@ -55,11 +55,14 @@ class RedisLink:
             self.complain(error)
             return None
         self.server = str(info["run_id"])
-        if self._lost:
-            _log.warning("Redis at %s answers again", self.address)
-            self._lost = False
         self.client = client
         return client
+
+    def worked(self) -> None:
+        """A step was carried out; a server that answers may still refuse every write."""
+        if self._lost and self.client is not None:
+            _log.warning("Redis at %s answers again", self.address)
+            self._lost = False
 
     def complain(self, error: BaseException) -> None:
         """Give the connection up for a moment; said every 5 s at most."""

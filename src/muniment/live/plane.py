@@ -11,6 +11,7 @@ from muniment.clock import monotonic
 from muniment.live import layout
 from muniment.live.link import RedisError, RedisLink
 from muniment.live.pipelines import PipelineRecord
+from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
 from muniment.model.event import EventBatch, Snapshot
 from muniment.model.network.live import LiveJob
@@ -26,8 +27,8 @@ _MOST_HEARD = 10_000
 class Plane:
     """Runs until it is closed; without a server it tries again every second."""
 
-    def __init__(self, link: RedisLink, record: JobRecord, pipeline: PipelineRecord) -> None:
-        self._link, self._record, self._pipeline = link, record, pipeline
+    def __init__(self, link: RedisLink, record: JobRecord, pipeline: PipelineRecord, reaper: Reaper | None) -> None:
+        self._link, self._record, self._pipeline, self._reaper = link, record, pipeline, reaper
         self._ended = threading.Event()
         self._last: LiveJob | None = None
         self._arrived: Any = None
@@ -54,6 +55,7 @@ class Plane:
         self._thread.join(_LAST_WORDS_S)
 
     def _run(self) -> None:
+        self._try(self._step)
         while not self._ended.wait(_STEP_S):
             self._try(self._step)
         self._try(self._finish)
@@ -62,6 +64,7 @@ class Plane:
     def _try(self, step: Any) -> None:
         try:
             step()
+            self._link.worked()
         except (RedisError, OSError) as error:
             self._link.complain(error)
         except LookupError:
@@ -103,6 +106,8 @@ class Plane:
             # a loop that stands still gives no snapshot
             self._beaten = self._beats
             self._record.beat += 1
+        if self._reaper is not None:
+            self._reaper.step(client)
 
     def _finish(self) -> None:
         client = self._link.connect()
@@ -112,3 +117,5 @@ class Plane:
             self._arrive(client)
         self._record.end(client, self._last)
         self._pipeline.leave(client)
+        if self._reaper is not None:
+            self._reaper.leave(client)

@@ -29,6 +29,9 @@ class JobPort(Protocol):
     def job(self) -> LiveJob:
         """The job as it stands."""
 
+    def age(self) -> int:
+        """The age of its settings, asked often."""
+
     def keep_ident(self, ident: str, url: str) -> None:
         """Keep its name in Redis."""
 

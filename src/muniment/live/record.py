@@ -186,8 +186,8 @@ class JobRecord:
         if now - self._read_at < _READING_S:
             return
         self._read_at = now
-        job, settings = self._port.job(), self.settings
-        self._due |= job.age != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
+        settings = self.settings
+        self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
         fields = AGE, "abort_requested", "failed", "url", *_CURSORS
         found = None if self._due else typed(lambda: client.hmget(self.ident, *fields))
         if found is not None:
@@ -198,6 +198,7 @@ class JobRecord:
             self._due = abort is not None or failed is not None or age != str(settings.age).encode()
         if self._due:
             self._read_all_at = now
+            job = self._port.job()
             self._due = typed(lambda: settings.sync(client, job)) is False
 
     # -- the end
@@ -213,6 +214,7 @@ class JobRecord:
         kept_s = ABORTED_S if outcome is JobOutcome.ABORTED else KEPT_S
         failed_outside = self.settings.failed_outside
         counted = typed(lambda: client.hget(self.ident, "counted"))
+        said_by_others = failed_outside and not counted
         fields = {"finished_at": f"{now_ms() / 1000:.3f}"}
         with client.pipeline() as pipe:
             if outcome is JobOutcome.ABORTED:
@@ -225,7 +227,7 @@ class JobRecord:
             pipe.lrem(layout.WORKING, 0, self.ident)
             for key in (self.ident, layout.log_key(self.ident), *self.settings.keys):
                 # who said that it has failed said how long it stays
-                pipe.expire(key, ABORTED_S if failed_outside else kept_s)
+                pipe.expire(key, ABORTED_S if said_by_others else kept_s)
             pipe.publish(layout.UPDATES, self.ident)
             carry_out(pipe, self._say)
 
