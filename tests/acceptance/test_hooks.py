@@ -43,8 +43,11 @@ def plugins(tmp_path: Path) -> Path:
 
 def crawl(muniment: Any, site: GatedSite, plugins: Path, out: Path, *more: object, code: int = 0) -> Any:
     """A crawl of one page with its hooks."""
+    # hooks run at a low priority: beside other tests they may take long
     done = muniment(
-        *("crawl", f"{site.url}", "-o", out, "--hooks", plugins, "--page-only", "--no-sitemaps", "--no-robots"), *more
+        *("crawl", f"{site.url}", "-o", out, "--hooks", plugins, "--page-only", "--no-sitemaps", "--no-robots"),
+        *more,
+        timeout=240,
     )
     assert done.code == code, done
     return done

@@ -102,11 +102,8 @@ class Queue(Protocol):
     async def cookies(self, url: str, now: int) -> str:
         """The Cookie field that a normalised URL gets at `now` (Unix s)."""
 
-    async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
-        """Keep what has changed of hosts, at once."""
-
-    async def keep_permits(self, held: Mapping[int, int]) -> None:
-        """Connections were closed: so many may be open to hosts, by host number."""
+    async def keep_hosts(self, records: Sequence[HostRecord], held: Mapping[int, int]) -> None:
+        """Keep what has changed of hosts, at once; `held`: so many connections may be open, after some were closed."""
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""

@@ -271,14 +271,15 @@ class PipelineQueue:
         """The Cookie field that a normalised URL gets."""
         return self._hosts.cookie_field(url)
 
-    async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
+    async def keep_hosts(self, records: Sequence[HostRecord], held: Mapping[int, int]) -> None:
         """Send what has changed of hosts, at once."""
         if records:
             self._keep(records)
             self._outbox.hurry()
+        if held:
+            self._keep_permits(held)
 
-    async def keep_permits(self, held: Mapping[int, int]) -> None:
-        """So many connections to hosts are open at most from now on, by host number."""
+    def _keep_permits(self, held: Mapping[int, int]) -> None:
         # a host whose pages are here keeps its connections, though none is open now
         self._closed |= {host_id for host_id, permits in held.items() if not permits}
         kept = {host_id for host_id in self._closed if self._stock.has_host(host_id)}
@@ -297,7 +298,7 @@ class PipelineQueue:
         if idle and self._stock.size > 2 * len(self._out):
             self._shed(self._stock.shed_hosts(idle))
         if self._closed:
-            await self.keep_permits({})
+            self._keep_permits({})
         return UpkeepOutcome(self._changed())
 
     async def change(self, request: ChangeRequest) -> ChangeOutcome:

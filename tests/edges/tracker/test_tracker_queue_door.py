@@ -107,7 +107,7 @@ def test_what_is_kept_of_a_host_comes_with_its_pages(door: Door) -> None:
     [waiting] = door.pending(0).changes.pending
     assert waiting.record is None
     record = HostRecord(waiting.host_id, "https", HostWaits(2_000, 5, "429", 1))
-    door.keep_hosts([record])
+    door.keep_hosts([record], {})
     [waiting] = door.pending(0).changes.pending
     assert waiting.record == record
     door.tracker.reopen()

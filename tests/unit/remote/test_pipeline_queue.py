@@ -124,7 +124,7 @@ def test_pages_of_a_host_that_waits_long_go_back_after_the_server_knows_why() ->
         queue.take(pages_of(1, 2))
         await heard(queue)
         far = 1 << 60
-        await queue.keep_hosts([HostRecord(5, "http", HostWaits(0, far, "Retry-After", 1))])
+        await queue.keep_hosts([HostRecord(5, "http", HostWaits(0, far, "Retry-After", 1))], {})
         await queue.drained()
         assert link.released == [([(1, 9), (2, 9)], False)]
         facts = link.finished[0].hosts["a.example"]
@@ -140,7 +140,7 @@ def test_fewer_connections_are_confirmed_when_they_are_closed() -> None:
         await heard(queue)
         queue.lower({"a.example": 1, "never.example": 0})
         assert await heard(queue) == [(5, 0, 0, 1)]
-        await queue.keep_permits({5: 1})
+        await queue.keep_hosts([], {5: 1})
         await queue.drained()
         told = {host: permits for call in link.finished for host, permits in call.permits.items()}
         assert told == {"a.example": 1}, "of the other one this job knows nothing: another of the pipeline may"

@@ -64,7 +64,7 @@ class KnownHosts:
         """Have the tracker keep urgent waits at once; the others are kept with the pages that finish next."""
         if self._urgent:
             self._urgent = False
-            await self._queue.keep_hosts(self.take_news())
+            await self._queue.keep_hosts(self.take_news(), {})
 
     def _change(self, record: HostRecord) -> None:
         self._records[record.host_id] = self._news[record.host_id] = record

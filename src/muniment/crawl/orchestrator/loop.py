@@ -109,7 +109,7 @@ class Orchestrator:
             self._seed_feed.begin(backlog.progress)
 
     async def _end_run(self, outcome: RunOutcome) -> RunOutcome:
-        await self._queue.keep_hosts(self._hosts.known.take_news())
+        await self._queue.keep_hosts(self._hosts.known.take_news(), {})
         if self._error is not None:
             await self._damaged.seal()
             raise self._error

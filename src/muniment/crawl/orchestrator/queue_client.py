@@ -87,7 +87,7 @@ class QueueClient:
     async def keep_permits(self, held: dict[int, int]) -> None:
         """Tell the queue how many connections may be open to hosts, by number, after some were closed."""
         if held:
-            await self._queue.keep_permits(held)
+            await self._queue.keep_hosts([], held)
 
     async def settle(self, *, drained: bool) -> None:
         """Move the job between ACTIVE and DRAINING when its last page goes out, or more come in."""

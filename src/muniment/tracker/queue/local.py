@@ -136,13 +136,11 @@ class LocalQueue:
         """What a normalised URL would be sent at `now` (Unix s)."""
         return self._frontier.cookies.header(url, now)
 
-    async def keep_hosts(self, records: Sequence[HostRecord]) -> None:
-        """Keep what has changed of hosts, at once."""
-        self._note(records)
-        self._frontier.hosts.keep_rest()
-
-    async def keep_permits(self, held: Mapping[int, int]) -> None:
-        """Nobody else has any."""
+    async def keep_hosts(self, records: Sequence[HostRecord], held: Mapping[int, int]) -> None:
+        """Keep what has changed of hosts, at once; nobody else has connections."""
+        if records or not held:
+            self._note(records)
+            self._frontier.hosts.keep_rest()
 
     async def upkeep(self, request: UpkeepRequest) -> UpkeepOutcome:
         """Do one batch of the tracker's own work, and what the request names."""
