@@ -19,6 +19,8 @@ _EVERYWHERE = ("--json", "--quiet", "--log-level [debug|info|warning|error]")
 _PLACES = ("--server URL", "--token-file FILE", "--plain-http", "--ca-file FILE", "--database URL", "--state DIR")
 """Told once for all groups of a fleet's operators, with `job`."""
 _AS_JOB = ("pipelines", "tokens")
+_OF_SERVER = ("--token-file FILE", "--plain-http", "--ca-file FILE")
+"""How a server is asked, which `job` shows for every command."""
 _MARKED = re.compile(r"(?ms)^<!-- options of (\w+) -->\n.*?^<!-- end -->\n")
 
 
@@ -85,6 +87,10 @@ def _of_group(name: str, group: click.Group) -> str:
     for command in group.commands.values():
         for flag, (parameter, text) in _records(command).items():
             if command.name == "add" and parameter in settings and name == "job":
+                continue
+            if (name, command.name) == ("hooks", "run") and parameter in HookOptions.__struct_fields__:
+                continue
+            if name == "process" and flag in _OF_SERVER:
                 continue
             if flag not in _PLACES or name not in _AS_JOB:
                 rows.setdefault((flag, text), []).append(str(command.name))
