@@ -275,3 +275,43 @@ def test_a_full_server_is_said_once(muniment: Any, server: RedisServer, site: Ng
     assert "the crawl goes on without it" in said
     assert said.count("answers again") == 1
     assert [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)] == _entries(tmp_path / "out")
+
+
+def _with_user(server: RedisServer) -> Any:
+    """A server that knows nobody but its owner, who is connected, and one user; the owner's client."""
+    redis = server.client
+    redis.acl_setuser("writer", enabled=True, passwords=["+hunter2"], keys=["*"], channels=["*"], categories=["+@all"])
+    redis.config_set("requirepass", "owner")
+    redis.execute_command("AUTH", "owner")
+    return redis
+
+
+def test_a_socket_a_database_and_a_user(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    """Points 4 and 5."""
+    socket = tmp_path / "socket"
+    server = RedisServer(tmp_path, "--unixsocket", str(socket))
+    redis = _with_user(server)
+    url = f"unix://writer@{socket}?db=1"
+    done = muniment(
+        "crawl", site.url, "-o", tmp_path / "out", "--redis", url, MUNIMENT_REDIS_PASSWORD="hunter2"
+    )  # fmt: skip
+    assert (done.code, redis.dbsize()) == (0, 0)
+    redis.select(1)
+    assert redis.get("jobs_completed") == "1"
+    server.close()
+
+
+def test_a_password_comes_from_a_file(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    """Point 5; and 45: old announcements leave the feed."""
+    redis, accounts, out = _with_user(server), tmp_path / "accounts", tmp_path / "out"
+    redis.zadd("tweets:done", {"Archiving old": time.time() - 31 * 86_400, "Archiving new": time.time() - 86_400})
+    command = "crawl", site.url, "-o", out, "--redis", server.url, "--announce", "feed", "--auth-file", accounts
+    accounts.write_text("machine 127.0.0.1 login writer password wrong\n")
+    assert "the crawl goes on without it" in muniment(*command, "--max-pages", "1").stderr
+    accounts.write_text("machine 127.0.0.1 login writer password hunter2\n")
+    done = muniment(*command, "--max-pages", "5")
+    assert (redis.zrange("tweets:done", 0, -1), redis.exists("tweets:queue")) == (
+        ["Archiving new", f"Archiving {site.url}"], 0,
+    )  # fmt: skip
+    assert "hunter2" not in done.stdout + done.stderr
+    assert not [path for path in out.iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import structs
 
+from muniment.app.request import RunContext
 from muniment.clock import now_ms
 from muniment.control.verbs.steering import take_over
 from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.ports import Events
+from muniment.http.auth import Account
 from muniment.live.address import RedisAddress, parse_redis
 from muniment.live.entries import last_lines
 from muniment.live.joblog import LOG_FILE, JobLog
@@ -39,10 +40,15 @@ _PATIENCE_S = 5.0
 _KEEP_EVERY_S = 0.1
 
 
-def redis_address(settings: Settings) -> tuple[RedisAddress, str]:
-    """Where Redis is, and its password; raises UsageError for what makes no sense."""
+def redis_address(settings: Settings, accounts: Mapping[str, Account]) -> tuple[RedisAddress, str]:
+    """Where Redis is, and its password, the last choice being an account of its host; raises UsageError."""
     address, password = parse_redis(settings.redis or redis_given(), secret=not settings.redis)
-    return address, password or redis_password_given()
+    if password := password or redis_password_given():
+        return address, password
+    account = accounts.get(address.host)
+    if account is None or address.user not in {"", account.user}:
+        return address, ""
+    return structs.replace(address, user=account.user), account.password
 
 
 def plane_options(settings: Settings) -> PlaneOptions:
@@ -58,9 +64,9 @@ def plane_options(settings: Settings) -> PlaneOptions:
 class LivePlane:
     """Built before the crawl's first commit, closed after its last."""
 
-    def __init__(self, db: Database, opened: OpenJob, out: Path, target: str, events: Events) -> None:
-        settings, job_id = opened.settings, opened.job.job_id
-        address, password = redis_address(settings)
+    def __init__(self, db: Database, opened: OpenJob, taken: RunContext, target: str, events: Events) -> None:
+        settings, job_id, out = opened.settings, opened.job.job_id, taken.out
+        address, password = redis_address(settings, taken.secrets.accounts)
         self._db, self._job_id, self._opened = db, job_id, opened
         position = live.log_position(db, job_id, now_ms())
         self._log = JobLog(out / LOG_FILE, position, reports=settings.ignore_reports == "on")

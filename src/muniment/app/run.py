@@ -206,7 +206,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
         _warn_of_lost_index(out, opened.frontier.totals.captured)
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
-    queue, plane = JobQueue(opened.frontier, opened.seeds, opened.hooks), _shown(db, opened, out, urls, events)
+    queue, plane = JobQueue(opened.frontier, opened.seeds, opened.hooks), _shown(db, opened, taken, urls, events)
     events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     limits, launch = Limits(opened.settings, out), _Launching(taken)
@@ -287,7 +287,7 @@ def _first_urls(source: SeedSource) -> list[str]:
     return []
 
 
-def _shown(db: Database, opened: OpenJob, out: Path, urls: Sequence[str], events: Events) -> LivePlane | None:
+def _shown(db: Database, opened: OpenJob, taken: RunContext, urls: Sequence[str], events: Events) -> LivePlane | None:
     """The live plane, when the job is to be shown in Redis; why it runs is kept in any case."""
     why = opened.settings.explanation
     if why is not None and not (opened.resumed and jobs.given_of(db, opened.job).settings.explanation == why):
@@ -296,7 +296,7 @@ def _shown(db: Database, opened: OpenJob, out: Path, urls: Sequence[str], events
         return None
     from muniment.app.live import LivePlane  # noqa: PLC0415  (a crawl without Redis imports none of it)
 
-    return LivePlane(db, opened, out, urls[0] if urls else "", events)
+    return LivePlane(db, opened, taken, urls[0] if urls else "", events)
 
 
 async def _watch(orchestrator: Orchestrator, events: Events) -> None:

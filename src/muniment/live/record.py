@@ -34,6 +34,7 @@ _COUNTERS = {
 }
 _ENDED = ("finished_at", "aborted", "counted")
 _MOST_SAID, _MOST_ANNOUNCED = 1000, 1000
+_ANNOUNCED_S = 30 * 86_400
 
 
 class JobRecord:
@@ -120,6 +121,7 @@ class JobRecord:
         key = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED
         typed(lambda: client.zadd(key, {text: now_ms() / 1000}))
         typed(lambda: client.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1))
+        typed(lambda: client.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S))
 
     # -- what the crawl does
 
