@@ -1,4 +1,4 @@
-"""The documents are plain English: the thing as subject, "not a …", "stored", "sent", numbers; and they keep no diary."""
+"""The documents are plain English ("not a …", "stored", "sent", numbers) and have no diary of how they came to be."""
 
 from __future__ import annotations
 
