@@ -32,7 +32,7 @@ FAR = 0xFFFF
 MAX_REQUISITE_HOPS = 5
 
 _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
-"""Requisites by their scope alone (docs/decisions/urls.md#0030-sitemaps-are-requisites): no page is shown with them."""
+"""Requisites by their scope alone (docs/decisions/urls.md#0030-sitemaps-and-urls): no page is shown with them."""
 
 
 class Standing(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Requisites that other hosts still have to deliver: further pages of a host wait for them, within bounds.
 
 Without this, a site whose images are on another host would get ahead of them: hosts are asked independently of
-each other, and a page has many images (docs/decisions/order.md#0160-whole-pages-first). A host that is slower than the
+each other, and a page has many images (docs/decisions/order.md#0012-what-goes-first). A host that is slower than the
 pages that wait for it delays them by two seconds, no longer.
 """
 

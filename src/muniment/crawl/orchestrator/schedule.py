@@ -6,8 +6,8 @@ until when it gets no requests, is decided by `host_policy`.
 
 Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Any change that may help offers
 the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
-(docs/decisions/hosts.md#0056-queues-of-hosts). Hosts that failed and never answered wait in its second part, which has
-its turn when the worker has hardly anything else (docs/decisions/hosts.md#0056-queues-of-hosts).
+(docs/decisions/hosts.md#0055-hosts-in-queues). Hosts that failed and never answered wait in its second part, which has
+its turn when the worker has hardly anything else (docs/decisions/hosts.md#0055-hosts-in-queues).
 
 Pages of a host also wait while other hosts have many requisites of earlier pages left (`requisite_backlog`).
 """
