@@ -106,7 +106,7 @@ def test_a_page_is_shown_as_it_was(shown: Shown, browser: Chromium) -> None:
     assert page.run("document.querySelector('[data-testid=replay-url]').textContent") == shown.url
     frame = page.frame("mp_/")
     assert frame.wait("document.getElementById('text').textContent") == "Hello"
-    assert frame.run("getComputedStyle(document.getElementById('text')).color") == "rgb(0, 128, 0)"
+    assert frame.wait("getComputedStyle(document.getElementById('text')).color === 'rgb(0, 128, 0)'")
     frame.wait("[...document.images].every((one) => one.complete && one.naturalWidth === 40)")
     assert frame.wait("document.querySelector('iframe').contentDocument.body.innerText.trim()") == "framed"
     for name, colour in (("red", (255, 0, 0)), ("set", (0, 0, 255))):

@@ -62,17 +62,25 @@ def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; empty for one that has ended since."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
 def the_worker(command: subprocess.Popen[str]) -> list[psutil.Process]:
     children = psutil.Process(command.pid).children(recursive=True)
-    return [one for one in children if "hook-worker" in one.cmdline()]
+    return [one for one in children if "hook-worker" in words_of(one)]
 
 
 def the_hook(place: Path) -> list[psutil.Process]:
-    return [one for one in of_this_test(place) if one.cmdline()[:1] == ["/bin/sh"]]
+    return [one for one in of_this_test(place) if words_of(one)[:1] == ["/bin/sh"]]
 
 
 def the_shim(place: Path) -> list[psutil.Process]:
-    return [one for one in of_this_test(place) if any("shim.py" in word for word in one.cmdline())]
+    return [one for one in of_this_test(place) if any("shim.py" in word for word in words_of(one))]
 
 
 @pytest.mark.parametrize("struck", ["worker", "command", "hook", "shim", "all"])
@@ -120,6 +128,14 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
     assert [one for one in store.below(command_row.root_id) if one.status != "exited"] == []
 
 
+def struck_of(command: subprocess.Popen[str], place: Path) -> list[psutil.Process]:
+    """All that a strike may hit."""
+    try:
+        return [psutil.Process(command.pid), *the_worker(command), *the_shim(place), *the_hook(place)]
+    except psutil.Error:  # it has ended since
+        return []
+
+
 ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "1"))
 
 
@@ -139,8 +155,8 @@ def test_strikes_at_random_moments_leave_each_page_with_its_result(
     for _ in range(3):
         time.sleep(choose.uniform(0.3, 2.5))
         if command.poll() is None:
-            found = [psutil.Process(command.pid), *the_worker(command), *the_shim(tmp_path), *the_hook(tmp_path)]
-            with contextlib.suppress(psutil.NoSuchProcess):
+            found = struck_of(command, tmp_path)
+            with contextlib.suppress(psutil.Error, IndexError):
                 choose.choice(found).send_signal(signal.SIGKILL)
             time.sleep(0.2)
         if command.poll() is not None:

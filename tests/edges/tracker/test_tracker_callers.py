@@ -172,7 +172,7 @@ def test_what_two_find_at_once_is_one_page(fleet: Fleet, beside: Callable[[], Di
     fleet.pipeline("p")
     held = fleet.claim("p")
     other = beside()
-    late = other._works.of(job).frontier._admission
+    late = other._works.of(job).frontier.admission
     monkeypatch.setattr(late, "_recall", lambda keys: late._batch.clear())
     web = {site("one"): [(site("a"), A), (site("b"), A)], site("two"): [(site("b"), A), (site("c"), A)]}
     fleet.finish([one for one in held if one[1].url == site("one")], web)

@@ -112,7 +112,7 @@ def test_what_was_undone_is_forgotten_and_done_again(job: Tracker, monkeypatch: 
             other.execute("SELECT 1 FROM pages WHERE job_id = %s AND id = 1 FOR UPDATE", (job.job_id,))
             other.rollback()
 
-    sites = job.frontier._admission
+    sites = job.frontier.admission
 
     def met_rival(*arguments: Any) -> Any:
         monkeypatch.undo()
