@@ -48,7 +48,7 @@ def hooks_run(out: Path, plugins: Path, jobs: int, pages: int) -> float:
     begun = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seconds = time.perf_counter() - begun
-    assert f"{pages} noresults" in done.stdout, done.stdout
+    assert f"{pages:,} noresults" in done.stdout, done.stdout
     return seconds
 
 

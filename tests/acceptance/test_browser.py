@@ -258,10 +258,31 @@ def test_ignored_requisites_are_not_asked_for_by_browsers(muniment, site, tmp_pa
     done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--ignore", r"red\.svg")
     assert done.code == 0, done.stderr
     assert not site.asked["GET /red.svg"]
-    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
-    (refused,) = [one for chain in told["requisites"] for one in chain if one["url"].endswith("/red.svg")]
+    refused = requisite(muniment, out, f"{site.base}/", "/red.svg")
     assert (refused["status"], refused["error"]) == (0, "ignored")
-    assert told["state"] == "done"
+    assert json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)["state"] == "done"
+
+
+def test_a_requisite_is_judged_by_the_depth_of_its_page(muniment, site, tmp_path):
+    out, rules = tmp_path / "out", tmp_path / "rules.json"
+    image = b"<script>new Image().src = '/red.svg'</script>"
+    site.files["/"] = ("text/html", b"<a href=/two.html>two</a>")
+    site.files["/two.html"] = ("text/html", image + b"<a href=/shadow.html>three</a>")
+    site.files["/shadow.html"] = ("text/html", image)
+    command = ("crawl", f"{site.base}/", "-o", out, *QUICK, "--workers", "1")
+    assert muniment(*command, "--max-pages", "1").code == 3
+    rules.write_text(json.dumps([{"regex": r"red\.svg", "depth": [2, None], "skip": True}]))
+    assert muniment("job", "rules", rules, "-o", out).code == 0
+    assert muniment(*command, "--max-pages", "9").code == 0
+    assert requisite(muniment, out, f"{site.base}/two.html", "/red.svg")["status"] == 200
+    assert requisite(muniment, out, f"{site.base}/shadow.html", "/red.svg")["error"] == "ignored"
+
+
+def requisite(muniment, out, page, path):
+    """What became of one thing that a page asked for."""
+    told = json.loads(muniment("results", page, "-o", out, "--json").stdout)
+    (found,) = [one for chain in told["requisites"] for one in chain if one["url"].endswith(path)]
+    return found
 
 
 def test_cookies_of_the_job_go_in_and_those_of_scripts_come_back(muniment, site, tmp_path):

@@ -8,14 +8,13 @@ import hashlib
 import json
 import socket
 import subprocess
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy
 import pytest
 from tests.support.logging_site import LoggingSite, plain
+from tests.support.png import pixels
 from tests.support.proxied_runs import assert_equal, table
 from tests.support.raw_server import make_certificate
 
@@ -295,49 +294,7 @@ def test_a_long_page_is_cut_and_its_colours_are_right(muniment, tmp_path):
         assert done.code == 0, done.stderr
         assert muniment("results", site.url("/page"), "-o", out, "--save", saved).code == 0
     assert (saved / "thumbnail.jpg").read_bytes().startswith(b"\xff\xd8\xff")
-    assert pixels(saved / "view.png").shape == (240, 320, 3)
-    full = pixels(saved / "fullPage.png")
+    assert pixels((saved / "view.png").read_bytes()).shape == (240, 320, 3)
+    full = pixels((saved / "fullPage.png").read_bytes())
     assert full.shape == (16384, 320, 3)
     assert (full[:16000] == (10, 200, 30)).all() and (full[16000:] == (200, 10, 90)).all()
-
-
-def pixels(file: Path) -> Any:
-    """The colours of a PNG file, decoded by what the specification says of it, line by line."""
-    data, at, packed, width, channels = file.read_bytes(), 8, b"", 0, 3
-    while at < len(data):
-        length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
-        block = data[at + 8 : at + 8 + length]
-        if kind == b"IHDR":
-            width, channels = int.from_bytes(block[:4], "big"), {2: 3, 6: 4}[block[9]]
-        elif kind == b"IDAT":
-            packed += block
-        at += length + 12
-    lines = numpy.frombuffer(zlib.decompress(packed), numpy.uint8).reshape(-1, 1 + width * channels)
-    above, made = numpy.zeros((width, channels), numpy.uint8), []
-    for line in lines:
-        raw = line[1:].reshape(width, channels)
-        above = _unfiltered(int(line[0]), raw, above)
-        made.append(above)
-    return numpy.stack(made)[:, :, :3]
-
-
-def _unfiltered(kind: int, raw: Any, above: Any) -> Any:
-    if kind == 0:
-        return raw
-    if kind == 1:
-        return raw.cumsum(axis=0, dtype=numpy.uint8)
-    if kind == 2:
-        return raw + above
-    assert kind in (3, 4)
-    out, corner, left = raw.astype(int), numpy.zeros(raw.shape[1], int), numpy.zeros(raw.shape[1], int)
-    for x, up in enumerate(above.astype(int)):
-        near = (left + up) // 2 if kind == 3 else _paeth(left, up, corner)
-        left, corner = (out[x] + near) & 255, up
-        out[x] = left
-    return out.astype(numpy.uint8)
-
-
-def _paeth(left: Any, up: Any, corner: Any) -> Any:
-    by_left, by_up, by_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
-    other = numpy.where(by_up <= by_corner, up, corner)
-    return numpy.where((by_left <= by_up) & (by_left <= by_corner), left, other)

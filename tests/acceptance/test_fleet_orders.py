@@ -114,20 +114,25 @@ def test_a_locked_slot_waits_for_its_job(fleet: Fleet, tmp_path: Path) -> None:
 
 
 def test_two_jobs_on_a_host_have_the_lower_limit_together(fleet: Fleet, tmp_path: Path) -> None:
-    paths = {f"/{job}/{number}": Answer("x", after=0.05) for job in "ab" for number in range(40)}
+    """The job with the lower one is under way before the other begins, and after it has ended."""
+    jobs = {"a": ("4", 30), "b": ("2", 120)}
+    paths = {f"/{job}/{number}": Answer("x", after=0.05) for job, (_, count) in jobs.items() for number in range(count)}
     fleet.ask("pipelines", "set", "p1", "--tags", "none", "--no-matchonly")
     with GatedSite(paths) as site:
-        jobs = []
-        for job, limit in ("a", 4), ("b", 2):
+        numbers = {}
+        for job, (limit, _) in jobs.items():
             file = tmp_path / f"{job}.txt"
             file.write_text("".join(f"{site.url}{path[1:]}\n" for path in paths if path[1] == job))
-            options = ("--no-robots", "--per-host", str(limit), "--paused")
-            jobs.append(fleet.ask("job", "add", "--fetch", str(file), *options))
-        for job in jobs:
-            fleet.ask("job", "resume", job)
-        wait_until(lambda: len(site.requests) > 40, "both are under way")
-        assert site.connections.most <= 4
-        for job in jobs:
-            assert ended(fleet, job)["pages"]["captured"] == 40
+            options = ("--no-robots", "--per-host", limit, "--paused")
+            numbers[job] = fleet.ask("job", "add", "--fetch", str(file), *options)
+        fleet.ask("job", "resume", numbers["b"])
+        wait_until(lambda: len(site.requests) > 4, "the first is under way")
+        fleet.ask("job", "resume", numbers["a"])
+        for job, (_, count) in jobs.items():
+            assert ended(fleet, numbers[job])["pages"]["captured"] == count
         assert set(site.counts().values()) == {1}
+        asked = "".join(path[1] for path in site.requests)
+        assert "b" in asked[: asked.index("a")], "the lower limit held before the other job began"
+        assert asked.rindex("a") < asked.rindex("b"), "and until it had ended"
+        assert site.connections.most <= 2
     fleet.ask("pipelines", "set", "p1", "--tags", "fast,big", "--matchonly")

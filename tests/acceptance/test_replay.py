@@ -18,9 +18,10 @@ from typing import Any
 import psutil
 import pytest
 from crawled import complaint, run_muniment
-from tests.support.chromium import BrowserPage, Chromium, rgb_at
+from tests.support.chromium import BrowserPage, Chromium
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.media import MARKUP, PAGES, check_media
+from tests.support.png import rgb_at
 from tests.support.replay import HOSTILE, Replay, picture, tone
 from tests.support.wpull_warc import write_wpull_warc
 from warcio.statusandheaders import StatusAndHeaders

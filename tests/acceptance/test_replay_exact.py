@@ -17,9 +17,10 @@ from typing import Any
 import psutil
 import pytest
 from crawled import complaint, run_muniment
-from tests.support.chromium import Chromium, rgb_at
+from tests.support.chromium import Chromium
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.media import MARKUP, PAGES, check_media
+from tests.support.png import rgb_at
 from tests.support.replay import HOSTILE, Replay, Said, picture, tone
 
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")

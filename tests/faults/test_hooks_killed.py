@@ -83,15 +83,45 @@ def the_shim(place: Path) -> list[psutil.Process]:
     return [one for one in of_this_test(place) if any("shim.py" in word for word in words_of(one))]
 
 
+def struck_of(command: subprocess.Popen[str], place: Path) -> list[psutil.Process]:
+    """All that a strike may hit."""
+    try:
+        return [psutil.Process(command.pid), *the_worker(command), *the_shim(place), *the_hook(place)]
+    except psutil.Error:  # it has ended since
+        return []
+
+
+def hooked(muniment: Any, site: GatedSite, place: Path, hook: str) -> tuple[Any, ...]:
+    """The arguments of a crawl with a hook of this text for each page."""
+    path = place / "plugins" / "slow" / "on_Snapshot__1_slow.sh"
+    path.parent.mkdir(parents=True)
+    path.write_text(hook)
+    path.chmod(0o755)
+    muniment.environ["MUNIMENT_PROCESSES"] = str(place / "kept")
+    alone = "--hook-jobs", "1", "--no-sitemaps", "--no-robots"
+    return ("crawl", site.url, "-o", place / "out", "--hooks", path.parent.parent, *alone)
+
+
+def again(muniment: Any, command: subprocess.Popen[str], arguments: tuple[Any, ...], place: Path) -> Any:
+    """The same command once more, when nothing of one that was killed is left."""
+    command.communicate()
+    wait_until(lambda: not of_this_test(place), 30)
+    return muniment.start(*arguments)
+
+
+def rows_at_the_end(command: subprocess.Popen[str], place: Path) -> list[dict[str, Any]]:
+    """The tries of hooks once the command has ended by itself, and left nothing."""
+    command.communicate(timeout=120)
+    assert command.returncode == 0
+    assert of_this_test(place) == []
+    rows: list[dict[str, Any]] = pq.read_table(place / "out" / "hooks.parquet").to_pylist()
+    return rows
+
+
 @pytest.mark.parametrize("struck", ["worker", "command", "hook", "shim", "all"])
 def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSite, tmp_path: Path, struck: str) -> None:
-    out, plugins = tmp_path / "out", tmp_path / "plugins"
-    path = plugins / "slow" / "on_Snapshot__1_slow.sh"
-    path.parent.mkdir(parents=True)
-    path.write_text(HOOK)
-    path.chmod(0o755)
-    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
-    arguments = ("crawl", site.url, "-o", out, "--hooks", plugins, "--hook-jobs", "1", "--no-sitemaps", "--no-robots")
+    out = tmp_path / "out"
+    arguments = hooked(muniment, site, tmp_path, HOOK)
     command = muniment.start(*arguments)
     wait_until((out / "begun").exists)
     targets = {
@@ -99,7 +129,7 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
         "command": lambda: [psutil.Process(command.pid)],
         "hook": lambda: the_hook(tmp_path),
         "shim": lambda: the_shim(tmp_path)[:1],
-        "all": lambda: [psutil.Process(command.pid), *the_worker(command), *the_shim(tmp_path), *the_hook(tmp_path)],
+        "all": lambda: struck_of(command, tmp_path),
     }[struck]()
     assert targets
     for target in targets:
@@ -108,14 +138,8 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
         except psutil.NoSuchProcess:
             continue
     if struck in ("command", "all"):
-        command.wait()
-        command.communicate()
-        wait_until(lambda: not of_this_test(tmp_path), 30)
-        command = muniment.start(*arguments)
-    command.communicate(timeout=120)
-    assert command.returncode == 0
-    assert of_this_test(tmp_path) == []
-    rows = pq.read_table(out / "hooks.parquet").to_pylist()
+        command = again(muniment, command, arguments, tmp_path)
+    rows = rows_at_the_end(command, tmp_path)
     assert {row["url"] for row in rows} == {site.url, f"{site.url}b"}
     assert sorted(row["attempt"] for row in rows) == [1, 1]
     failed = [row for row in rows if row["status"] != "succeeded"]
@@ -128,14 +152,6 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
     assert [one for one in store.below(command_row.root_id) if one.status != "exited"] == []
 
 
-def struck_of(command: subprocess.Popen[str], place: Path) -> list[psutil.Process]:
-    """All that a strike may hit."""
-    try:
-        return [psutil.Process(command.pid), *the_worker(command), *the_shim(place), *the_hook(place)]
-    except psutil.Error:  # it has ended since
-        return []
-
-
 ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "1"))
 
 
@@ -144,13 +160,8 @@ def test_strikes_at_random_moments_leave_each_page_with_its_result(
     muniment: Any, site: GatedSite, tmp_path: Path, number: int
 ) -> None:
     """Three strikes at whatever runs; then the command is given until it ends by itself."""
-    choose, out, plugins = random.Random(number), tmp_path / "out", tmp_path / "plugins"
-    path = plugins / "slow" / "on_Snapshot__1_slow.sh"
-    path.parent.mkdir(parents=True)
-    path.write_text(HOOK.replace("1.5", "0.6"))
-    path.chmod(0o755)
-    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
-    arguments = ("crawl", site.url, "-o", out, "--hooks", plugins, "--hook-jobs", "1", "--no-sitemaps", "--no-robots")
+    choose = random.Random(number)
+    arguments = hooked(muniment, site, tmp_path, HOOK.replace("1.5", "0.6"))
     command = muniment.start(*arguments)
     for _ in range(3):
         time.sleep(choose.uniform(0.3, 2.5))
@@ -160,13 +171,8 @@ def test_strikes_at_random_moments_leave_each_page_with_its_result(
                 choose.choice(found).send_signal(signal.SIGKILL)
             time.sleep(0.2)
         if command.poll() is not None:
-            command.communicate()
-            wait_until(lambda: not of_this_test(tmp_path), 30)
-            command = muniment.start(*arguments)
-    command.communicate(timeout=120)
-    assert command.returncode == 0
-    assert of_this_test(tmp_path) == []
-    rows = pq.read_table(out / "hooks.parquet").to_pylist()
+            command = again(muniment, command, arguments, tmp_path)
+    rows = rows_at_the_end(command, tmp_path)
     tries: dict[str, list[int]] = {}
     for row in rows:
         tries.setdefault(row["url"], []).append(row["attempt"])

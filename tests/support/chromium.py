@@ -11,12 +11,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["BrowserPage", "Chromium", "rgb_at"]
+__all__ = ["BrowserPage", "Chromium"]
 
 _PATIENCE_S = 240.0
 _FLAGS = (
@@ -201,34 +200,3 @@ def _start(command: list[str], reads: int, writes: int) -> subprocess.Popen[byte
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def rgb_at(png: bytes, x: int, y: int) -> tuple[int, int, int]:
-    """The colour of a point of a picture with eight bits a channel."""
-    at, packed, width, channels = 8, b"", 0, 3
-    while at < len(png):
-        length, kind = int.from_bytes(png[at : at + 4], "big"), png[at + 4 : at + 8]
-        data = png[at + 8 : at + 8 + length]
-        if kind == b"IHDR":
-            width, channels = int.from_bytes(data[:4], "big"), {2: 3, 6: 4}[data[9]]
-        elif kind == b"IDAT":
-            packed += data
-        at += length + 12
-    stride, raw = width * channels, zlib.decompress(packed)
-    above = bytearray(stride)
-    for row in range(y + 1):
-        start = row * (stride + 1)
-        above = _unfiltered(raw[start], raw[start + 1 : start + 1 + stride], above, channels)
-    red, green, blue = above[x * channels : x * channels + 3]
-    return red, green, blue
-
-
-def _unfiltered(kind: int, line: bytes, above: bytearray, step: int) -> bytearray:
-    out = bytearray(line)
-    for at in range(len(out)):
-        left = out[at - step] if at >= step else 0
-        corner = above[at - step] if at >= step else 0
-        up = above[at]
-        near = min((left, up, corner), key=lambda one: abs(left + up - corner - one))
-        out[at] = (out[at] + (0, left, up, (left + up) // 2, near)[kind]) & 0xFF
-    return out

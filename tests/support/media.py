@@ -6,8 +6,9 @@ import struct
 from base64 import b64decode
 from collections.abc import Callable
 
-from tests.support.chromium import BrowserPage, rgb_at
+from tests.support.chromium import BrowserPage
 from tests.support.gated_site import Answer
+from tests.support.png import rgb_at
 
 __all__ = ["MARKUP", "PAGES", "check_media", "font", "video"]
 

@@ -31,6 +31,7 @@ from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import live
+from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.open import OpenJob
 
 __all__ = ["LivePlane", "plane_options", "redis_address"]
@@ -133,7 +134,7 @@ class _Port:
         return self._ask(self._age())
 
     async def _age(self) -> int:
-        return live.age_of_settings(self._db, self._job_id)
+        return settings_age(self._db, self._job_id)
 
     def keep_ident(self, ident: str, url: str) -> None:
         """Keep its name in Redis."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from muniment.model.failure import Failure
 
-__all__ = ["Body", "Exchange", "RequestEnded"]
+__all__ = ["Body", "Exchange", "RequestEnded", "RequestOutcome"]
 
 
 class Body(Protocol):
@@ -91,12 +91,9 @@ class Exchange(Struct, frozen=True):
         return ""
 
 
-class RequestEnded(Struct, frozen=True, kw_only=True):
-    """A request has its whole answer, or never will."""
+class RequestOutcome(Struct, frozen=True, kw_only=True):
+    """What became of a request that a page made."""
 
-    number: int
-    method: str
-    url: str
     status: int = 0
     """0 without an answer of a server."""
     mime: str = ""
@@ -110,6 +107,14 @@ class RequestEnded(Struct, frozen=True, kw_only=True):
     refused: str = ""
     """Its code when no server was asked: the client was answered 403, and there is no record."""
     from_cache: bool = False
-    duration_ms: int = 0
     streamed: bool = False
     """An event stream, or a websocket: it does not count as unsettled."""
+
+
+class RequestEnded(RequestOutcome, frozen=True, kw_only=True):
+    """A request has its whole answer, or never will."""
+
+    number: int
+    method: str
+    url: str
+    duration_ms: int = 0

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from muniment.model.exchange import Body
+from muniment.model.exchange import Body, RequestOutcome
 
-__all__ = ["AnswerTaker", "Answered", "Answerer", "Headers", "ProxyRequest", "RequestBody", "StoredBytes", "TunnelEnd"]
+__all__ = ["AnswerTaker", "Answerer", "Headers", "ProxyRequest", "RequestBody", "StoredBytes", "TunnelEnd"]
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -35,19 +35,6 @@ class ProxyRequest(Struct, frozen=True, kw_only=True):
     def header(self, name: str) -> str:
         """The first value of a header (name in lower case), or the empty string."""
         return next((value for other, value in self.headers if other.lower() == name), "")
-
-
-class Answered(Struct, frozen=True, kw_only=True):
-    """What became of a request, for the page's owner."""
-
-    status: int = 0
-    mime: str = ""
-    type: str = ""
-    size: int = 0
-    error: str = ""
-    refused: str = ""
-    from_cache: bool = False
-    streamed: bool = False
 
 
 class AnswerTaker(Protocol):
@@ -113,10 +100,10 @@ class TunnelEnd(Protocol):
 class Answerer(Protocol):
     """Answers the requests of one page."""
 
-    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Give the answer to `taker` as it comes, and say what became of it when it has ended."""
 
-    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | RequestOutcome:
         """Connect a websocket to its server and send the request; why not, when that is refused or fails."""
 
     def cut(self) -> None:

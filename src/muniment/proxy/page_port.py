@@ -6,8 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from msgspec import structs
+
 from muniment.clock import monotonic
-from muniment.proxy.answerer import Answered, Answerer, Headers, ProxyRequest, RequestBody
+from muniment.model.exchange import RequestOutcome
+from muniment.proxy.answerer import Answerer, Headers, ProxyRequest, RequestBody
 from muniment.proxy.authority import CertificateAuthority
 from muniment.proxy.client_answer import ClientAnswer
 from muniment.proxy.client_connection import ClientConnection
@@ -115,7 +118,7 @@ class PagePort:
         answer.held = lambda held: self._notify(RequestHeld(request.number, held))
         self.in_flight += 1
         self._notify(RequestBegun(request.number, request.method, request.url))
-        answered = Answered(error="cut: the page has ended")
+        answered = RequestOutcome(error="cut: the page has ended")
         try:
             answered = await self._outcome(connection, answer, request)
         finally:
@@ -124,39 +127,29 @@ class PagePort:
             took = int((monotonic() - begun) * 1000 + 0.5)
             self._notify(_ended(request, answered, took))
 
-    async def _outcome(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> Answered:
+    async def _outcome(
+        self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest
+    ) -> RequestOutcome:
         if self._server is None or request.number > self.most_requests:
             text = f"over {self.most_requests} requests of a page" if self._server else "the page has ended"
             answer.refuse(403, "limit", text)
             if request.body is not None:
                 request.body.close()
-            return Answered(error=f"limit: {text}", refused="limit")
+            return RequestOutcome(error=f"limit: {text}", refused="limit")
         if not request.upgrade:
             return await self._answerer.answer(request, answer)
         peer = await self._answerer.tunnel(request, connection)
-        if isinstance(peer, Answered):
+        if isinstance(peer, RequestOutcome):
             answer.refuse(403 if peer.refused else 502, "", peer.error)
             return peer
         connection.join(peer)
-        return Answered(status=101, type="websocket", streamed=True)
+        return RequestOutcome(status=101, type="websocket", streamed=True)
 
 
 def _end_to_end(headers: Headers) -> Headers:
     return tuple([pair for pair in headers if not pair[0].lower().startswith("proxy-")])
 
 
-def _ended(request: ProxyRequest, answered: Answered, took: int) -> RequestEnded:
-    return RequestEnded(
-        number=request.number,
-        method=request.method,
-        url=request.url,
-        status=answered.status,
-        mime=answered.mime,
-        type=answered.type or "other",
-        size=answered.size,
-        error=answered.error,
-        refused=answered.refused,
-        from_cache=answered.from_cache,
-        duration_ms=took,
-        streamed=answered.streamed,
-    )
+def _ended(request: ProxyRequest, answered: RequestOutcome, took: int) -> RequestEnded:
+    fields = structs.asdict(answered)
+    return RequestEnded(number=request.number, method=request.method, url=request.url, duration_ms=took, **fields)

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from muniment.http.head import Head
-from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.model.exchange import RequestOutcome
+from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.replay.catalog import Catalog, Entry
 from muniment.replay.lookup import http_date, micros_of
 from muniment.replay.pages import noted_page, told_page
@@ -61,18 +62,18 @@ class ArchiveAnswerer:
         self._catalog, self._site, self._front = catalog, site, urlsplit(front)
         site.chosen = at
 
-    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Answer from the archive, or from our own pages."""
         if request.body is not None:
             request.body.close()
         reply = await asyncio.to_thread(self._reply, request)
         await _send(reply, taker, with_body=request.method != "HEAD" and reply.status not in _BODILESS)
-        return Answered(status=reply.status)
+        return RequestOutcome(status=reply.status)
 
-    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | RequestOutcome:
         """No websocket is in an archive."""
         del request, client
-        return Answered(error=_NO_SOCKETS, refused="not-archived", type="websocket")
+        return RequestOutcome(error=_NO_SOCKETS, refused="not-archived", type="websocket")
 
     def cut(self) -> None:
         """What is under way ends by itself."""

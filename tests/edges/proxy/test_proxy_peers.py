@@ -8,8 +8,9 @@ import socket
 
 import pytest
 
+from muniment.model.exchange import RequestOutcome
 from muniment.proxy import page_port, peers
-from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.proxy.authority import CertificateAuthority
 from muniment.proxy.events import PageOwner
 from muniment.proxy.page_port import PagePort
@@ -18,17 +19,17 @@ from muniment.proxy.page_port import PagePort
 class Greeter:
     """An `Answerer` without a network."""
 
-    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """The same for all."""
         taker.begin(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", keep=True)
         taker.more(b"hello")
         await taker.room()
         taker.end(whole=True)
-        return Answered(status=200)
+        return RequestOutcome(status=200)
 
-    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | RequestOutcome:
         """None."""
-        return Answered(error="refused: no", refused="refused")
+        return RequestOutcome(error="refused: no", refused="refused")
 
     def cut(self) -> None:
         """Nothing is under way."""

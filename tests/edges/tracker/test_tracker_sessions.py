@@ -322,9 +322,9 @@ def beside(fleet: Fleet) -> Iterator[Dispatch]:
 def test_two_servers_give_a_host_to_no_more_than_its_limit(fleet: Fleet, beside: Dispatch) -> None:
     fleet.job(*(site(str(n), f"{n % 5}.example") for n in range(200)), settings={"per_host": 3})
     names = [fleet.pipeline(f"p{n}") for n in range(4)]
-    own = fleet.dispatch
-    held = []
+    own, given = fleet.dispatch, []
     for turn in range(6):
+        held = []
         for at, name in enumerate(names):
             fleet.dispatch = own if (at + turn) % 2 else beside
             held += fleet.claim(name, 7)
@@ -333,5 +333,6 @@ def test_two_servers_give_a_host_to_no_more_than_its_limit(fleet: Fleet, beside:
             )
             assert all(int(total) <= 3 for _, total in rows)
         fleet.finish(held)
-        held = []
-    assert len({claim.page_id for _, claim in held}) == len(held)
+        given += [claim.page_id for _, claim in held]
+    assert given
+    assert len(set(given)) == len(given)

@@ -54,8 +54,8 @@ class HttpEngine:
         self._sitemaps = reads_sitemaps(settings)
         self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
         self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
-        self._judged: dict[str, str] = {}
-        """By URL, why a page may not ask for it."""
+        self._judged: dict[tuple[str, int], str] = {}
+        """By URL and depth, why a page may not ask for it."""
         robots = Robots(
             self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
         )
@@ -124,12 +124,14 @@ class HttpEngine:
 
     async def _ignored(self, url: str, depth: int) -> str:
         """Why the patterns and rules of the job leave out what a page asks for; remembered until they change."""
-        known = self._judged.get(url)
+        known = self._judged.get((url, depth))
         if known is None:
+            judged = self._judged
             reply = await self._services.channel.ask(protocol.AskIgnored(url, depth))
-            known = self._judged[url] = reply.reason
-            if len(self._judged) > _MOST_JUDGED:
-                self._judged.clear()
+            if len(judged) >= _MOST_JUDGED:
+                judged.clear()
+            # rules that changed meanwhile have begun another one
+            known = judged[url, depth] = reply.reason
         return known
 
     async def _rules_in_time(self, robots: Robots, url: str) -> Learnt:
@@ -181,7 +183,7 @@ class HttpEngine:
 
     def _amend(self, settings: Settings) -> None:
         self._settings, self._policy = settings, ReadPolicy.of(settings)
-        self._judged.clear()
+        self._judged = {}
         self._client.set_timeouts(settings.connect_timeout, settings.timeout, settings.max_fetch_time)
 
     def _beside(self, claim: Claim, named: tuple[str, ...] | None) -> Sequence[tuple[str, FoundAs]]:

@@ -15,10 +15,10 @@ from muniment.fetch.forwarding.forward import Forwarded, Forwarder
 from muniment.http.chunked import Piece
 from muniment.http.head import Head
 from muniment.model.capture import PageContext
-from muniment.model.exchange import Exchange
+from muniment.model.exchange import Exchange, RequestOutcome
 from muniment.model.failure import Failure
 from muniment.model.url import host_of
-from muniment.proxy.answerer import Answered, AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.proxy.events import PageOwner
 from muniment.proxy.resource_types import resource_type
 
@@ -56,7 +56,7 @@ class PageRequests:
         self._heard = {owner.host}
         """Those of them that are known to have answered."""
 
-    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> Answered:
+    async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Ask a server, and hand its answer on while it comes."""
         try:
             found: Exchange | Failure | RefusedRequest = await self._ask(request, taker)
@@ -71,13 +71,13 @@ class PageRequests:
             return _turned_away(found, taker)
         return await self._record(request, found, taker)
 
-    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | Answered:
+    async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | RequestOutcome:
         """Connect a websocket: judged like any request, and not recorded."""
         refusal = await self._judge(request.url, self._owner.depth)
         made = refusal or await self._forwarder.tunnel(_forwarded(request), client)
         if not isinstance(made, Failure | RefusedRequest):
             return made
-        return Answered(error=str(made), refused=made.code if made.code in _REFUSALS else "", type="websocket")
+        return RequestOutcome(error=str(made), refused=made.code if made.code in _REFUSALS else "", type="websocket")
 
     def cut(self) -> None:
         """The page has no more time."""
@@ -151,7 +151,7 @@ class PageRequests:
             self._heard.add(host)
             self._hosts[host] = asyncio.ensure_future(self._services.lend(host, exchange.url, again=True))
 
-    async def _record(self, request: ProxyRequest, exchange: Exchange, taker: AnswerTaker) -> Answered:
+    async def _record(self, request: ProxyRequest, exchange: Exchange, taker: AnswerTaker) -> RequestOutcome:
         failure = exchange.failure
         if failure is not None and failure.code == "disk":
             # not the page's fault: the run stops
@@ -167,7 +167,7 @@ class PageRequests:
         kind = self._type_of(request) or resource_type(request.header("sec-fetch-dest"), request.method)
         if (signal := page_signal(exchange)) is not None:
             self._services.signal(host_of(exchange.url), signal)
-        answered = Answered(
+        answered = RequestOutcome(
             status=exchange.status,
             mime=exchange.header("content-type").partition(";")[0].strip().lower(),
             type=kind,
@@ -223,8 +223,8 @@ def _forwarded(request: ProxyRequest) -> Forwarded:
     return Forwarded(request.url, request.method, request.target, request.version, request.headers, request.body)
 
 
-def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker) -> Answered:
+def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker) -> RequestOutcome:
     """Tell the client that it gets no answer of a server."""
     refused = failure.code if failure.code in _REFUSALS else ""
     taker.refuse(403 if refused else 502, failure.code, failure.text)
-    return Answered(error=str(failure), refused=refused)
+    return RequestOutcome(error=str(failure), refused=refused)

@@ -17,7 +17,7 @@ from muniment.tracker.jobs.store import latest_rules
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.tables import jobs
 
-__all__ = ["KeptLog", "Log", "age_of_settings", "keep_epoch", "keep_ident", "live_job", "log_position"]
+__all__ = ["KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position"]
 
 _BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
 _END = Prepared(
@@ -100,11 +100,6 @@ def keep_epoch(db: Database, job_id: int, epoch: str) -> None:
     """Keep which server has all of a job."""
     with db.transaction():
         db.connection.execute(live_jobs.update().where(live_jobs.c.job_id == job_id).values(epoch=epoch))
-
-
-def age_of_settings(db: Database, job_id: int) -> int:
-    """How often the settings of a job were changed."""
-    return int(db.connection.execute(select(jobs.c.settings_age).where(jobs.c.id == job_id)).scalar_one())
 
 
 def live_job(db: Database, job_id: int) -> LiveJob:
