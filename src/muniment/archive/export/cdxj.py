@@ -10,6 +10,7 @@ import heapq
 import json
 import re
 import tempfile
+import time
 from base64 import b32encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -22,7 +23,6 @@ from muniment.archive.export.request_bodies import POSTED, PostedRequest, posted
 from muniment.archive.export.surt import surt
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces
-from muniment.clock import iso_us
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 
@@ -106,7 +106,7 @@ def _line(
 
 def _timestamp(at_us: int) -> str:
     """Fourteen digits, UTC."""
-    return re.sub(r"\D", "", iso_us(at_us))[:14]
+    return time.strftime("%Y%m%d%H%M%S", time.gmtime(at_us // 1_000_000))
 
 
 def sorted_lines(lines: Iterable[str]) -> Iterator[str]:
