@@ -33,9 +33,9 @@ COLUMNS = (
     "found_as", "method",
 )  # fmt: skip
 """The columns that lines are made from."""
-_AT_ONCE = 100_000
-_MOST_HELD = 32 << 20
-"""Lines, and their characters, that are sorted in memory: some 40 MB."""
+_AT_ONCE = 20_000
+_MOST_HELD = 8 << 20
+"""Lines, and their characters, that are sorted in memory: some 10 MB."""
 _MERGED = 64
 """Sorted files that are merged at a time."""
 _END_OF_MIME = re.compile(r"[;\s]")
