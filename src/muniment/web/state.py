@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
-from muniment.control.capture_source import CaptureSource
 from muniment.control.fleet.attempts import AttemptCaptures
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.errors import MunimentError
 from muniment.model.network.scopes import Caller
 from muniment.tracker.connect import opened
@@ -115,7 +115,7 @@ class ServerState:
             )
         )
 
-    async def look(self, question: Callable[[CaptureSource], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
         """The answer to a question about captures, from the archives at hand, else from the tracker's attempts."""
         archives = self.tracker.archives
         if archives is None:

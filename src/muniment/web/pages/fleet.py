@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from muniment.control.capture_source import CaptureSource
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.control.fleet.watch import FleetDesk, FleetMemory
 from muniment.model.network.scopes import TokenScope
 from muniment.web.pages.desk import JobsDesk
@@ -57,7 +57,7 @@ class FleetSite:
         """The answer to a question."""
         return await self._server.reads.run(lambda desk: question(self._desk(desk, "", all_jobs=False)))
 
-    async def look(self, question: Callable[[CaptureSource], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
         """The answer to a question about captures."""
         return await self._server.look(question)
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from muniment.control.capture_source import CaptureSource
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.control.runs.desk import RunsDesk
 from muniment.web.pages.api import api_routes
 from muniment.web.pages.desk import JobsDesk
@@ -43,7 +43,7 @@ class LocalSite:
         """The answer to a question."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
 
-    async def look(self, question: Callable[[CaptureSource], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
         """The answer to a question about captures."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
 

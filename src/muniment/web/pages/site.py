@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from muniment.control.capture_source import CaptureSource
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.errors import ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
@@ -83,7 +83,7 @@ class PageSite(Protocol):
     async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
         """The answer to a question."""
 
-    async def look(self, question: Callable[[CaptureSource], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
         """The answer to a question about captures, which may take seconds."""
 
     def is_near(self, request: Request) -> bool:
