@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from types import NoneType
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from msgspec import structs
+
 from muniment.errors import UsageError
-from muniment.settings.table import DelayRange, Option
+from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS
+from muniment.settings.table import DelayRange, Option, Settings
 
 __all__ = [
     "DIRECT",
     "LONGEST_SPAN_S",
     "MOST_ROWS",
     "NO_WORDS",
+    "RENDER_TEXTS",
     "is_number",
     "parse_delay",
     "parse_name",
@@ -30,6 +35,7 @@ __all__ = [
     "parse_viewport",
     "parse_words",
     "split_proxy",
+    "with_engine",
 ]
 
 MOST_ROWS = 1_000_000
@@ -198,6 +204,24 @@ def parse_words(known: Sequence[str], text: str) -> str:
     if unknown := [word for word in words if word not in known]:
         raise UsageError(f"there is no {unknown[0]!r}; give some of {','.join(known)}, or {NO_WORDS}")
     return ",".join(dict.fromkeys(words))
+
+
+def with_engine(settings: Settings, given: Container[str]) -> Settings:
+    """The settings with the engine that `--browser` stands for; `given` are the names of those that were given."""
+    if not settings.browser:
+        return settings
+    if "engine" in given and settings.engine != "browser":
+        raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
+    return structs.replace(settings, engine="browser", browser=False)
+
+
+RENDER_TEXTS: Mapping[str, Callable[[str], str]] = {
+    "--viewport": parse_viewport,
+    "--behaviors": partial(parse_words, BEHAVIORS),
+    "--screenshots": partial(parse_words, SCREENSHOTS),
+    "--render": partial(parse_words, RENDERED_TEXTS),
+}
+"""Settings of a rendered page whose text has a grammar."""
 
 
 def parse_place(text: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import unescape
 
-__all__ = ["is_document", "reason_to_render", "wanted_engine"]
+from muniment.model.rule import Rule
+
+__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine"]
 
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _LEAST_TEXT = 200
@@ -34,6 +37,11 @@ _DATA_SOURCE = re.compile(r"\sdata-[\w-]*(?:src|original|lazy|url|image)[\w-]*\s
 def wanted_engine(engine: str, order: str) -> str:
     """The engine of a page: what a rule orders, or that of the job."""
     return order or engine
+
+
+def may_render(engine: str, rules: Iterable[Rule]) -> bool:
+    """Whether a job with this engine and these rules may need a browser."""
+    return engine != "http" or any(rule.engine == "browser" for rule in rules)
 
 
 def is_document(status: int, content_type: str, disposition: str) -> bool:
