@@ -73,3 +73,27 @@ def test_a_pipeline_renders_pages_of_its_jobs(pipe: PipelineRun, site: ScriptSit
     pipe.check(job)
     assert not browsers_of(pipe.out)
     assert not list(out.glob("parts/browser-*"))
+
+
+def test_without_a_browser_a_job_that_renders_waits_and_says_why(
+    pipe: PipelineRun, site: ScriptSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    process = pipe.start()
+    until(pipe.session, "it does not greet")
+    job = pipe.add_job(f"{site.base}/", settings=QUICK)
+    plain = pipe.add_job(f"{site.base}/two.html")
+    pipe.finished(plain)
+    assert pipe.job(job)["state"] == "ACTIVE"
+    assert pipe.job(job)["reason"] == "it waits for a pipeline with a browser"
+    assert not (pipe.out / str(job)).exists()
+    assert pipe.server.call("POST", f"/v1/jobs/{job}/abort").status == 200
+    process.terminate()
+    assert ended(process, 90)[0] == 0
+
+
+def test_a_browser_that_is_named_and_of_no_use_ends_a_pipeline(pipe: PipelineRun) -> None:
+    process = pipe.start("--browser-path", "/bin/true")
+    code, said = ended(process)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "/bin/true" in said

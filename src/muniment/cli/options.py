@@ -14,6 +14,7 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
+from muniment.rules.rendering.choice import with_engine
 from muniment.settings.environment import array_task, contact_given
 from muniment.settings.hooks import HookOptions
 from muniment.settings.rendering import RenderSettings
@@ -25,7 +26,6 @@ from muniment.settings.values import (
     parse_number,
     parse_place,
     parse_proxy,
-    with_engine,
 )
 
 __all__ = [

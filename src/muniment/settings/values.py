@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from types import NoneType
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from msgspec import structs
-
 from muniment.errors import UsageError
 from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS
-from muniment.settings.table import DelayRange, Option, Settings
+from muniment.settings.table import DelayRange, Option
 
 __all__ = [
     "DIRECT",
@@ -35,7 +33,6 @@ __all__ = [
     "parse_viewport",
     "parse_words",
     "split_proxy",
-    "with_engine",
 ]
 
 MOST_ROWS = 1_000_000
@@ -204,15 +201,6 @@ def parse_words(known: Sequence[str], text: str) -> str:
     if unknown := [word for word in words if word not in known]:
         raise UsageError(f"there is no {unknown[0]!r}; give some of {','.join(known)}, or {NO_WORDS}")
     return ",".join(dict.fromkeys(words))
-
-
-def with_engine(settings: Settings, given: Container[str]) -> Settings:
-    """The settings with the engine that `--browser` stands for; `given` are the names of those that were given."""
-    if not settings.browser:
-        return settings
-    if "engine" in given and settings.engine != "browser":
-        raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
-    return structs.replace(settings, engine="browser", browser=False)
 
 
 RENDER_TEXTS: Mapping[str, Callable[[str], str]] = {

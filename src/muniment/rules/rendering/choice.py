@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from html import unescape
 
-from muniment.model.rule import Rule
+from msgspec import structs
 
-__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine"]
+from muniment.errors import UsageError
+from muniment.model.rule import Rule
+from muniment.settings.table import Settings
+
+__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "with_engine"]
 
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _LEAST_TEXT = 200
@@ -32,6 +36,15 @@ _FILLED = re.compile(
 _IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
 _SOURCE = re.compile(r"""\ssrc(?:set)?\s*=\s*["']?(?!data:|["'\s>])""", re.IGNORECASE)
 _DATA_SOURCE = re.compile(r"\sdata-[\w-]*(?:src|original|lazy|url|image)[\w-]*\s*=", re.IGNORECASE)
+
+
+def with_engine(settings: Settings, given: Container[str]) -> Settings:
+    """The settings with the engine that `--browser` stands for; `given` are the names of those that were given."""
+    if not settings.browser:
+        return settings
+    if "engine" in given and settings.engine != "browser":
+        raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
+    return structs.replace(settings, engine="browser", browser=False)
 
 
 def wanted_engine(engine: str, order: str) -> str:
