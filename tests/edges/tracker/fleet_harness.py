@@ -209,7 +209,7 @@ class Fleet:
     # -- operators, by the same database
 
     def work(self, job_id: int) -> JobDispatch:
-        return self.dispatch._works.of(job_id)
+        return self.dispatch._open_jobs.of(job_id)
 
     def abort(self, job_id: int, who: str = "ann") -> None:
         terms.abort(self.db, job_id, who, self.now)
