@@ -13,6 +13,8 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import Process, ProcessEnding
+from muniment.procs import graces
+from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.hooks.tree_watch import TreeWatch, WatchedTree
 from muniment.procs.registry import ProcessRegistry
@@ -22,8 +24,6 @@ from muniment.rules.hooks.records import LineReader
 __all__ = ["HookCommand", "HookTry"]
 
 _NICE = 10
-_GRACE_S = 2.0
-"""Seconds that all that a hook began may take to end."""
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
 _PIECE = 256 << 10
 _CANNOT_RUN = 127
@@ -50,9 +50,15 @@ class HookTry:
     """A hook that runs. `heard` gets each line of its output, None for one that is too long."""
 
     def __init__(
-        self, command: HookCommand, registry: ProcessRegistry, watch: TreeWatch, heard: Callable[[bytes | None], None]
+        self,
+        command: HookCommand,
+        registry: ProcessRegistry,
+        server: ForkServer,
+        watch: TreeWatch,
+        heard: Callable[[bytes | None], None],
     ) -> None:
         self._command, self._registry, self._watch, self._heard = command, registry, watch, heard
+        self._server = server
         self._lines = LineReader()
         self._run: ChildRun | None = None
         self._reading: dict[str, int] = {}
@@ -96,8 +102,9 @@ class HookTry:
             attempt=command.attempt,
             background=True,
             inherits=False,
-            grace_s=_GRACE_S,
+            grace_s=graces.HOOK_S,
             nice=_NICE,
+            server=self._server,
         )
         self._reading = {stream: run.reading(stream) for stream in ("stdout", "stderr")}
         return run

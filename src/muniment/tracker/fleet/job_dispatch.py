@@ -1,4 +1,4 @@
-"""A job at hand: its frontier, and its hosts that have pages, in the order of their turns.
+"""Hands out the pages of one job: its frontier, and its hosts that have pages, in the order of their turns.
 
 What the database says decides; what is kept here (which hosts of a job have pages that wait) saves looking it up.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim
-from muniment.rules.host_queue import HostQueue
+from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import stash
@@ -22,7 +22,7 @@ from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
 
-__all__ = ["DrawnPages", "JobWork", "Wanted"]
+__all__ = ["DrawnPages", "JobDispatch", "Wanted"]
 
 Wanted = list[tuple[int, int]]
 """Host numbers, each with the most pages of it."""
@@ -40,7 +40,7 @@ class DrawnPages(Struct, frozen=True):
     """Pages that the rules leave out now, by host."""
 
 
-class JobWork:
+class JobDispatch:
     """Hands out the pages of one job, and keeps its state in line with them."""
 
     def __init__(self, db: Database, job_id: int) -> None:
@@ -55,7 +55,7 @@ class JobWork:
         if self._shared:
             # processes that take the hosts in the same order would be at the same host all the time
             random.shuffle(hosts)
-        self._queue, self._turn = HostQueue(), 0
+        self._queue, self._turn = HostRotation(), 0
         for host in hosts:
             self._enqueue(host)
 

@@ -1,0 +1,33 @@
+"""Causes: why pages are left out, by how their reason begins. All pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from muniment.rules import rule_engine
+
+__all__ = ["BEGINNINGS", "DEAD", "IGNORED", "LIMIT", "NOT_KEPT", "OTHER", "ROBOTS", "SkipCause"]
+
+OTHER = "other"
+IGNORED, ROBOTS, DEAD, LIMIT, NOT_KEPT = "ignore", "robots", "dead-host", "limit", "noarchive"
+BEGINNINGS = (
+    (rule_engine.IGNORED, IGNORED),
+    (rule_engine.RULED, IGNORED),
+    ("robots: the page ", NOT_KEPT),
+    ("robots: ", ROBOTS),
+    ("dead-host: ", DEAD),
+    ("noarchive: ", NOT_KEPT),
+    ("url: ", LIMIT),
+    ("limit: ", LIMIT),
+)
+"""How reasons and errors begin, and the cause that each stands for; the first that fits counts."""
+
+
+class SkipCause(Struct, frozen=True):
+    """Pages of a job that were left out for one cause."""
+
+    cause: str
+    """`ignore`, `robots`, `dead-host`, `limit`, `noarchive` or `other`."""
+    pages: int
+    failed: bool
+    """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""
