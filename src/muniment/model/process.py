@@ -37,6 +37,19 @@ class Machine(Struct, frozen=True, kw_only=True):
     """Unix ms of the last process that was begun there."""
 
 
+class MachineBinary(Struct, frozen=True):
+    """A program of a machine, as a hook reported it."""
+
+    machine_id: str
+    name: str
+    abspath: str
+    version: str
+    sha256: str
+    binprovider: str
+    seen_at: int
+    """Unix ms."""
+
+
 class ProcessPlace(Struct, frozen=True):
     """The place in which a process number is unique: a namespace of a machine since its start."""
 
