@@ -11,7 +11,17 @@ from typing import ClassVar
 from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
-from muniment.model.event import DropEvent, EventBatch, HookEvent, PageEvent, Snapshot, TransferEvent, WaitingHost
+from muniment.model.event import (
+    DropEvent,
+    EventBatch,
+    HookEvent,
+    OpenTab,
+    PageEvent,
+    RenderSums,
+    Snapshot,
+    TransferEvent,
+    WaitingHost,
+)
 from muniment.model.failure import Trouble
 from muniment.model.queue import Totals
 from muniment.model.seed import BadLine, ListProgress
@@ -80,6 +90,8 @@ class Summary(Struct, frozen=True):
     """Of a finished job: pages that `--retry-failed` would ask for again."""
     hooks: tuple[tuple[str, int], ...] = ()
     """(status, tries of hooks) of this run."""
+    rendering: RenderSums = RenderSums()
+    """What the browsers of this run have done."""
 
     @property
     def exit_code(self) -> int:
@@ -155,6 +167,7 @@ class Progress:
         ending: bool,
         waiting: Sequence[WaitingHost] = (),
         more: bool = False,
+        tabs: tuple[OpenTab, ...] = (),
     ) -> Snapshot:
         """The present state of the crawl, by the counters of its job and of the orchestrator.
 
@@ -182,6 +195,7 @@ class Progress:
             waiting=tuple(soonest),
             waiting_hosts=len(waiting),
             left=None if more or ending or still else left,
+            tabs=tabs,
         )
 
     def _time_left(self, queued: int, in_flight: int, waiting: list[WaitingHost]) -> float | None:
