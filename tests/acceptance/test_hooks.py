@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hook_plugins import artifacts_of, hook, page_folder, results_of
 from tests.support.gated_site import Answer, GatedSite
+from tests.support.hostile_responses import bomb
 
 from muniment.control.hook_reports import hooks_that_fit
 from muniment.tracker.processes.sqlite import open_processes
@@ -389,6 +390,25 @@ def test_hooks_run_over_what_was_captured(muniment: Any, site: GatedSite, plugin
     done = muniment("hooks", "run", "-o", elsewhere, "--hooks", plugins, "--json", "--hook-env", "GOOD=1")
     assert (done.code, json.loads(done.stdout)["statuses"]) == (0, {"succeeded": 2})
     assert (elsewhere / "hooks.sqlite").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["application/octet-stream", "text/html; charset=iso-8859-1"])
+def test_a_body_of_a_gigabyte_takes_no_memory(muniment: Any, plugins: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "out"
+    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
+    hook(plugins, "size", "on_Snapshot__1_size.sh", 'wc -c < "$MUNIMENT_BODY" > size; ls -l "$SNAP_DIR"/*')
+    headers = ("Content-Type", kind), ("Content-Encoding", "gzip")
+    with GatedSite({"/": Answer(bomb(1 << 30), headers=headers)}) as site:
+        done = muniment("crawl", site.url, "-o", out, "--page-only", "--no-robots", "--no-sitemaps", timeout=240)
+    assert done.code == 0, done
+    done = muniment("hooks", "run", "-o", out, "--hooks", plugins, timeout=240)
+    assert done.code == 0, done
+    assert int((page_folder(out) / "size" / "size").read_text()) == 1 << 30
+    assert not list(out.rglob("muniment_body"))
+    [worker] = [one for one in open_processes(tmp_path / "kept").newest(100) if one.label == "hooks"]
+    assert worker.max_rss is not None
+    assert worker.max_rss < 250 << 20
 
 
 def test_what_hooks_did_is_shown_and_checked(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
