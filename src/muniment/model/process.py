@@ -9,6 +9,7 @@ from msgspec import Struct
 __all__ = [
     "LiveProcess",
     "Machine",
+    "MachineBinary",
     "Output",
     "Process",
     "ProcessEnding",

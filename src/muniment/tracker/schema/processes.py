@@ -39,7 +39,7 @@ binaries = Table(
     metadata,
     Column("machine_id", Text, primary_key=True, comment="soft reference to machines"),
     Column("name", Text, primary_key=True, comment="as it is called"),
-    Column("abspath", Text, primary_key=True, comment="where it lies"),
+    Column("abspath", Text, primary_key=True, comment="its absolute path"),
     Column("version", Text, nullable=False, comment="empty: not said"),
     Column("sha256", Text, nullable=False, comment="hex; empty: not said"),
     Column("binprovider", Text, nullable=False, comment="what provides it: env, apt, pip; empty: not said"),

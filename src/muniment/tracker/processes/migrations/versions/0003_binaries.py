@@ -13,7 +13,7 @@ def upgrade() -> None:
         "binaries",
         sa.Column("machine_id", sa.Text(), comment="soft reference to machines"),
         sa.Column("name", sa.Text(), comment="as it is called"),
-        sa.Column("abspath", sa.Text(), comment="where it lies"),
+        sa.Column("abspath", sa.Text(), comment="its absolute path"),
         sa.Column("version", sa.Text(), nullable=False, comment="empty: not said"),
         sa.Column("sha256", sa.Text(), nullable=False, comment="hex; empty: not said"),
         sa.Column("binprovider", sa.Text(), nullable=False, comment="what provides it: env, apt, pip; empty: not said"),
