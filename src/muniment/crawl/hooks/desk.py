@@ -79,7 +79,7 @@ class HookDesk:
         self._process: Child | None = None
         self._pages: dict[bytes, HookPage] = {}
         self._lost: set[bytes] = set()
-        """Those of them whose port is gone, of which the worker has heard."""
+        """Those of them whose port is gone: their hooks were asked to end."""
         self._wants = self._deaths = 0
         self._wake = asyncio.Event()
         self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
