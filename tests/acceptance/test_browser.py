@@ -297,3 +297,34 @@ def test_cookies_of_the_job_go_in_and_those_of_scripts_come_back(muniment, site,
     assert done.code == 0, done.stderr
     assert site.cookies["/red.svg"] == {"given=before", "made=by-script"}
     assert site.cookies["/two.html"] == {"given=before", "made=by-script"}
+
+
+def test_what_pages_of_a_host_share_is_asked_for_once(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    shared = b"<link rel=stylesheet href=/shared.css><script src=/shared.js></script><img src=/red.svg>"
+    links = b"".join(b"<a href=/p%d.html>p</a>" % number for number in range(6))
+    site.files["/"] = ("text/html", shared + links)
+    for number in range(6):
+        site.files[f"/p{number}.html"] = ("text/html", shared + b"<script>fetch('/own?%d')</script>" % number)
+    site.files |= {
+        "/shared.css": ("text/css", b"p {}"),
+        "/shared.js": ("text/javascript", b"1"),
+        "/own": ("text/plain", b"1"),
+    }
+    site.headers["/shared.css"] = site.headers["/shared.js"] = site.headers["/red.svg"] = {
+        "Cache-Control": "max-age=900"
+    }
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--tabs", "1")
+    assert done.code == 0, done.stderr
+    assert {path: site.asked[f"GET {path}"] for path in ("/shared.css", "/shared.js", "/red.svg")} == {
+        "/shared.css": 1,
+        "/shared.js": 1,
+        "/red.svg": 1,
+    }
+    # what each page asks for by itself is under its own id
+    found = {row["url"]: row for row in rows(out)}
+    for number in range(6):
+        page, own = found[f"{site.base}/p{number}.html"], found[f"{site.base}/own?{number}"]
+        assert page["page_id"] == own["page_id"] != found[f"{site.base}/"]["page_id"]
+    assert requisite(muniment, out, f"{site.base}/p5.html", "/shared.js")["from_cache"]
+    assert muniment("check", out).code == 0

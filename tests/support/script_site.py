@@ -51,6 +51,8 @@ class ScriptSite:
             "/window.html": ("text/html", _STATIC),
             "/route": ("text/html", _STATIC),
         }
+        self.headers: dict[str, dict[str, str]] = {}
+        """Further headers of answers, by path."""
         self.base = ""
 
 
@@ -86,6 +88,8 @@ def _handler(site: ScriptSite) -> type[BaseHTTPRequestHandler]:
             self.send_response(200 if path in site.files else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
+            for name, value in site.headers.get(path, {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 
