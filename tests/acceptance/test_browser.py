@@ -328,3 +328,16 @@ def test_what_pages_of_a_host_share_is_asked_for_once(muniment, site, tmp_path):
         assert page["page_id"] == own["page_id"] != found[f"{site.base}/"]["page_id"]
     assert requisite(muniment, out, f"{site.base}/p5.html", "/shared.js")["from_cache"]
     assert muniment("check", out).code == 0
+
+
+def test_pages_that_lead_to_the_same_may_end_in_another_order(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/"] = ("text/html", b"<a href=/slow.html>slow</a><a href=/fast.html>fast</a>")
+    both = b"<a href=/shared.html>both</a>"
+    polls = b"<script>setInterval(() => fetch('/data.json'), 200)</script>"
+    site.files["/slow.html"] = ("text/html", polls + both)
+    site.files["/fast.html"] = ("text/html", both)
+    site.files["/shared.html"] = ("text/html", b"<p>both lead here")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--tabs", "2", "--page-time", "6")
+    assert done.code == 0, done.stderr
+    assert f"urn:dom:{site.base}/shared.html" in {row["url"] for row in rows(out)}
