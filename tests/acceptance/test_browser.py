@@ -341,3 +341,57 @@ def test_pages_that_lead_to_the_same_may_end_in_another_order(muniment, site, tm
     done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--tabs", "2", "--page-time", "6")
     assert done.code == 0, done.stderr
     assert f"urn:dom:{site.base}/shared.html" in {row["url"] for row in rows(out)}
+
+
+def test_the_whole_of_what_a_page_got_in_part_is_asked_for_once(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    asks = b"for (const part of ['0-9', '20-29']) fetch('/long.bin', {headers: {Range: 'bytes=' + part}})"
+    site.files["/"] = ("text/html", b"<script>%b</script>" % asks)
+    site.files["/long.bin"] = ("application/octet-stream", bytes(range(256)))
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK)
+    assert done.code == 0, done.stderr
+    assert (site.asked["GET /long.bin"], site.asked["GET /long.bin in part"]) == (3, 2)
+    got = [row for row in rows(out) if row["url"] == f"{site.base}/long.bin"]
+    assert sorted((row["status"], row["engine"], row["body_length"]) for row in got) == [
+        (200, "http", 256),
+        (206, "browser", 10),
+        (206, "browser", 10),
+    ]
+    assert muniment("check", out).code == 0
+
+
+def test_an_account_opens_a_page_and_what_it_asks_for(muniment, site, tmp_path):
+    out, accounts = tmp_path / "out", tmp_path / "netrc"
+    accounts.write_text("machine 127.0.0.1 login ann password secret-word\n")
+    site.accounts = dict.fromkeys(("/", "/data.json", "/app.js", "/echo"), "Basic YW5uOnNlY3JldC13b3Jk")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--auth-file", accounts)
+    assert done.code == 0, done.stderr
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert told["status_code"] == 200
+    assert requisite(muniment, out, f"{site.base}/", "/data.json")["status"] == 200
+    assert requisite(muniment, out, f"{site.base}/", "/echo")["status"] == 200
+    # the challenge of the page, and nothing else
+    assert [row["url"] for row in rows(out) if row["status"] == 401] == [f"{site.base}/"]
+    assert "secret-word" not in (out / "crawl.jsonl").read_text()
+
+
+def test_a_storage_state_gives_cookies_and_local_storage(muniment, site, tmp_path):
+    out, state, script = tmp_path / "out", tmp_path / "state.json", tmp_path / "own.js"
+    cookie = {"name": "session", "value": "of-ann", "domain": "127.0.0.1", "path": "/", "expires": -1}
+    origins = [{"origin": site.base, "localStorage": [{"name": "token", "value": "of-ann"}]}]
+    state.write_text(json.dumps({"cookies": [{**cookie, "sameSite": "Lax"}], "origins": origins}))
+    script.write_text("localStorage.getItem('token') + ' ' + document.cookie + ' ' + window.atFirst")
+    site.files["/"] = ("text/html", b"<script>window.atFirst = localStorage.token</script><a href=/two.html>two</a>")
+    own = ("--custom-js", script, "--storage-state", state)
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, *own, "--level", "0")
+    assert done.code == 0, done.stderr
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert told["custom_js"]["value"] == "of-ann session=of-ann of-ann"
+    assert site.cookies["/"] == {"session=of-ann"}
+    # what it holds is secret
+    assert out.stat().st_mode & 0o077 == 0
+    assert "of-ann" not in (out / "crawl.jsonl").read_text()
+    state.write_text('{"cookies": [{"name": "session-of-ann"}]}')
+    wrong = muniment("crawl", f"{site.base}/", "-o", tmp_path / "other", *QUICK, "--storage-state", state)
+    assert (wrong.code, wrong.stderr.count("\n")) == (2, 1)
+    assert "is not what Playwright's storageState() writes" in wrong.stderr and "of-ann" not in wrong.stderr

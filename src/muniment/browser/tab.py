@@ -53,6 +53,10 @@ class Tab:
             *(self.call(f"{domain}.enable") for domain in ("Page", "Runtime", "Network", "Inspector")),
             self.call("Runtime.addBinding", name=WINDOW),
             self.call("Page.addScriptToEvaluateOnNewDocument", source=source("windows")),
+            *(
+                self.call("Page.addScriptToEvaluateOnNewDocument", source=f"({source('storage')})({given})")
+                for given in ([json.dumps(options.storage)] if options.storage else [])
+            ),
             self.call("Network.setBypassServiceWorker", bypass=not options.service_workers),
             self.call("Emulation.setDeviceMetricsOverride", **size),
             self.call("Emulation.setFocusEmulationEnabled", enabled=True),

@@ -110,9 +110,11 @@ class HttpEngine:
         from muniment.fetch.bodies import BodyBuilder  # noqa: PLC0415
         from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
 
-        services, client = self._services, self._client
+        services, client, authorization = self._services, self._client, self._agent.authorization
         return PageProxy(
-            lambda owner, type_of: PageRequests(owner, type_of, services, self._refusal, client.forwarder()),
+            lambda owner, type_of: PageRequests(
+                owner, type_of, services, self._refusal, client.forwarder(), authorization
+            ),
             lambda: BodyBuilder(client.spool_dir),
         )
 
