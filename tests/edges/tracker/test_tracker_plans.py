@@ -81,7 +81,7 @@ def test_what_is_asked_of_a_whole_job_reads_no_page_that_is_done(tmp_path: Path)
         assert frontier.settle(2) == "FINISHED"
         db._cursor.connection.set_trace_callback(None)
         plans = [step for sql in asked if " pages" in sql for step in plan(db._cursor.connection, sql)]
-    assert len(plans) == 4
+    assert len(plans) == 5
     assert [step for step in plans if "USING INDEX ix_pages_" not in step] == []
 
 

@@ -16,7 +16,6 @@ from muniment.model.page import Claim
 from muniment.rules.host_queue import HostQueue
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
-from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
@@ -154,9 +153,7 @@ class JobWork:
         if self.waits and self.state == JobState.ACTIVE and not anyway:
             return False
         if not self.waits and self.judging is None:
-            self.add(stash.drip(self._db, self.job_id))
-            if not self.waits:
-                self.add({host: pages for host, pages, _ in self.frontier.next_round()})
+            self.add({host: pages for host, pages, _ in self.frontier.next_round()})
         before, self.state = self.state, self.frontier.settle(now)
         peers.state = self.state if self._shared else ""
         if self.state == JobState.ACTIVE and not self.waits:

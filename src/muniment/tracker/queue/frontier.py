@@ -23,7 +23,8 @@ from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
-from muniment.tracker.jobs.store import load_job, settle
+from muniment.tracker.jobs.stash import drip
+from muniment.tracker.jobs.store import any_stashed, load_job, settle
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
@@ -365,10 +366,13 @@ class Frontier:
         self._depths.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
-        """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
+        """Take up what else there is, when nothing is left but pages of `waited` hosts.
 
-        Returns (host number, pages newly pending, when the first of them is due in Unix ms).
+        These are pages out of the stash, as many as the job says; if none, those whose tries are used up. Returns
+        (host number, pages newly pending, when the first of them is due in Unix ms; 0 for now).
         """
+        if taken := drip(self._db, self._job_id):
+            return [(host, count, 0) for host, count in taken.items()]
         return begin_round(self._db, self._job_id, self.admission.tries, self.counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
@@ -388,6 +392,11 @@ class Frontier:
             pending = self._depths.work()
             self.counters.save(self._depths.take_reopened())
         return dict(pending)
+
+    @property
+    def stashed(self) -> bool:
+        """Whether pages are in the stash; looks them up."""
+        return any_stashed(self._db, self._job_id)
 
     @property
     def empty(self) -> bool:
