@@ -138,6 +138,11 @@ class JobDispatch:
             self.add(self.frontier.update_depths())
 
     @property
+    def at_work(self) -> bool:
+        """Whether upkeep has more to do, as is known here."""
+        return self.judging is not None or self.frontier.updating_depths
+
+    @property
     def waits(self) -> bool:
         """Whether pages are pending."""
         return any(count > 0 for count in self.pending.values())

@@ -26,6 +26,7 @@ __all__ = [
     "CLAIMED",
     "PARKED",
     "PENDING",
+    "STASHED",
     "RESPONSES",
     "attempts",
     "fresh_payloads",
