@@ -133,7 +133,7 @@ def test_a_locked_slot_waits_for_its_job(fleet: Fleet, tmp_path: Path) -> None:
 
 def test_two_jobs_on_a_host_have_the_lower_limit_together(fleet: Fleet, tmp_path: Path) -> None:
     """The job with the lower one is under way before the other begins, and after it has ended."""
-    jobs = {"a": ("4", 30), "b": ("2", 120)}
+    jobs = {"a": ("4", 30), "b": ("2", 400)}
     paths = {f"/{job}/{number}": Answer("x", after=0.05) for job, (_, count) in jobs.items() for number in range(count)}
     fleet.ask("pipelines", "set", "p1", "--tags", "none", "--no-matchonly")
     with GatedSite(paths) as site:
