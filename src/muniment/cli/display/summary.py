@@ -74,6 +74,8 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     lines += _left_out_lines(summary, place)
     if counts := _counts(summary):
         lines.append("Answers and errors of this run: " + ", ".join(counts))
+    if summary.hooks:
+        lines.append("Hooks of this run: " + ", ".join(f"{status} {count:,}" for status, count in summary.hooks))
     lines += _rendering_lines(summary.rendering)
     lines += crowded_lines(summary.crowded, summary.links_dropped)
     _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
@@ -142,6 +144,8 @@ def _tell(lines: Sequence[str]) -> None:
 def _how_to_go_on(reason: str, place: str) -> str:
     if reason == "aborted":
         return f"To go on, give `muniment job resume -o {place}`, then the same command."
+    if reason == "stash":
+        return f"Pages are in the stash. To go on, give `muniment job unstash -o {place}`, then the same command."
     option = reason.removeprefix("limit: ")
     if option in {"--max-pages", "--max-bytes"}:
         return f"To go on, give the same command with a larger {option}."
