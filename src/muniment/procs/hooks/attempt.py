@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,6 +27,8 @@ __all__ = ["HookCommand", "HookTry"]
 _NICE = 10
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
 _PIECE = 256 << 10
+_FROZEN_S = 5.0
+"""Seconds beyond all others after which a shim counts as stopped, and is ended by force."""
 _CANNOT_RUN = 127
 """The exit code of a shim whose command cannot be run."""
 
@@ -67,6 +70,7 @@ class HookTry:
         """It has written a line, or ended."""
         self.started_at, self._began = now_ms(), monotonic()
         self.duration_ms = 0
+        self._force_at = inf if command.background else self._began + command.timeout_s + graces.HOOK_S + _FROZEN_S
         self.asked = False
         """It was asked to end with its page."""
         self.cut: Cut = ""
@@ -156,6 +160,7 @@ class HookTry:
         if not self.cut:
             self.cut, self.text = cut, text
         if self._run is not None and not self.over:
+            self._force_at = min(self._force_at, monotonic() + graces.HOOK_S + _FROZEN_S)
             self._run.end()
 
     async def _follow(self, run: ChildRun) -> None:
@@ -167,6 +172,8 @@ class HookTry:
         try:
             while not (await asyncio.wait([leaving], timeout=look_s))[0]:
                 self._look()
+                if monotonic() > self._force_at:
+                    await asyncio.to_thread(run.force)
                 look_s = min(_LAST_LOOK_S, look_s * 1.5)
             while (ending := await asyncio.to_thread(self._conclude, run)) is None:  # noqa: ASYNC110  (the other shim)
                 await asyncio.sleep(_FIRST_LOOK_S)
