@@ -244,7 +244,9 @@ def test_ctrl_c_stops_hooks_and_the_next_run_goes_on(muniment: Any, site: GatedS
     assert (command.returncode, time.monotonic() - begun < 25) == (3, True)
     [row] = pq.read_table(out / "hooks.parquet").to_pylist()
     assert (row["status"], row["error"].partition(":")[0]) == ("failed", "stopped")
+    assert "  it waits for its hooks" in muniment("why", site.url, "-o", out).stdout
     (out / "go").touch()
     assert muniment(*arguments).code == 0
+    assert "it waits" not in muniment("why", site.url, "-o", out).stdout
     rows = pq.read_table(out / "hooks.parquet").to_pylist()
     assert [(one["attempt"], one["status"]) for one in rows] == [(1, "failed"), (2, "noresults")]

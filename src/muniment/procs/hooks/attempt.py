@@ -17,6 +17,7 @@ from muniment.model.process import Process, ProcessEnding
 from muniment.procs import graces
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import ChildRun, launch
+from muniment.procs.hooks.left_files import FolderState, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch, WatchedTree
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.outcomes import Cut
@@ -66,6 +67,8 @@ class HookTry:
         self._run: ChildRun | None = None
         self._reading: dict[str, int] = {}
         self._read = 0
+        self.before: FolderState = {}
+        """The files of its folder when it began."""
         self.ready = asyncio.Event()
         """It has written a line, or ended."""
         self.started_at, self._began = now_ms(), monotonic()
@@ -93,12 +96,14 @@ class HookTry:
 
     def refuse(self, why: str) -> None:
         """It is not launched, and has ended."""
+        self.before = folder_state(self._command.directory)
         self.cut, self.text = "cannot-run", why
         self.ready.set()
 
     def _launch(self) -> ChildRun:
         command = self._command
         command.directory.mkdir(parents=True, exist_ok=True)
+        self.before = folder_state(command.directory)
         run = launch(
             self._registry,
             command.words,
