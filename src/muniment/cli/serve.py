@@ -40,6 +40,13 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
 )
 @click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
 @click.option("--public-url", default="", metavar="URL", help="What its pages answer to [default: where it listens]")
+@click.option(
+    "--archives",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory of a pipeline, or a folder of them: its pages search and show the captures there; repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
 @log_option
 @click.pass_obj
@@ -52,6 +59,7 @@ def serve(
     lease_s: float,
     allow_private: bool,
     public_url: str,
+    archives: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
@@ -75,6 +83,7 @@ def serve(
         lease_s=lease_s,
         allow_private=allow_private,
         public_url=public_url,
+        archives=archives,
     )
     try:
         with served_tracker(order, invocation.row) as tracker:
