@@ -1,6 +1,6 @@
 """The outline of a fleet: all that waiting requests go by, in few rows.
 
-It is compared once a second, whoever changed it, so that those who wait for nothing in particular need not look.
+It is compared once a second, so that requests which wait for nothing in particular need not look themselves.
 """
 
 from __future__ import annotations
