@@ -105,6 +105,25 @@ def test_what_pages_get_again_is_a_revisit(muniment: Any, site: ScriptSite, tmp_
     assert muniment("check", out).code == 0
 
 
+def test_inspect_counts_exchanges_and_what_was_made_of_them_apart(
+    muniment: Any, site: ScriptSite, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0").code == 0
+    told = json.loads(muniment("inspect", out, "--json").stdout)
+    everything = rows(out)
+    exchanges = [row for row in everything if row["record_type"] != "resource"]
+    assert told["rows"] == len(exchanges) < len(everything)
+    assert {kind: count for kind, count, _ in told["rendered"]} == {"dom": 1, "pageinfo": 1, "text": 1}
+    assert 0 not in dict(told["statuses"])
+    assert not any(url.startswith("urn:") for _, _, url, _ in told["sample"])
+    assert "made of pages in browsers: dom 1 (" in muniment("inspect", out).stdout
+    # pywb's index leads to both, and has the method of what was posted
+    index = muniment("export", out, "--cdxj", "-").stdout
+    assert f'"url":"urn:dom:{site.base}/"' in index.replace('": "', '":"')
+    assert '"method":"POST"' in index.replace('": "', '":"')
+
+
 def test_a_name_that_leads_to_a_private_address_is_never_connected_to(muniment: Any, tmp_path: Path) -> None:
     out, number = tmp_path / "out", os.getpid()
     page = b"""<img src=http://inner.good.test/img><iframe src=http://frame.good.test/frame></iframe><script>
