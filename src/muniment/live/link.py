@@ -81,6 +81,11 @@ class RedisLink:
             self._pubsub = self.client.pubsub(ignore_subscribe_messages=True)
         self._pubsub.subscribe(*channels)
 
+    def mute(self, channel: str) -> None:
+        """Hear no more of what is published on a channel."""
+        if self._pubsub is not None:
+            self._pubsub.unsubscribe(channel)
+
     def heard(self, most: int) -> list[tuple[str, bytes]]:
         """Channel and text of what was published since; of more than `most`, the first."""
         found: list[tuple[str, bytes]] = []

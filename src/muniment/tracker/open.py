@@ -17,6 +17,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.shown import LiveStart, begin_taken
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.jobs.terms import begin_terms
 from muniment.tracker.queue import retries
@@ -69,6 +70,8 @@ class JobStart(Struct, frozen=True, kw_only=True):
     cookies: Sequence[Cookie] = ()
     submission: Submission | None = None
     """The request that it comes by, when that is one over a network."""
+    taken: LiveStart | None = None
+    """The queue of Redis that it comes from."""
 
 
 _AS_USUAL = JobStart()
@@ -188,6 +191,8 @@ def _create(
         job = jobs.create_job(db, name, given, starts.digest, now, start.origin)
         if start.submission is not None:
             note_submission(db, job.job_id, start.submission, now)
+        if start.taken is not None:
+            begin_taken(db, job.job_id, start.taken, now)
         begin_terms(db, job.job_id, start.terms, paused=start.paused)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
