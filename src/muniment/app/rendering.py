@@ -12,6 +12,7 @@ from muniment.app.request import RunContext
 from muniment.archive.index.journal import PARTS
 from muniment.model.event import EventBatch, WorkerEvent
 from muniment.model.rule import Rule
+from muniment.rules.rendering.choice import may_render
 
 if TYPE_CHECKING:
     from muniment.browser.options import BrowserSetup
@@ -44,7 +45,7 @@ def clear_after_lost(out: Path, batch: EventBatch, pids: dict[int, int]) -> None
 async def browser_of(taken: RunContext, rules: Sequence[Rule]) -> BrowserSetup | None:
     """The browser of a run that may render pages; raises UsageError when there is none that starts."""
     settings, place = taken.request.settings, taken.place
-    if settings.engine == "http" and not any(rule.engine == "browser" for rule in rules):
+    if not may_render(settings.engine, rules):
         return None
     from muniment.app.browsers import browser_for  # noqa: PLC0415  (a crawl without browsers needs none of it)
 

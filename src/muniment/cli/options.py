@@ -14,18 +14,18 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
+from muniment.rules.rendering.choice import with_engine
 from muniment.settings.environment import array_task, contact_given
 from muniment.settings.hooks import HookOptions
-from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS, RenderSettings
+from muniment.settings.rendering import RenderSettings
 from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import (
+    RENDER_TEXTS,
     is_number,
     parse_name,
     parse_number,
     parse_place,
     parse_proxy,
-    parse_viewport,
-    parse_words,
 )
 
 __all__ = [
@@ -57,10 +57,7 @@ _TEXTS: dict[str, Callable[[str], Any]] = {
     "--user-agent": parse_agent,
     "--browser-path": parse_place,
     "--custom-js": parse_place,
-    "--viewport": parse_viewport,
-    "--behaviors": partial(parse_words, BEHAVIORS),
-    "--screenshots": partial(parse_words, SCREENSHOTS),
-    "--render": partial(parse_words, RENDERED_TEXTS),
+    **RENDER_TEXTS,
 }
 """Options whose text has a grammar."""
 _HOUR_S = 3600
@@ -249,10 +246,7 @@ def read_settings(command: Command, given: dict[str, Any]) -> Settings:
     if "contact" not in values:
         values["contact"] = _contact_of_environment()
     settings = structs.replace(defaults(command), **values)
-    if settings.browser:
-        if "engine" in values and settings.engine != "browser":
-            raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
-        settings = structs.replace(settings, engine="browser", browser=False)
+    settings = with_engine(settings, values)
     _check_engine(settings, values)
     return settings
 

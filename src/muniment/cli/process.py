@@ -20,7 +20,7 @@ from muniment.control.place import database_url
 from muniment.control.processes import ProcessView
 from muniment.errors import UsageError
 from muniment.model.process import Process
-from muniment.procs.stop import GRACE_S
+from muniment.procs.graces import SUBTREE_S
 from muniment.settings.values import LONGEST_SPAN_S, MOST_ROWS, parse_span
 from muniment.tracker.processes.store import ProcessStore
 
@@ -183,8 +183,8 @@ def tail(process_id: str, lines: int, follow: bool, store: ProcessStore, as_json
 @click.option(
     "--grace",
     type=click.FloatRange(0, LONGEST_SPAN_S),
-    default=GRACE_S,
-    show_default=f"{GRACE_S:g}",
+    default=SUBTREE_S,
+    show_default=f"{SUBTREE_S:g}",
     metavar="S",
     help="Seconds until it is ended by force; 0 means at once.",
 )

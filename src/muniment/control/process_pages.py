@@ -12,6 +12,7 @@ from muniment.control.processes import ProcessView, ended, files_of, find, open_
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.process import Machine, Process, ProcessFilter
 from muniment.procs.files import STREAMS
+from muniment.procs.graces import COMMAND_S
 from muniment.tracker.processes.store import ProcessStore
 
 __all__ = [
@@ -31,7 +32,6 @@ _LINES = 40
 _WORDS, _SUMMARY = 3, 50
 """Words of a command in a list, and characters."""
 _MOST_BYTES = 4 << 20
-_GRACE_S = 5.0
 
 
 class ProcessPage(Struct, frozen=True):
@@ -162,4 +162,4 @@ def process_page(home: Path, text: str) -> ProcessPage:
 def end_process(home: Path, text: str) -> None:
     """End a process and all below it; raises UsageError, and ProcessError when something is left."""
     with _store(home) as store:
-        ended(store, text, _GRACE_S)
+        ended(store, text, COMMAND_S)

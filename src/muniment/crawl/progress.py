@@ -73,7 +73,7 @@ class Summary(Struct, frozen=True):
     links_dropped: int = 0
     """About how many of their links are not followed."""
     skipped_by: tuple[tuple[str, int], ...] = ()
-    """(cause, pages) of the whole job, most first; `rules.causes` has the causes."""
+    """(cause, pages) of the whole job, most first; `rules.skip_causes` has the causes."""
     failed_by: tuple[tuple[str, int], ...] = ()
     """The same of failed pages that were left out: in a fetch these have rows."""
     given_up: int = 0

@@ -86,6 +86,8 @@ class Pipeline(Struct, frozen=True):
     tags: frozenset[str] = frozenset()
     matchonly: bool = False
     """It takes only jobs that name one of its tags."""
+    browser: bool = False
+    """Its session reports one."""
 
 
 class Greeting(Struct, frozen=True):

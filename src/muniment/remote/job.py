@@ -10,6 +10,7 @@ from muniment.model.network.sessions import JobRules, SessionJob
 from muniment.model.page import Claim
 from muniment.model.rule import Rule
 from muniment.rules.job_rules import Rules, compile_ruleset
+from muniment.rules.rendering.choice import may_render
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR
 from muniment.settings.table import Settings
@@ -29,16 +30,20 @@ class JobTermsInForce(Struct, frozen=True):
     """Of its start URLs."""
     state: str
     """A `model.job.JobState`."""
+    renders: bool = False
+    """Whether some of its pages may need a browser."""
 
 
 def job_in_force(said: SessionJob) -> JobTermsInForce:
     """A job as the server describes it; raises ServerError when this version cannot read it."""
     try:
         settings = msgspec.json.decode(said.settings, type=Settings)
-        ruleset = _ruleset(said.rules, said.own_hosts)
+        rules = msgspec.json.decode(said.rules.rules, type=list[Rule])
+        ruleset = _ruleset(said.rules, rules, said.own_hosts)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ServerError(f"the server describes a job in an unknown way: {error}") from None
-    return JobTermsInForce(settings, said.settings_age, ruleset, _origins(said), said.state)
+    renders = may_render(settings.engine, rules)
+    return JobTermsInForce(settings, said.settings_age, ruleset, _origins(said), said.state, renders)
 
 
 def _origins(said: SessionJob) -> tuple[str, ...]:
@@ -46,9 +51,8 @@ def _origins(said: SessionJob) -> tuple[str, ...]:
     return tuple(said.origins or [f"https://{host}" for host in said.own_hosts])
 
 
-def _ruleset(rules: JobRules, own_hosts: list[str]) -> Ruleset:
-    in_order = tuple(msgspec.json.decode(rules.rules, type=list[Rule]))
-    given = Rules(tuple(rules.include), tuple(rules.ignores), (), in_order)
+def _ruleset(rules: JobRules, in_order: list[Rule], own_hosts: list[str]) -> Ruleset:
+    given = Rules(tuple(rules.include), tuple(rules.ignores), (), tuple(in_order))
     return compile_ruleset(rules.version, given, [f"http://{host}/" for host in own_hosts])
 
 

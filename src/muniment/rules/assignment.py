@@ -29,6 +29,8 @@ class JobOffer(Struct, frozen=True):
     tags: frozenset[str]
     room: int | None
     """Slots that it may have beside those of other pipelines; None is any number."""
+    renders: bool = False
+    """Its pages may need a browser."""
 
 
 class Slot(Struct, frozen=True):
@@ -40,8 +42,10 @@ class Slot(Struct, frozen=True):
     """Its job hands out no more pages, and its pipeline has the last ones: it stays until they are done."""
 
 
-def may_run(pipeline: Pipeline, tags: frozenset[str]) -> bool:
-    """Whether a pipeline may have a job with these tags; its name is one of its own."""
+def may_run(pipeline: Pipeline, tags: frozenset[str], *, renders: bool = False) -> bool:
+    """Whether a pipeline, which has its name as a tag, may have a job with these tags; its pages may need a browser."""
+    if renders and not pipeline.browser:
+        return False
     if tags:
         return bool(tags & pipeline.tags) or pipeline.name in tags
     return not pipeline.matchonly
@@ -54,7 +58,7 @@ def assign(pipeline: Pipeline, slots: Sequence[Slot], offers: Sequence[JobOffer]
     chosen = [slot.job_id if stay else None for slot, stay in zip(slots, stays, strict=True)]
     free = [number for number, stay in enumerate(stays) if not stay]
     for offer in sorted(offers, key=lambda offer: (offer.nice, offer.job_id)):
-        if not may_run(pipeline, offer.tags) or (locked and offer.job_id not in locked):
+        if not may_run(pipeline, offer.tags, renders=offer.renders) or (locked and offer.job_id not in locked):
             continue
         # those that have it come first, so that none of them changes places with another
         free.sort(key=lambda number, job=offer.job_id: (slots[number].job_id != job, number))  # type: ignore[misc]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from types import NoneType
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from muniment.errors import UsageError
+from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS
 from muniment.settings.table import DelayRange, Option
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "LONGEST_SPAN_S",
     "MOST_ROWS",
     "NO_WORDS",
+    "RENDER_TEXTS",
     "is_number",
     "parse_delay",
     "parse_name",
@@ -198,6 +201,15 @@ def parse_words(known: Sequence[str], text: str) -> str:
     if unknown := [word for word in words if word not in known]:
         raise UsageError(f"there is no {unknown[0]!r}; give some of {','.join(known)}, or {NO_WORDS}")
     return ",".join(dict.fromkeys(words))
+
+
+RENDER_TEXTS: Mapping[str, Callable[[str], str]] = {
+    "--viewport": parse_viewport,
+    "--behaviors": partial(parse_words, BEHAVIORS),
+    "--screenshots": partial(parse_words, SCREENSHOTS),
+    "--render": partial(parse_words, RENDERED_TEXTS),
+}
+"""Settings of a rendered page whose text has a grammar."""
 
 
 def parse_place(text: str) -> str:

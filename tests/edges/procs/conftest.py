@@ -14,8 +14,7 @@ from process_harness import everyone_of, opened
 
 
 @pytest.fixture
-def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessRegistry]:
-    monkeypatch.setattr("muniment.procs.children.run._GRACE_S", 0.5)
+def book(tmp_path: Path) -> Iterator[ProcessRegistry]:
     home = tmp_path / "home"
     made = ProcessRegistry(open_processes(home), home, "cli", "test")
     yield made

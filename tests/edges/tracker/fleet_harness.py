@@ -35,7 +35,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
-from muniment.tracker.fleet.job_work import JobWork
+from muniment.tracker.fleet.job_dispatch import JobDispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import stash, store, terms
 from muniment.tracker.jobs.changes import ChangeResult, amend
@@ -208,8 +208,8 @@ class Fleet:
 
     # -- operators, by the same database
 
-    def work(self, job_id: int) -> JobWork:
-        return self.dispatch._works.of(job_id)
+    def work(self, job_id: int) -> JobDispatch:
+        return self.dispatch._open_jobs.of(job_id)
 
     def abort(self, job_id: int, who: str = "ann") -> None:
         terms.abort(self.db, job_id, who, self.now)

@@ -172,7 +172,7 @@ def test_what_two_find_at_once_is_one_page(fleet: Fleet, beside: Callable[[], Di
     fleet.pipeline("p")
     held = fleet.claim("p")
     other = beside()
-    late = other._works.of(job).frontier.admission
+    late = other._open_jobs.of(job).frontier.admission
     monkeypatch.setattr(late, "_recall", lambda keys: late._batch.clear())
     web = {site("one"): [(site("a"), A), (site("b"), A)], site("two"): [(site("b"), A), (site("c"), A)]}
     fleet.finish([one for one in held if one[1].url == site("one")], web)
@@ -219,7 +219,7 @@ def test_each_process_takes_the_pages_that_another_one_found(fleet: Fleet, besid
     job = fleet.job(site("one"))
     fleet.pipeline("p")
     other = beside()
-    assert other._works.of(job).frontier.pending(), "it knows the job before there is anything else"
+    assert other._open_jobs.of(job).frontier.pending(), "it knows the job before there is anything else"
     fleet.finish(fleet.claim("p"), {site("one"): [(site("two", "b.example"), A)]})
     fleet.dispatch = other
     # it did not know of the host, and looks

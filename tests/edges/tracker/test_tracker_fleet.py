@@ -28,6 +28,7 @@ from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.schema import tables
 from muniment.tracker.schema.pipelines import assignments, sessions
+from muniment.tracker.views.jobs import job_view
 
 START, ONE, TWO = site(""), site("1"), site("2")
 
@@ -179,6 +180,25 @@ def test_a_report_of_the_machine_is_kept(fleet):
     assert (at, why) == (fleet.now, "disk")
     with pytest.raises(UsageError, match="'lunch' is not a reason"):
         fleet.beat("p", paused="lunch")
+
+
+def test_a_job_that_renders_goes_to_pipelines_with_a_browser(fleet):
+    fleet.pipeline("p")
+    fleet.pipeline("q")
+    job, plain = fleet.job(START, settings={"engine": "auto"}), fleet.job(START)
+    assert [one.job for one in fleet.ask("p")] == [plain]
+    assert job_view(fleet.db, job).reason == "it waits for a pipeline with a browser"
+    assert not job_view(fleet.db, plain).reason
+    fleet.beat("q", report=HostReport(browser="156.0.1.2"))
+    assert not job_view(fleet.db, job).reason
+    assert [one.job for one in fleet.ask("q")] == [job]
+    # a rule makes a job one that renders, and is taken back
+    ruled = fleet.job(START)
+    for rules, renders in (((Rule(engine="browser"),), True), ((Rule(engine="http"),), False)):
+        with fleet.db.transaction():
+            jobs.save_rules(fleet.db, ruled, Rules(in_order=rules), fleet.now)
+        found = select(tables.jobs.c.renders).where(tables.jobs.c.id == ruled)
+        assert bool(fleet.db.connection.execute(found).scalar_one()) is renders
 
 
 def test_tags_may_change_and_a_pipeline_may_go(fleet):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 from tracker_harness import IMG, Tracker, site
 
-from muniment.rules.causes import SkipCause
+from muniment.rules.skip_causes import SkipCause
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.queue import retries

@@ -138,7 +138,7 @@ def test_a_claim_goes_on_where_others_took_the_pages_of_a_host(fleet_database: s
     with closing(Fleet(place)) as fleet, closing(opened(place)) as beside:
         job = fleet.job(*(site(str(number), f"{host}.example") for host in "abc" for number in range(3)))
         other = Dispatch(beside, clock=fleet.clock)
-        assert sum(other._works.of(job).pending.values()) == 9, "it knows of all pages"
+        assert sum(other._open_jobs.of(job).pending.values()) == 9, "it knows of all pages"
         fleet.pipeline("p")
         fleet.pipeline("q")
         assert len(fleet.claim("p", 6)) == 6

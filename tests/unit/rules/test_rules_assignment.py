@@ -32,6 +32,14 @@ def test_tags_and_matchonly(own, matchonly, wanted, runs):
     assert may_run(Pipeline("p", frozenset(own.split()), matchonly), frozenset(wanted.split())) is runs
 
 
+@pytest.mark.parametrize(("browser", "renders", "runs"), [(0, 0, True), (0, 1, False), (1, 0, True), (1, 1, True)])
+def test_a_job_that_renders_needs_a_browser(browser, renders, runs):
+    pipeline = Pipeline("p", browser=bool(browser))
+    assert may_run(pipeline, frozenset(), renders=bool(renders)) is runs
+    job = JobOffer(5, 0, frozenset(), None, bool(renders))
+    assert assign(pipeline, [Slot()], [job, offer(6)]) == [5 if runs else 6]
+
+
 def test_a_lower_nice_value_goes_first_and_then_the_earlier_job():
     assert assign(P, [Slot()], [offer(3, 1), offer(2, 1), offer(4, 2)]) == [2]
     assert assign(P, [Slot(2)], [offer(2, 1), offer(9, 0)]) == [9]

@@ -6,11 +6,14 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from muniment import __version__
+from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.payloads import filled_payloads
+from muniment.app.rendering import clear_after_lost, clear_profiles
 from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.clock import monotonic
@@ -51,16 +54,18 @@ class JobRun:
         link: JobLink,
         job: JobTermsInForce,
         registry: ProcessRegistry,
+        browser: MachineBrowser,
         failed: Callable[[MunimentError], None],
     ) -> None:
         """In the output directory of the job; `name` is the pipeline's. `failed` gets what its server refuses."""
         self._order, self._out, self._name, self._link, self._job = order, out, name, link, job
-        self._registry = registry
+        self._registry, self._browser = registry, browser
         # open before its workers are: pages may come at once
         self._payloads = PayloadFile(out / PAYLOADS_FILE)
         self.queue = PipelineQueue(link, job, self._payloads, failed)
         self._orchestrator: Orchestrator | None = None
         self._files: WarcFiles | None = None
+        self._renders = job.renders
         self._held = False
         self._stopped = ""
         self._joins = False
@@ -83,14 +88,18 @@ class JobRun:
         """Take pages in; whether the job has to be described again before they can be handed out."""
         return self.queue.take(pages)
 
-    def renew(self, job: JobTermsInForce) -> None:
-        """The job was changed: what is held is judged anew, and workers go by its settings from now on."""
+    def renew(self, job: JobTermsInForce) -> bool:
+        """The job was changed: what is held is judged anew, and workers go by its settings from now on.
+
+        Whether it goes on: one without a browser cannot render pages.
+        """
         if job.age <= self._job.age:
-            return
+            return True
         self._job = job
         self.queue.renew(job)
         if self._orchestrator is not None:
             self._orchestrator.settings.apply(self._settings())
+        return self._renders or not job.renders
 
     def hold(self, *, held: bool) -> None:
         """Begin nothing, and take back what workers have not begun; or go on."""
@@ -167,7 +176,10 @@ class JobRun:
                 os.close(lock)
 
     async def _run(self, locks: list[int], events: Publisher) -> RunOutcome:
-        setup = self._setup()
+        setup = await self._setup()
+        if self._renders:
+            clear_profiles(self._out)
+            events.listen(partial(clear_after_lost, self._out, pids={}))
         files = self._files = WarcFiles(
             self._out,
             setup.settings.prefix,
@@ -193,7 +205,11 @@ class JobRun:
         self.queue.wake = orchestrator.wake
         if self._stopped:
             orchestrator.stop(self._stopped)
-        outcome = await orchestrator.run(resumed=True)
+        try:
+            outcome = await orchestrator.run(resumed=True)
+        finally:
+            if self._renders:
+                clear_profiles(self._out)
         if self._stopped:
             events.publish(StopEvent(self._stopped))
         last = orchestrator.snapshot()
@@ -203,7 +219,7 @@ class JobRun:
     def _settings(self) -> Settings:
         return self._order.settings_for(self._job, self._out, self._name, self.job)
 
-    def _setup(self) -> protocol.Setup:
+    async def _setup(self) -> protocol.Setup:
         settings = self._settings()
         credentials = self._order.credentials_for(self._job)
         return protocol.Setup(
@@ -216,4 +232,5 @@ class JobRun:
             workers=most_workers(settings),
             credentials=credentials,
             private=credentials.secret,
+            browser=await self._browser.setup() if self._renders else None,
         )

@@ -16,6 +16,11 @@ from muniment.settings.table import Settings
 
 __all__ = ["PipelineSettings"]
 
+_OF_MACHINE = (
+    "warc_size", "min_free", "proxy", "auth_file", "insecure", "allow_private",
+    "browser_path", "tabs", "browser_memory",
+)  # fmt: skip
+
 
 class PipelineSettings(Struct, frozen=True, kw_only=True):
     """How a pipeline works."""
@@ -41,7 +46,7 @@ class PipelineSettings(Struct, frozen=True, kw_only=True):
         laid: dict[str, Any] = {
             field: getattr(machine, field) for field in ("workers", "inflight") if field in self.given
         }
-        for field in ("warc_size", "min_free", "proxy", "auth_file", "insecure", "allow_private"):
+        for field in _OF_MACHINE:
             laid[field] = getattr(machine, field)
         return structs.replace(
             own,

@@ -12,6 +12,7 @@ import uvloop
 from msgspec import Struct
 
 from muniment import __version__
+from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
 from muniment.app.pipeline.joining import join_rest
@@ -66,7 +67,8 @@ class _TrackerFacts(Struct):
 def run_pipeline(order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> int:
     """Work for a server until there is a reason to end; the exit code. Raises MunimentError."""
     most_descriptors(least=_LEAST_DESCRIPTORS)
-    return uvloop.run(_Pipeline(order, home, registry).run())
+    browser = MachineBrowser(order.machine, registry)
+    return uvloop.run(_Pipeline(order, home, registry, browser).run())
 
 
 class _Ending(Struct):
@@ -80,8 +82,10 @@ class _Ending(Struct):
 class _Pipeline:
     """One process of a pipeline: it hears what becomes of its session (`SessionListener`)."""
 
-    def __init__(self, order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry) -> None:
-        self._order, self._home, self._registry = order, home, registry
+    def __init__(
+        self, order: PipelineSettings, home: PipelineHome, registry: ProcessRegistry, browser: MachineBrowser
+    ) -> None:
+        self._order, self._home, self._registry, self._browser = order, home, registry, browser
         self._limits = Limits(order.machine, order.out)
         self._ending: asyncio.Future[_Ending]
         self._connection: ServerConnection
@@ -121,7 +125,7 @@ class _Pipeline:
 
     def _report(self) -> HostReport:
         processes = sum(run.processes for slots in self._all_slots() for run in slots.runs)
-        return host_report(self._order.out, 1 + processes, self._registry.own_tree())
+        return host_report(self._order.out, 1 + processes, self._registry.own_tree(), self._browser.version)
 
     def _held(self) -> HeldJobs:
         if self._claims is None or self._slots is None or any(slots.runs for slots in self._old):
@@ -258,7 +262,7 @@ class _Pipeline:
             await old.ended()
         self._old.clear()
         out = self._home.job_directory(link.job, self._order.address.url)
-        return JobRun(self._order, out, session.name, link, job, self._registry, self._failed)
+        return JobRun(self._order, out, session.name, link, job, self._registry, self._browser, self._failed)
 
     async def _claim(self, desk: ClaimDesk, epoch: int) -> None:
         try:

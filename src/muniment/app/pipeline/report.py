@@ -19,8 +19,8 @@ from muniment.model.process import Process
 __all__ = ["host_report"]
 
 
-def host_report(directory: Path, processes: int, rows: Iterable[Process] = ()) -> HostReport:
-    """The facts about this machine now; `processes` are those of the pipeline."""
+def host_report(directory: Path, processes: int, rows: Iterable[Process] = (), browser: str = "") -> HostReport:
+    """The facts about this machine now; `processes` are those of the pipeline, `browser` is the version of its own."""
     disk_free = disk_total = 0
     with suppress(OSError):
         disk = shutil.disk_usage(directory)
@@ -34,6 +34,7 @@ def host_report(directory: Path, processes: int, rows: Iterable[Process] = ()) -
         hostname=socket.gethostname(),
         pid=os.getpid(),
         python=platform.python_version(),
+        browser=browser,
         processes=processes,
         rows=tuple(map(reported_row, islice(rows, MOST_ROWS_REPORTED))),
         disk_free=disk_free,

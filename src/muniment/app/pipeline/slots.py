@@ -240,7 +240,9 @@ class Slots:
         finally:
             self._refreshing.discard(job)
         if (active := self._active.get(job)) is not None:
-            active.run.renew(described)
+            goes_on = active.run.renew(described)
+            if not goes_on:
+                self._stop(active, "its pages are to be rendered from now on")
 
     # -- runs
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import structs
 
+from muniment.archive.check.blocks import HttpBlock, PlainBlock
 from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.index.rows import host_in
-from muniment.archive.warc.blocks import HttpBlock, PlainBlock
 from muniment.archive.warc.digests import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length
 from muniment.extract.headers import redirect_reference

@@ -14,7 +14,7 @@ import click
 from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.crawl.progress import AlreadyFinished, Summary
 from muniment.model.failure import Trouble
-from muniment.rules.causes import SkipCause, advised
+from muniment.rules.skip_causes import SkipCause, advised
 
 __all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
 

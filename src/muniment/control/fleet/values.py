@@ -11,8 +11,9 @@ from msgspec import structs
 from muniment.errors import UsageError
 from muniment.http.added_headers import given_header, parse_agent, parse_contact
 from muniment.model.mask import redact
+from muniment.rules.rendering.choice import with_engine
 from muniment.settings.table import Command, Option, Settings, defaults, options
-from muniment.settings.values import is_number, parse_number
+from muniment.settings.values import RENDER_TEXTS, is_number, parse_number
 
 __all__ = ["changed_values", "option_value", "refusal_of", "settings_of_values", "written_values"]
 
@@ -40,7 +41,7 @@ def settings_of_values(values: Mapping[str, Any], command: Command) -> Settings:
             raise UsageError(f"{name}: {error}") from None
         if name.replace("_", "-") == option.off.removeprefix("--"):
             given[field] = not given[field]
-    return structs.replace(defaults(command), **given)
+    return with_engine(structs.replace(defaults(command), **given), given)
 
 
 def changed_values(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -88,7 +89,7 @@ def option_value(kind: Any, default: Any, option: Option, value: Any) -> Any:
     """The value of an option in the table's type; raises UsageError."""
     kinds = [one for one in get_args(kind) if one is not NoneType]
     plain = kinds[0] if NoneType in get_args(kind) else kind
-    if value is None or value == _NONE:
+    if value is None or (value == _NONE and option.flags[0] not in RENDER_TEXTS):
         if default is not None:
             raise UsageError("it cannot be left empty")
         return None
@@ -139,4 +140,5 @@ _TEXTS: dict[str, Callable[[str], str]] = {
     "--contact": parse_contact,
     "--header": _open_header,
     "--user-agent": parse_agent,
+    **RENDER_TEXTS,
 }

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from muniment.clock import monotonic
 from muniment.model.process import Process, ProcessEnding, ProcessType
-from muniment.procs import shim
+from muniment.procs import graces, shim
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import spawn
 from muniment.procs.files import ProcessFiles
@@ -26,8 +26,6 @@ from muniment.procs.stop import is_alive, kill_strays
 
 __all__ = ["ChildRun", "launch"]
 
-_GRACE_S = 5.0
-"""Seconds that a command may take to end after a signal."""
 _LOOK_AGAIN_S = 0.05
 _LAST_OF_A_SHELL = 128 + 64
 """A shim's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
@@ -159,7 +157,7 @@ def launch(
     attempt: int = 1,
     background: bool = False,
     inherits: bool = True,
-    grace_s: float = _GRACE_S,
+    grace_s: float = graces.COMMAND_S,
     nice: int = 0,
 ) -> ChildRun:
     """Run a command, to its end unless in the `background`; in its own directory, unless `pwd` names another.

@@ -13,6 +13,7 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import Process, ProcessEnding
+from muniment.procs import graces
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.hooks.tree_watch import TreeWatch, WatchedTree
 from muniment.procs.registry import ProcessRegistry
@@ -22,8 +23,6 @@ from muniment.rules.hooks.records import LineReader
 __all__ = ["HookCommand", "HookTry"]
 
 _NICE = 10
-_GRACE_S = 2.0
-"""Seconds that all that a hook began may take to end."""
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
 _PIECE = 256 << 10
 _CANNOT_RUN = 127
@@ -96,7 +95,7 @@ class HookTry:
             attempt=command.attempt,
             background=True,
             inherits=False,
-            grace_s=_GRACE_S,
+            grace_s=graces.HOOK_S,
             nice=_NICE,
         )
         self._reading = {stream: run.reading(stream) for stream in ("stdout", "stderr")}

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from html import unescape
 
-__all__ = ["is_document", "reason_to_render", "wanted_engine"]
+from msgspec import structs
+
+from muniment.errors import UsageError
+from muniment.model.rule import Rule
+from muniment.settings.table import Settings
+
+__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "with_engine"]
 
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _LEAST_TEXT = 200
@@ -31,9 +38,23 @@ _SOURCE = re.compile(r"""\ssrc(?:set)?\s*=\s*["']?(?!data:|["'\s>])""", re.IGNOR
 _DATA_SOURCE = re.compile(r"\sdata-[\w-]*(?:src|original|lazy|url|image)[\w-]*\s*=", re.IGNORECASE)
 
 
+def with_engine(settings: Settings, given: Container[str]) -> Settings:
+    """The settings with the engine that `--browser` stands for; `given` are the names of those that were given."""
+    if not settings.browser:
+        return settings
+    if "engine" in given and settings.engine != "browser":
+        raise UsageError(f"--browser and --engine {settings.engine} contradict each other; give one of them")
+    return structs.replace(settings, engine="browser", browser=False)
+
+
 def wanted_engine(engine: str, order: str) -> str:
     """The engine of a page: what a rule orders, or that of the job."""
     return order or engine
+
+
+def may_render(engine: str, rules: Iterable[Rule]) -> bool:
+    """Whether a job with this engine and these rules may need a browser."""
+    return engine != "http" or any(rule.engine == "browser" for rule in rules)
 
 
 def is_document(status: int, content_type: str, disposition: str) -> bool:

@@ -23,7 +23,7 @@ __all__ = ["asked", "lock_slot", "settle_slots"]
 
 _AT_WORK = Prepared(
     select(
-        pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly,
+        pipelines.c.id, pipelines.c.tags, pipelines.c.matchonly, sessions.c.browser,
         assignments.c.slot, assignments.c.job_id, assignments.c.lock,
     )
     .select_from(sessions)
@@ -33,7 +33,7 @@ _AT_WORK = Prepared(
     "epoch",
 )  # fmt: skip
 _OFFERED = (
-    select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.concurrency)
+    select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.renders, jobs.c.concurrency)
     .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
     .where(jobs.c.place_id == "", jobs.c.paused.is_(False))
     .order_by(jobs.c.id)
@@ -95,9 +95,10 @@ def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, n
 
 
 def _at_work(rows: Sequence[Row], slots: int) -> tuple[Pipeline, list[Slot]]:
-    name, tags, matchonly, *_ = rows[0]
+    name, tags, matchonly, browser, *_ = rows[0]
     held = {number: Slot(job_id, SlotLock(lock)) for *_, number, job_id, lock in rows if number is not None}
-    return Pipeline(name, tags_of(tags), bool(matchonly)), [held.get(number, Slot()) for number in range(slots)]
+    pipeline = Pipeline(name, tags_of(tags), bool(matchonly), browser=bool(browser))
+    return pipeline, [held.get(number, Slot()) for number in range(slots)]
 
 
 def _with_last_pages(db: Database, session: Session, slots: list[Slot], offered: set[int]) -> list[Slot]:
@@ -113,8 +114,8 @@ def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[
     limited = any(most is not None for *_, most in rows)
     others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,))) if limited else {}
     return [
-        JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0))
-        for job_id, nice, tags, most in rows
+        JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0), bool(renders))
+        for job_id, nice, tags, renders, most in rows
     ]
 
 

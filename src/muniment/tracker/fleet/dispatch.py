@@ -36,12 +36,12 @@ from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import assignments, sessions
 from muniment.tracker.fleet.claim_asks import AskedClaim, HandedOut, asked_claim, asking, check_call, keep_ask
 from muniment.tracker.fleet.hand_out import HandOut
+from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch
 from muniment.tracker.fleet.job_logs import JobLogs
-from muniment.tracker.fleet.job_work import DrawnPages, JobWork
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
 from muniment.tracker.fleet.leases import LEASE_S, leases_of, tracker_id
+from muniment.tracker.fleet.open_jobs import OpenJobs
 from muniment.tracker.fleet.session_desk import SessionDesk
-from muniment.tracker.fleet.works import Works
 
 __all__ = ["Dispatch"]
 
@@ -52,7 +52,7 @@ class _Draw(Struct, frozen=True):
     """What a claim is given."""
 
     given: list[_Slot]
-    drawn: list[tuple[JobWork, DrawnPages]]
+    drawn: list[tuple[JobDispatch, DrawnPages]]
     """What is to be noted once that is committed; nothing for what was given before."""
 
 
@@ -74,7 +74,7 @@ class Dispatch:
         self._clock = clock or clock_of(db)
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
-        self._works = Works(db, self._clock, logs)
+        self._open_jobs = OpenJobs(db, self._clock, logs)
         self._hand_out = HandOut(db, self._clock, self._leases)
 
     @property
@@ -95,7 +95,7 @@ class Dispatch:
         Raises UsageError for an instance or a number of slots that makes no sense.
         """
         answer, given_back = self._desk.greet(pipeline, call, address)
-        self._works.took_back(given_back)
+        self._open_jobs.took_back(given_back)
         return answer
 
     def heartbeat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> HeartbeatAnswer:
@@ -122,7 +122,7 @@ class Dispatch:
 
     def end(self, epoch: int, ending: SessionEnding) -> None:
         """End a session; what it held goes back. Twice is once."""
-        self._works.took_back(self._end(epoch, ending))
+        self._open_jobs.took_back(self._end(epoch, ending))
 
     @retrying_transaction
     def _end(self, epoch: int, ending: SessionEnding) -> sessions.GivenBack:
@@ -143,8 +143,8 @@ class Dispatch:
             work.note(drawn)
         given = self._sift(epoch, draw.given)
         for job_id in {work.job_id for work, _ in draw.drawn}:
-            self._works.settle(job_id)
-        parts = [self._hand_out.pages(epoch, self._works.of(one.job), one.slot, claims) for one, claims in given]
+            self._open_jobs.settle(job_id)
+        parts = [self._hand_out.pages(epoch, self._open_jobs.of(one.job), one.slot, claims) for one, claims in given]
         return ClaimAnswer(call.ask, parts)
 
     @retrying_transaction
@@ -166,7 +166,7 @@ class Dispatch:
         return draw
 
     def _claimed(self, one: HandedOut) -> list[Claim]:
-        return self._works.of(one.job).frontier.claimed(one.after + 1, one.after + one.most)
+        return self._open_jobs.of(one.job).frontier.claimed(one.after + 1, one.after + one.most)
 
     def _draw_slots(self, claim: AskedClaim, call: ClaimCall, slots: list[int | None]) -> _Draw:
         draw, after = _Draw([], []), claim.after
@@ -175,7 +175,7 @@ class Dispatch:
         wants = [(job_id, want) for want in call.want if (job_id := slots[want.slot]) is not None and want.pages]
         # jobs in order, so that two that claim do not wait for each other
         for job_id, want in sorted(wants, key=lambda one: one[0]):
-            work = self._works.of(job_id)
+            work = self._open_jobs.of(job_id)
             others = {job for job in slots if job not in (None, job_id)}
             drawn = self._hand_out.draw(claim.session.epoch, work, others, want.pages, after)
             draw.drawn.append((work, drawn))
@@ -200,7 +200,7 @@ class Dispatch:
         """Take in what became of pages; those that are not, or no more, the session's change nothing."""
         check_finish(call)
         sessions.check_live(self._db, pipeline, epoch)
-        work = self._works.of(call.job)
+        work = self._open_jobs.of(call.job)
         mine = [page for page in call.pages if session_of(page.claim_id) == epoch]
         try:
             report = self._hand_out.finish(epoch, work, call, mine)
@@ -209,7 +209,7 @@ class Dispatch:
             raise UsageError(str(error)) from error
         done = {page.page_id for page in report.accepted} | set(report.repeated)
         work.add(report.pending)
-        self._works.settle(call.job)
+        self._open_jobs.settle(call.job)
         untold = report.waiting
         answer = FinishAnswer(
             accepted=[page.page_id for page in call.pages if page.page_id in done],
@@ -223,21 +223,21 @@ class Dispatch:
     def permits(self, pipeline: str, epoch: int, call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts anew for those that are wanted."""
         sessions.check_live(self._db, pipeline, epoch)
-        works = [self._works.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
+        works = [self._open_jobs.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
         return self._hand_out.permits(epoch, list(dict.fromkeys(works)), call)
 
     def release(self, pipeline: str, epoch: int, call: ReleaseCall) -> ReleaseAnswer:
         """Take pages back unfetched; `died`: the worker that held them has."""
         sessions.check_live(self._db, pipeline, epoch)
-        work = self._works.of(call.job)
+        work = self._open_jobs.of(call.job)
         mine = [(page, claim) for page, claim in call.claims if session_of(claim) == epoch]
         given_back = self._give_back(work.job_id, mine, died=call.died)
-        self._works.settle(work.job_id)
+        self._open_jobs.settle(work.job_id)
         return ReleaseAnswer(given_back.total())
 
     def _give_back(self, job_id: int, claims: list[tuple[int, int]], *, died: bool) -> sessions.GivenBack:
         given_back = self._gave_back(job_id, claims, died)
-        self._works.add(given_back)
+        self._open_jobs.add(given_back)
         return given_back
 
     @retrying_transaction
@@ -248,23 +248,23 @@ class Dispatch:
     def lost(self, pipeline: str, epoch: int, call: LostCall) -> LostAnswer:
         """Have pages wait again whose captures are gone from a pipeline's disk."""
         sessions.check_live(self._db, pipeline, epoch)
-        work = self._works.of(call.job)
+        work = self._open_jobs.of(call.job)
         last = {capture.url: capture.attempt for capture in call.captures}
         pending = Counter(work.frontier.lost(last, pipeline))
         work.add(pending)
-        self._works.settle(call.job)
+        self._open_jobs.settle(call.job)
         return LostAnswer(pending.total())
 
     # -- the server's own
 
     def changed(self, job_id: int) -> None:
         """An operator changed a job by this same database: read it again."""
-        self._works.forget(job_id)
-        self._works.settle(job_id, anyway=True)
+        self._open_jobs.forget(job_id)
+        self._open_jobs.settle(job_id, anyway=True)
 
     def sweep(self) -> None:
         """Periodic work in small steps, about once a second: leases, pages to judge, shorter paths, states."""
         self._leases.pass_on()
         for epoch in self._leases.lapsed():
             self.end(epoch, SessionEnding.LAPSED)
-        self._works.sweep()
+        self._open_jobs.sweep()

@@ -21,7 +21,7 @@ from muniment.model.url import origin_of
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
-from muniment.tracker.fleet.job_work import DrawnPages, JobWork, Wanted
+from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
@@ -43,13 +43,13 @@ class HandOut:
         self._db, self._clock, self._leases = db, clock, leases
         self._permits = PermitTable(db)
 
-    def draw(self, epoch: int, work: JobWork, others: Collection[int], most: int, after: int) -> DrawnPages:
+    def draw(self, epoch: int, work: JobDispatch, others: Collection[int], most: int, after: int) -> DrawnPages:
         """Claim pages of a job for a session, within the caller's transaction; `others` are its other slots' jobs."""
         now = self._clock.now()
         most = room_for(self._db, work.job_id, work.settings_in_force(), most, now)
         return work.claim(most, now, after, lambda picked: self._granted(epoch, work, others, picked, now))
 
-    def _granted(self, epoch: int, work: JobWork, others: Collection[int], picked: Wanted, now: int) -> Wanted:
+    def _granted(self, epoch: int, work: JobDispatch, others: Collection[int], picked: Wanted, now: int) -> Wanted:
         """Those of the hosts that a session may ask something, with as many pages as it can ask for within a lease."""
         names = {host_id: work.frontier.hosts.name(host_id) for host_id, _ in picked}
         needs = {name: _need(work, host_id) for host_id, name in names.items()}
@@ -62,7 +62,7 @@ class HandOut:
                 allowed.append((host_id, max(1, min(most, within))))
         return allowed
 
-    def pages(self, epoch: int, work: JobWork, slot: int, claims: list[Claim]) -> JobPages:
+    def pages(self, epoch: int, work: JobDispatch, slot: int, claims: list[Claim]) -> JobPages:
         """The message that brings claims to a slot."""
         now = self._clock.now()
         hosts = list(dict.fromkeys(claim.host for claim in claims))
@@ -80,7 +80,7 @@ class HandOut:
             robots=self._robots(work, claims, now) if work.settings.robots else {},
         )
 
-    def _robots(self, work: JobWork, claims: Iterable[Claim], now: int) -> dict[str, RobotsFile]:
+    def _robots(self, work: JobDispatch, claims: Iterable[Claim], now: int) -> dict[str, RobotsFile]:
         found: dict[str, RobotsFile] = {}
         left = _MOST_ROBOTS
         for origin in dict.fromkeys(origin_of(claim.url) for claim in claims if not claim.barred):
@@ -90,7 +90,7 @@ class HandOut:
                 left -= len(answer.text)
         return found
 
-    def finish(self, epoch: int, work: JobWork, call: FinishCall, mine: list[FinishedPage]) -> FinishReport:
+    def finish(self, epoch: int, work: JobDispatch, call: FinishCall, mine: list[FinishedPage]) -> FinishReport:
         """Take in what a pipeline found out; `mine` are those of its pages that may be its own."""
         now = self._clock.now()
         for origin, told in call.robots.items():
@@ -106,7 +106,7 @@ class HandOut:
         return report
 
     @retrying_transaction
-    def _learn(self, epoch: int, work: JobWork, told: Mapping[str, HostFacts], now: int) -> None:
+    def _learn(self, epoch: int, work: JobDispatch, told: Mapping[str, HostFacts], now: int) -> None:
         hosts = work.frontier.hosts
         known = {name: host_id for name in told if (host_id := hosts.known(name)) is not None}
         for name, host_id in known.items():
@@ -124,7 +124,7 @@ class HandOut:
             self._permits.keep(epoch, most)
 
     @retrying_transaction
-    def permits(self, epoch: int, works: Collection[JobWork], call: PermitsCall) -> PermitsAnswer:
+    def permits(self, epoch: int, works: Collection[JobDispatch], call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts for the jobs of a session's slots."""
         now = self._clock.now()
         with self._db.transaction():
@@ -148,7 +148,7 @@ class HandOut:
         )
 
 
-def _need(work: JobWork, host_id: int) -> HostNeed:
+def _need(work: JobDispatch, host_id: int) -> HostNeed:
     settings, waits = work.settings, work.frontier.hosts.waits_of(host_id)
     crawl_delay = waits.crawl_delay_ms if settings.robots else 0
     return HostNeed(settings.per_host, max(settings.delay.high, crawl_delay))

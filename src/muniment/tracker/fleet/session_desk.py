@@ -120,7 +120,7 @@ class SessionDesk:
             raise UsageError(f"a report of {len(text):,} bytes is too long: at most {_MOST_REPORT:,}")
         until = {"lease_until": now + self._leases.lease_ms} if not self._db.shared else {}
         here = sessions_table.update().where(sessions_table.c.epoch == epoch)
-        self._db.connection.execute(here.values(report=text, reported_at=now, **until))
+        self._db.connection.execute(here.values(report=text, browser=report.browser, reported_at=now, **until))
 
     def news(self, pipeline: str, epoch: int, after: int) -> NewsAnswer:
         """What a pipeline goes by from now on; its number is higher than `after` when that has changed."""

@@ -24,7 +24,6 @@ __all__ = [
     "add_lines",
     "entries_after",
     "is_shown",
-    "last_entries",
     "say_changes",
 ]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import case, func, or_, select
 
 from muniment.model.page import PageOutcome
-from muniment.rules.causes import BEGINNINGS, OTHER, SkipCause
 from muniment.rules.retry import ASKS_AGAIN
+from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.tables import attempts, hosts, pages
 from muniment.tracker.schema.tries import IS_LATEST

@@ -14,6 +14,7 @@ from muniment.errors import NotFoundError
 from muniment.model.job import JobOrigin, JobState
 from muniment.model.pipeline import SlotLock
 from muniment.rules.job_rules import Rules, compile_ruleset
+from muniment.rules.rendering.choice import may_render
 from muniment.rules.rule_engine import Ruleset
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
@@ -295,6 +296,8 @@ def save_rules(db: Database, job_id: int, rules: Rules, now: int) -> int:
     db.connection.execute(
         job_rulesets.insert().values(job_id=job_id, version=version, rules=_text(rules), created_at=now)
     )
+    renders = may_render(settings_of(load_job(db, job_id)).engine, rules.in_order)
+    db.connection.execute(jobs.update().where(jobs.c.id == job_id).values(renders=renders))
     return version
 
 

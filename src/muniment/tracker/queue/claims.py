@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec import structs
-from sqlalchemy import Select, bindparam, case, or_, select
+from sqlalchemy import Select, bindparam, case, literal_column, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.http.referrer import comes_from_nowhere
@@ -19,7 +19,7 @@ from muniment.rules.retry import LONGEST_WAIT_MS, MOST_FREE
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
-from muniment.tracker.db.database import Asked, Database, Prepared, Row
+from muniment.tracker.db.database import Asked, BatchUpdate, Database, Prepared, Row
 from muniment.tracker.queue.inheritance import Inheritance, before, first_referrers, inheritances, inherited_from
 from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
 from muniment.tracker.schema.tries import TRIED
@@ -78,9 +78,17 @@ def _held(due: Select[Any], source: FromClause) -> Prepared:
 _FOUND_AGAIN = _held(select(*_COLUMNS), _WITH_PARENT)
 _LISTED_AGAIN = _held(_OF_LIST, _WITH_LINE)
 
+_MARK = BatchUpdate(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"))
+    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
+    pages.c.id,
+    "claim", "v", "job", "page",
+)  # fmt: skip
+
 
 class Claims:
-    """Says how to look up what is due, and makes claims of it."""
+    """Looks up what is due, makes claims of it, and marks their pages."""
 
     def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
         self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
@@ -141,6 +149,10 @@ class Claims:
             nice,
             host_id,
         )
+
+    def mark(self, claims: Sequence[Claim], version: int) -> None:
+        """Have the pages of claims be CLAIMED, under a version of the rules."""
+        self._db.many(_MARK, [(claim.claim_id, version, self._job_id, claim.page_id) for claim in claims])
 
     def again(self, first: int, last: int, hosts: Hosts, tries: int, ruleset: Ruleset) -> list[Claim]:
         """The claims with numbers from `first` to `last` whose pages are still held by them."""

@@ -46,13 +46,6 @@ from muniment.tracker.stores.robots import RobotsStore
 
 __all__ = ["DuePages", "FinishReport", "Frontier"]
 
-_CLAIMED = BatchUpdate(
-    pages.update()
-    .where(pages.c.job_id == bindparam("job"))
-    .values(state=literal_column("'CLAIMED'"), claim_id=bindparam("claim"), ruleset=bindparam("v")),
-    pages.c.id,
-    "claim", "v", "job", "page",
-)  # fmt: skip
 _FINISH = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"))
@@ -204,7 +197,7 @@ class Frontier:
                     continue
                 claim = self._claims.claim(row, host_id, name, self.admission.tries, ruleset)
                 claims.append(told_of_answers(claim, self.hosts) if claim.last_try else claim)
-        self._db.many(_CLAIMED, [(c.claim_id, ruleset.version, self._job_id, c.page_id) for c in claims])
+        self._claims.mark(claims, ruleset.version)
         self._db.many(JUDGED, skipped)
         if ruleset.gives_orders:
             self.results.expect(claims)

@@ -141,6 +141,7 @@ sessions = Table(
     Column("paused", Text, nullable=False, server_default="", comment=PAUSED_WORDS),
     Column("stopping", Boolean, nullable=False, server_default=false(), comment="an operator asked it to stop"),
     Column("address", Text, nullable=False, server_default="", comment="where its last greeting came from"),
+    Column("browser", Text, nullable=False, server_default="", comment="version of its browser; empty: it has none"),
     Column("news", BigInteger, nullable=False, server_default="0", comment="number of its latest news"),
     Column("news_digest", LargeBinary, comment="SHA-256 of what they say; NULL: there were none yet"),
     Index(

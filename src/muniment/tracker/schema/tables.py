@@ -87,6 +87,7 @@ SEED_WORDS = "in a fetch, the page of the seed line whose redirects led here; NU
 
 RESPONSES = {f"{n}xx": f"status {n}00 to {n}99" for n in range(1, 6)} | {"unknown": "another status, or none"}
 """What rows of the index are counted by."""
+RENDERS_WORDS = "its pages may need a browser, by its engine or its rules: pipelines without one do not get it"
 
 jobs = Table(
     "jobs",
@@ -113,6 +114,7 @@ jobs = Table(
     Column("explanation", Text, nullable=False, server_default="", comment="why, in the words of who started it"),
     Column("paused", Boolean, nullable=False, server_default=false(), comment="gets no slots until it is resumed"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is paused or failed; may be empty"),
+    Column("renders", Boolean, nullable=False, server_default=false(), comment=RENDERS_WORDS),
     Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
     info={"holds": "jobs: groups of pages that are archived together"},
 )

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, TextClause, bindparam, func, select, text
+from sqlalchemy import Row, TextClause, and_, bindparam, func, select, text
 
 from muniment.errors import NotFoundError
+from muniment.model.job import JobState
 from muniment.model.network.jobs import JobPipeline, JobView, PageSums, ResponseSums
 from muniment.model.network.lists import ChangeView
 from muniment.model.pipeline import tags_of
@@ -28,6 +29,7 @@ _COLUMNS = (
     jobs.c.id, jobs.c.name, jobs.c.state, jobs.c.outcome, jobs.c.paused, jobs.c.reason, jobs.c.nice,
     jobs.c.concurrency.label("max_slots"), jobs.c.tags, jobs.c.drip, jobs.c.explanation, jobs.c.started_by,
     jobs.c.created_at, jobs.c.finished_at, jobs.c.settings, jobs.c.settings_age,
+    and_(jobs.c.renders, jobs.c.state == JobState.ACTIVE.value, jobs.c.place_id == "").label("renders"),
 )  # fmt: skip
 
 
@@ -51,6 +53,7 @@ _HELD = Prepared(
     .group_by(EPOCH),
     "job",
 )
+_NO_BROWSER = "it waits for a pipeline with a browser"
 _FLEET = jobs.c.place_id == ""
 """Jobs of output directories are not the fleet's."""
 
@@ -87,7 +90,22 @@ def job_changes_after(db: Database, job_id: int, after: int, limit: int) -> list
 def _viewed(db: Database, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[JobView]:
     ids = [row.id for row in rows]
     sums, waiting, workers = _sums(db, ids), _counted(db, ids), _workers(db, ids)
-    return [_view(row._asdict(), sums.get(row.id, {}), waiting[row.id], workers[row.id]) for row in rows]
+    lacks = any(row.renders for row in rows) and not _any_browser(db)
+    return [_view(_reasoned(row, lacks=lacks), sums.get(row.id, {}), waiting[row.id], workers[row.id]) for row in rows]
+
+
+def _any_browser(db: Database) -> bool:
+    """Whether a pipeline that works here has a browser."""
+    having = select(sessions.c.epoch).where(sessions.c.ended_at.is_(None), sessions.c.browser != "")
+    return db.connection.execute(having.limit(1)).first() is not None
+
+
+def _reasoned(row: Row[*tuple[Any, ...]], *, lacks: bool) -> dict[str, Any]:
+    """The columns of a job, with the reason for which no pipeline takes it."""
+    told = row._asdict()
+    if told.pop("renders") and lacks and not told["reason"]:
+        told["reason"] = _NO_BROWSER
+    return told
 
 
 def _view(

@@ -1,4 +1,4 @@
-"""A job at hand: its frontier, and its hosts that have pages, in the order of their turns.
+"""Hands out the pages of one job: its frontier, and its hosts that have pages, in the order of their turns.
 
 What the database says decides; what is kept here (which hosts of a job have pages that wait) saves looking it up.
 """
@@ -24,7 +24,7 @@ from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
 
-__all__ = ["DrawnPages", "JobWork", "Wanted"]
+__all__ = ["DrawnPages", "JobDispatch", "Wanted"]
 
 Wanted = list[tuple[int, int]]
 """Host numbers, each with the most pages of it."""
@@ -42,7 +42,7 @@ class DrawnPages(Struct, frozen=True):
     """Pages that the rules leave out now, by host."""
 
 
-class JobWork:
+class JobDispatch:
     """Hands out the pages of one job, and keeps its state in line with them."""
 
     def __init__(self, db: Database, job_id: int, logs: JobLogs | None = None) -> None:

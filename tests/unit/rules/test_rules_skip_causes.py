@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.rules.causes import BEGINNINGS, OTHER, SkipCause, advised
+from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause, advised
 
 CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 

@@ -7,30 +7,30 @@ from sqlalchemy import and_, or_, select
 from muniment.errors import NotFoundError
 from muniment.model.job import JobState
 from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.job_dispatch import JobDispatch
 from muniment.tracker.fleet.job_logs import JobLogs
-from muniment.tracker.fleet.job_work import JobWork
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.sessions import GivenBack
 from muniment.tracker.schema.tables import jobs
 
-__all__ = ["Works"]
+__all__ = ["OpenJobs"]
 
 _MOST_JOB = 1 << 31
 
 
-class Works:
+class OpenJobs:
     """Loads jobs when they come to hand, and lets those go that have ended."""
 
     def __init__(self, db: Database, clock: LeaseClock, logs: JobLogs | None = None) -> None:
         self._db, self._clock, self._logs = db, clock, logs
-        self._work: dict[int, JobWork] = {}
+        self._work: dict[int, JobDispatch] = {}
 
-    def of(self, job_id: int) -> JobWork:
+    def of(self, job_id: int) -> JobDispatch:
         """A job; raises NotFoundError unless there is one that pipelines may work at."""
         work = self._work.get(job_id)
         if work is None:
             self._check(job_id)
-            work = self._work[job_id] = JobWork(self._db, job_id, self._logs)
+            work = self._work[job_id] = JobDispatch(self._db, job_id, self._logs)
         return work
 
     def _check(self, job_id: int) -> None:

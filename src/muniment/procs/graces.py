@@ -1,0 +1,16 @@
+"""Graces: the seconds that processes have to end after they are asked to, before they are ended by force."""
+
+from __future__ import annotations
+
+__all__ = ["COMMAND_S", "FORCED_S", "HOOK_S", "SHIM_S", "SUBTREE_S"]
+
+SUBTREE_S = 30.0
+"""A subtree of Muniment's own: a crawl lets what is in flight end for ten seconds, then seals its files."""
+COMMAND_S = 5.0
+"""A command that is not Muniment's, unless its launcher gives another grace."""
+HOOK_S = 2.0
+"""A hook at its time-out, or in the background at the end of its page."""
+SHIM_S = 3.0
+"""A shim, to end by force what it keeps."""
+FORCED_S = 5.0
+"""What was ended by force, to be gone."""
