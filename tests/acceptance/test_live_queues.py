@@ -153,3 +153,49 @@ def test_the_bot_steers_a_job(served: Served, server: RedisServer, site: Nginx, 
     changes = muniment("job", "changes", "1", "--json", *served.place)
     assert changes.code == 0, changes.stderr
     assert {"redis"} == {one["who"] for one in json.loads(changes.stdout)}
+
+
+def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
+    served: Served, server: RedisServer, site: Nginx, tmp_path: Path, nginx: Callable[..., Nginx]
+) -> None:
+    """Points 14, 18, 32, 34 and 48: `!a <`, `!ao <`, `!ao` and `!a` below a directory, over TLS."""
+    redis, bot = server.client, Bot(server.client)
+    lists, deep = tmp_path / "lists", tmp_path / "deep"
+    (deep / "in").mkdir(parents=True)
+    lists.mkdir()
+    secure = nginx(deep, tls=True)
+    (deep / "in" / "index.html").write_text(
+        '<a href="a.html">x</a> <a href="/out.html">x</a> <a href="//o.invalid/">x</a>'
+    )
+    (deep / "in" / "a.html").write_text("a")
+    (deep / "out.html").write_text("out")
+    (deep / "index.html").write_text('<a href="/in/">x</a>')
+    host = nginx(lists)
+    plain = site.url.removeprefix("http://")
+    (lists / "pages.txt").write_text(f"{site.url}p1.html\r\n\n  {plain}p2.html\n{site.url}p1.html\n")
+    (lists / "sites.txt").write_text(f"{site.url}index.html\n{secure.url}out.html\n")
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token, "--slots", 2):
+        shallow = bot.queue(f"{host.url}pages.txt", depth="shallow", listed=True)
+        eventually(lambda: redis.hget(shallow, "counted") == "completed")
+        assert sorted(one.uri for one in site.requests() if one.uri != "/robots.txt") == ["/p1.html", "/p2.html"]
+        whole = bot.queue(f"{host.url}sites.txt", listed=True, no_offsite_links="true")
+        one_page = bot.queue(f"{secure.url}", depth="shallow")
+        below = bot.queue(f"{secure.url}in/", no_offsite_links="true")
+        missing = bot.queue(f"{host.url}missing.txt", listed=True)
+        for ident in (whole, one_page, below):
+            eventually(lambda ident=ident: redis.hget(ident, "counted") == "completed")  # type: ignore[misc]
+        eventually(lambda: redis.hget(missing, "counted") == "failed")
+    assert len({one.uri for one in site.requests()} & {f"/p{n}.html" for n in range(PAGES)}) == PAGES
+    found = Counter(one.uri for one in secure.requests())
+    assert (found["/in/"], found["/in/a.html"], found["/out.html"], found["/"]) == (1, 1, 1, 1)
+    assert redis.hget(shallow, "url_file") == f"{host.url}pages.txt"
+    assert "The job has failed: the list of start URLs cannot be read: status 404." in [
+        entry.get("message") for entry in _log(redis, missing)
+    ]
+    told = {notice["ident"]: notice for notice in bot.notices()}
+    assert {ident: (told[ident]["failed"], told[ident]["fetch_depth"]) for ident in told} == {
+        shallow: (False, "shallow"), whole: (False, "inf"), one_page: (False, "shallow"), below: (False, "inf"),
+        missing: (True, "inf"),
+    }  # fmt: skip
+    assert told[whole]["url_file"] == f"{host.url}sites.txt"

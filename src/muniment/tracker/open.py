@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from muniment.model.cookie import Cookie
 from muniment.model.job import JobOrigin, JobTerms
+from muniment.model.link import FoundAs
 from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
 from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes
@@ -196,8 +197,11 @@ def _create(
         begin_terms(db, job.job_id, start.terms, paused=start.paused)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
-        sites.begin(urls)
-        admission.add_starts(urls)
+        if settings.start_list:
+            admission.add_listed([(url, FoundAs.START_LIST) for url in urls])
+        else:
+            sites.begin(urls)
+            admission.add_starts(urls)
         if start.cookies:
             frontier.cookies.keep(start.cookies)
         if settings.seed:

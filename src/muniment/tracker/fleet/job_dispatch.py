@@ -20,6 +20,7 @@ from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.job_log import LogRows
+from muniment.tracker.jobs.start_list import list_problem
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
@@ -177,8 +178,10 @@ class JobDispatch:
             # somebody else made pages wait
             self.add(self.frontier.pending())
         if self.state == JobState.FINISHED:
-            captured = jobs.any_start_captured(self._db, self.job_id)
-            jobs.set_outcome(self._db, self.job_id, JobOutcome.COMPLETED if captured else JobOutcome.FAILED)
+            problem = list_problem(self._db, self.job_id)
+            captured = not problem and jobs.any_start_captured(self._db, self.job_id)
+            outcome = JobOutcome.COMPLETED if captured else JobOutcome.FAILED
+            jobs.set_outcome(self._db, self.job_id, outcome, problem)
         elif before == JobState.FINISHED:
             jobs.set_outcome(self._db, self.job_id, "")
         return self.state == JobState.FINISHED
