@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim
-from muniment.rules.host_queue import HostQueue
+from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.job_logs import JobLogs
@@ -59,7 +59,7 @@ class JobDispatch:
         if self._shared:
             # processes that take the hosts in the same order would be at the same host all the time
             random.shuffle(hosts)
-        self._queue, self._turn = HostQueue(), 0
+        self._queue, self._turn = HostRotation(), 0
         for host in hosts:
             self._enqueue(host)
 
