@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0023"
-down_revision = "0022"
+revision = "0024"
+down_revision = "0023"
 
 _QUEUED = "when it came into the queue of Redis that it was taken from, as written there; empty: from none"
 
