@@ -77,6 +77,9 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("points"):
+            item.extra_keyword_matches.update(f"point_{number:02}" for number in mark.args)
     # Of several processes none may be left alone with a long test at the end, so the long ones are begun first.
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: (item.get_closest_marker("long") is None, _LONGEST.index(_folder(item))))

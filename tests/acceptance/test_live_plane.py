@@ -47,8 +47,8 @@ def _change(server: RedisServer, ident: str, **fields: str) -> None:
     server.client.publish(f"archivebot:job:{ident}", str(age))
 
 
+@pytest.mark.points(9, 13, 17, 18, 22, 23, 24, 25, 26, 27, 30, 33, 36, 40, 41, 44, 50)
 def test_a_finished_crawl_is_in_redis(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Points 9, 13, 17, 22, 23, 26, 30, 33, 36, 40, 41, 44 and 50."""
     out, redis = tmp_path / "out", server.client
     assert muniment("crawl", site.url, "-o", out, "--redis", server.url, "--explanation", "for a test").code == 0
     (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
@@ -69,13 +69,15 @@ def test_a_finished_crawl_is_in_redis(muniment: Any, server: RedisServer, site: 
     assert redis.smembers(job["ignore_patterns_set_key"])
     assert (redis.llen("working"), redis.get("jobs_completed"), redis.llen("pipelines")) == (0, "1", 0)
     assert redis.zrange("tweets:queue", 0, -1) == [f"Archiving {site.url}"]
+    asked = {f"{site.url.rstrip('/')}{request.uri}" for request in site.requests()}
+    assert (int(job["items_queued"]), job["next_watermark"]) == (len(asked), "100000")
     assert all(0 < redis.ttl(key) <= 172_800 for key in (ident, job["log_key"], job["ignore_patterns_set_key"]))
 
 
+@pytest.mark.points(10, 12, 14, 16, 20, 29, 32, 35, 38, 42, 54, 55, 56, 57, 58, 59, 60)
 def test_settings_are_taken_over_and_nonsense_is_put_back(
     muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    """Points 10, 14, 16, 32, 35, 42, 54 to 60, and 20 and 29 on the way."""
     out, redis = tmp_path / "out", server.client
     with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "500") as crawl:
         ident = server.working()
@@ -91,8 +93,8 @@ def test_settings_are_taken_over_and_nonsense_is_put_back(
         ]  # fmt: skip
         heard = redis.pubsub(ignore_subscribe_messages=True)
         heard.subscribe(f"archivebot:job:{ident}")
-        assert muniment("set", "delay=200", "-o", out).code == 0
-        eventually(lambda: redis.hget(ident, "delay_min") == "200")
+        assert muniment("set", "delay=200", "explanation=so that", "-o", out).code == 0
+        eventually(lambda: redis.hmget(ident, "delay_min", "note") == ["200", "so that"])
         assert int(eventually(lambda: heard.get_message(timeout=1))["data"]) >= 4  # type: ignore[index]
         heard.close()
         _change(server, ident, abort_requested="true")
@@ -113,8 +115,9 @@ def test_settings_are_taken_over_and_nonsense_is_put_back(
     assert "job resume" in again.stderr
 
 
+@pytest.mark.points(14)
 def test_concurrency_pauses_and_resumes(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Point 14: 0 pauses the job, a number after it resumes it."""
+    """0 pauses the job, a number after it resumes it."""
     out, redis = tmp_path / "out", server.client
     with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "100") as crawl:
         ident = server.working()
@@ -130,8 +133,9 @@ def test_concurrency_pauses_and_resumes(muniment: Any, server: RedisServer, site
     assert len(site.requests()) == SITE
 
 
+@pytest.mark.points(43, 57)
 def test_a_failed_job_ends_with_4(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Point 43: what ArchiveBot's console does, which publishes nothing."""
+    """What ArchiveBot's console does, which publishes nothing."""
     out, redis = tmp_path / "out", server.client
     with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "500") as crawl:
         ident = server.working()
@@ -145,8 +149,9 @@ def test_a_failed_job_ends_with_4(muniment: Any, server: RedisServer, site: Ngin
     assert redis.ttl(ident) <= 5
 
 
+@pytest.mark.points(61)
 def test_redis_may_come_and_go(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Point 61: killed, then another server with nothing in it; the layout stands again, and the log is whole."""
+    """Killed, then another server with nothing in it; the layout stands again, and the log is whole."""
     out, redis = tmp_path / "out", server.client
     with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "150") as crawl:
         ident = server.working()
@@ -166,10 +171,11 @@ def test_redis_may_come_and_go(muniment: Any, server: RedisServer, site: Nginx, 
     assert Counter(entry["type"] for entry in entries)["download"] == SITE
 
 
+@pytest.mark.points(9, 50, 59)
 def test_a_killed_crawl_goes_on_under_the_same_ident(
     muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    """Points 9 and 50: killed in the middle, counters and log agree to the entry, and what others changed is heeded."""
+    """Killed in the middle, counters and log agree to the entry, and what others changed is heeded."""
     out, redis = tmp_path / "out", server.client
     command = "crawl", site.url, "-o", out, "--redis", server.url, "--delay", "100"
     with muniment.start(*command) as crawl:
@@ -189,10 +195,10 @@ def test_a_killed_crawl_goes_on_under_the_same_ident(
     assert [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)] == entries
 
 
+@pytest.mark.points(3, 39)
 def test_keys_of_another_type_cost_only_themselves(
     muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    """Point 3."""
     out, redis = tmp_path / "out", server.client
     for key in ("working", "pipelines", "tweets:queue", "tweets:done"):
         redis.set(key, "mine")
@@ -209,10 +215,10 @@ def test_without_a_server_the_crawl_goes_on(muniment: Any, site: Nginx, tmp_path
     assert done.stderr.count("the crawl goes on without it") == 1
 
 
+@pytest.mark.points(5)
 def test_a_password_comes_by_the_environment_alone(
     muniment: Any, site: Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Point 5."""
     refused = muniment("crawl", site.url, "-o", tmp_path / "no", "--redis", "redis://:hunter2@127.0.0.1:1")
     assert (refused.code, "hunter2" in refused.stderr) == (2, False)
     server = RedisServer(tmp_path)
@@ -225,10 +231,11 @@ def test_a_password_comes_by_the_environment_alone(
     assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]
 
 
+@pytest.mark.points(15, 40, 43, 50, 52)
 def test_a_silent_job_is_reaped_and_taken_up_again(
     muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    """Points 40, 43, 50 and 52: a killed crawl of ours has failed, a foreign job is only counted."""
+    """A killed crawl of ours has failed, a foreign job is only counted."""
     redis = server.client
     silent = "crawl", site.url, "-o", tmp_path / "silent", "--redis", server.url
     with muniment.start(*silent, "--delay", "500") as crawl:
@@ -259,8 +266,9 @@ def test_a_silent_job_is_reaped_and_taken_up_again(
     assert (redis.hget(ident, "failed"), redis.hget(ident, "counted")) == (None, "completed")
 
 
+@pytest.mark.points(61)
 def test_a_full_server_is_said_once(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Point 61: it answers all the time and refuses every write; the layout stands again when it takes them."""
+    """It answers all the time and refuses every write; the layout stands again when it takes them."""
     redis = server.client
     command = "crawl", site.url, "-o", tmp_path / "out", "--redis", server.url, "--delay", "200"
     with muniment.start(*command) as crawl:
@@ -286,8 +294,8 @@ def _with_user(server: RedisServer) -> Any:
     return redis
 
 
+@pytest.mark.points(4, 5)
 def test_a_socket_a_database_and_a_user(muniment: Any, site: Nginx, tmp_path: Path) -> None:
-    """Points 4 and 5."""
     socket = tmp_path / "socket"
     server = RedisServer(tmp_path, "--unixsocket", str(socket))
     redis = _with_user(server)
@@ -301,8 +309,9 @@ def test_a_socket_a_database_and_a_user(muniment: Any, site: Nginx, tmp_path: Pa
     server.close()
 
 
+@pytest.mark.points(5, 45)
 def test_a_password_comes_from_a_file(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    """Point 5; and 45: old announcements leave the feed."""
+    """Old announcements leave the feed."""
     redis, accounts, out = _with_user(server), tmp_path / "accounts", tmp_path / "out"
     redis.zadd("tweets:done", {"Archiving old": time.time() - 31 * 86_400, "Archiving new": time.time() - 86_400})
     command = "crawl", site.url, "-o", out, "--redis", server.url, "--announce", "feed", "--auth-file", accounts

@@ -53,7 +53,11 @@ def _about(name: str, command: click.Command) -> str:
     mine, crawls = _records(command), _records(visible_commands()["crawl"])
     same = [flag for flag, (_, text) in mine.items() if crawls.get(flag, ("", ""))[1] == text and name == "pipeline"]
     shared = f"Of `crawl`: {', '.join(f'`{flag.split()[0].rstrip(chr(44))}`' for flag in same)}.\n\n" if same else ""
-    names = f"Names: {', '.join(f'`{one}`' for one in (*changeable(), 'nice'))}.\n\n" if name == "set" else ""
+    names = (
+        f"Names: {', '.join(f'`{one}`' for one in (*changeable(), 'explanation', 'nice'))}.\n\n"
+        if name == "set"
+        else ""
+    )
     return names + shared + _table([(flag, text) for flag, (_, text) in mine.items() if flag not in same])
 
 

@@ -32,8 +32,12 @@ class RedisServer:
             chosen.bind(("127.0.0.1", 0))
             self.port = chosen.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self.client = redis.Redis(port=self.port, decode_responses=True, protocol=2)
+        self.client = self.another()
         self.start()
+
+    def another(self) -> redis.Redis:
+        """One more client."""
+        return redis.Redis(port=self.port, decode_responses=True, protocol=2)
 
     def start(self) -> None:
         """Begin to serve."""

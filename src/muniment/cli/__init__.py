@@ -34,6 +34,7 @@ _COMMANDS = {
     "dashboard": ("muniment.cli.pages.dashboard", "dashboard"),
     "why": ("muniment.cli.why", "why"),
     "results": ("muniment.cli.results", "results"),
+    "firehose": ("muniment.cli.live.firehose", "firehose"),
     "set": ("muniment.cli.set", "set_"),
     "job": ("muniment.cli.fleet.changes", "job"),
     "pipelines": ("muniment.cli.fleet.pipelines", "pipelines"),

@@ -8,12 +8,15 @@ import click
 import msgspec
 
 from muniment.cli.options import log_option, out_option, state_option
+from muniment.control.fleet.orders import checked_terms
 from muniment.control.place import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
+from muniment.control.verbs.job import change_terms
 from muniment.control.verbs.nice import set_nice
 from muniment.control.verbs.settings import set_values
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
+from muniment.model.job import JobTerms
 from muniment.rules.changes import changeable, parse_assignments, parse_nice
 from muniment.settings.environment import operator_name
 
@@ -21,9 +24,13 @@ __all__ = ["set_", "tell_changes", "the_job"]
 
 
 _NAMES = ", ".join(changeable())
+_WHY = "explanation"
+"""A term of the job, which is beside its settings."""
 
 
-@click.command("set", epilog=f"Names: {_NAMES}, and nice with --host or --prefix. The value none removes a limit.")
+@click.command(
+    "set", epilog=f"Names: {_NAMES}, explanation, and nice with --host or --prefix. The value none removes a limit."
+)
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H includes its subdomains.")
 @click.option("--prefix", default="", metavar="URL", help="With nice=N: pages whose URLs start with this.")
@@ -47,7 +54,11 @@ def _changed(job: JobDirectory, values: tuple[tuple[str, str], ...], host: str, 
     if not any(name == "nice" for name, _ in values):
         if host or prefix:
             raise UsageError("--host and --prefix are for nice=N alone")
-        return set_values(job, values)
+        settings = tuple(one for one in values if one[0] != _WHY)
+        made = set_values(job, settings) if settings else ()
+        for _, why in [one for one in values if one[0] == _WHY]:
+            made += change_terms(job, checked_terms(JobTerms(explanation=why)))
+        return made
     if len(values) > 1:
         raise UsageError("nice=N must be set alone; give the other settings in another command")
     return set_nice(job, parse_nice(values[0][1]), host=host, prefix=prefix)

@@ -15,7 +15,7 @@ from muniment.settings.table import DEFAULT_USER_AGENT
 __all__ = [
     "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "QUEUED", "TAKEN", "UPDATES",
     "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "log_key", "notice",
-    "notice_of_queued", "pipeline_key", "setting_fields", "target_of", "watermark",
+    "notice_of_queued", "pipeline_key", "record_fields", "setting_fields", "target_of", "watermark",
 ]  # fmt: skip
 
 WORKING, PIPELINES, NOTICES = "working", "pipelines", "finish_notifications"
@@ -53,6 +53,16 @@ def target_of(url: str, seed: str) -> str:
     if not seed:
         return url
     return seed if is_web(seed) else Path(seed).absolute().as_uri()
+
+
+def record_fields(job: LiveJob, state: LogState, queued: int, now_ms: int) -> dict[str, str]:
+    """The whole record of a job, as far as the tracker has it."""
+    fields = begun_fields(job, job.ident, "") | setting_fields(job)
+    fields |= counter_fields(state, queued, now_ms, analyzer=True)
+    fields |= {"settings_age": str(job.age), "log_score": str(state.position.score)}
+    if job.finished_at:
+        fields["finished_at"] = _seconds(job.finished_at)
+    return {name: value for name, value in fields.items() if value}
 
 
 def begun_fields(job: LiveJob, ident: str, pipeline_id: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -28,8 +29,9 @@ _COMPLAIN_S = 5.0
 class RedisLink:
     """Makes connections, one after the other is lost."""
 
-    def __init__(self, address: RedisAddress, password: str) -> None:
-        self.address = address
+    def __init__(self, address: RedisAddress, password: str, without: str = "the crawl goes on without it") -> None:
+        """`without` is what a complaint says of the time until it answers."""
+        self.address, self._without = address, without
         self._options = {
             **address.options(password),
             "socket_timeout": _PATIENCE_S,
@@ -40,13 +42,19 @@ class RedisLink:
         self.client: Client | None = None
         self.server = ""
         """The run id of the server: another one has other data, or old ones."""
+        self.fault = ""
+        """Why it could not be used the last time."""
         self._pubsub: Any = None
         self._next, self._complained, self._lost = 0.0, -_COMPLAIN_S, False
 
-    def connect(self) -> Client | None:
-        """The client, when there is a server that answers; a new one when `server` has become empty before."""
-        if self.client is not None or monotonic() < self._next:
+    def connect(self, *, wait: bool = False) -> Client | None:
+        """The client, when there is a server that answers; with `wait`, not before it is time to ask again."""
+        if self.client is not None:
             return self.client
+        if (early := self._next - monotonic()) > 0:
+            if not wait:
+                return None
+            time.sleep(early)
         client: Client = redis.Redis(**self._options)
         try:
             info: Any = client.info("server")
@@ -69,10 +77,10 @@ class RedisLink:
         self.close()
         self._next = monotonic() + _AGAIN_S
         self._lost = True
+        self.fault = " ".join(str(error).split())[:200]
         if monotonic() - self._complained >= _COMPLAIN_S:
             self._complained = monotonic()
-            text = " ".join(str(error).split())[:200]
-            _log.warning("Redis at %s cannot be used, the crawl goes on without it: %s", self.address, text)
+            _log.warning("Redis at %s cannot be used, %s: %s", self.address, self._without, self.fault)
 
     def listen(self, *channels: str) -> None:
         """Hear of what is published on these channels."""
@@ -86,11 +94,11 @@ class RedisLink:
         if self._pubsub is not None:
             self._pubsub.unsubscribe(channel)
 
-    def heard(self, most: int) -> list[tuple[str, bytes]]:
-        """Channel and text of what was published since; of more than `most`, the first."""
+    def heard(self, most: int, *, wait_s: float = 0) -> list[tuple[str, bytes]]:
+        """Channel and text of what was published since, waiting for a first one; of more than `most`, the first."""
         found: list[tuple[str, bytes]] = []
         while self._pubsub is not None and len(found) < most:
-            message = self._pubsub.get_message(timeout=0)
+            message = self._pubsub.get_message(timeout=0 if found else wait_s)
             if message is None:
                 if not self._pubsub.connection or not self._pubsub.connection.can_read(timeout=0):
                     break

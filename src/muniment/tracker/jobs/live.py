@@ -17,7 +17,9 @@ from muniment.tracker.jobs.store import latest_rules
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.tables import jobs
 
-__all__ = ["EntryLog", "KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position"]
+__all__ = [
+    "EntryLog", "KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position", "read_position",
+]  # fmt: skip
 
 _BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
 _END = Prepared(
@@ -94,7 +96,13 @@ def log_position(db: Database, job_id: int, now: int) -> LogPosition:
     """Where the log of a job ends; a job that has none begins one at `now` (Unix ms)."""
     with db.transaction():
         db.many(_BEGUN, [(job_id, now)])
-        return LogPosition(*db.connection.execute(_POSITION.where(live_jobs.c.job_id == job_id)).one())
+        return read_position(db, job_id)
+
+
+def read_position(db: Database, job_id: int) -> LogPosition:
+    """Where the log of a job ends, as committed."""
+    found = db.connection.execute(_POSITION.where(live_jobs.c.job_id == job_id)).one_or_none()
+    return LogPosition(*found) if found else LogPosition()
 
 
 @retrying_transaction

@@ -16,7 +16,7 @@ from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.jobs.live import EntryLog
 from muniment.tracker.schema.tables import RESPONSES, job_sums
 
-__all__ = ["Counters", "take_out"]
+__all__ = ["Counters", "take_out", "totals_of"]
 
 _SUMS = (
     job_sums.c.pages_captured, job_sums.c.pages_failed, job_sums.c.starts_captured, job_sums.c.requisites_captured,
@@ -69,6 +69,11 @@ def take_out(db: Database, job_id: int, pages: Counter[int], starts: int) -> Non
         job_sums.c.starts_captured: job_sums.c.starts_captured - starts,
     }
     db.connection.execute(job_sums.update().where(*mine).values(fewer))
+
+
+def totals_of(db: Database, job_id: int) -> Totals:
+    """The counters of a job as committed."""
+    return Totals(*map(sum, zip(*(row[1:] for row in db.rows(_OF_ALL, (job_id,))), strict=True)))
 
 
 class Counters:

@@ -1,0 +1,4 @@
+"""Commands about the live plane.
+
+Others import: nothing.
+"""
