@@ -126,15 +126,16 @@ class _ServerPort:
         """The pipelines that are connected."""
         return self._read(machines)
 
-    def admit(self, queued: QueuedJob, epoch: str) -> str:
-        """Make a job of what was taken from a queue; why not, or empty: it is made, or was before."""
+    def admit(self, queued: QueuedJob, epoch: str) -> str | None:
+        """Make a job of what was taken from a queue: empty when it is made, None when it was before, or why not."""
         private = self._server.tracker.order.allow_private
         try:
             made = self._write(lambda db: queues.admit(db, queued, epoch, now_ms(), allow_private=private))
         except UsageError as error:
             return str(error)
-        if made is not None:
-            self._ask(self._server.changed(made))
+        if made is None:
+            return None
+        self._ask(self._server.changed(made))
         return ""
 
     def carried_out(self, job_id: int, outside: Outside) -> list[str]:
