@@ -262,3 +262,39 @@ def test_a_private_target_is_refused_with_its_reason(muniment: Any, server: Redi
     assert (notice["failed"], notice["url"], notice["started_in"]) == (True, "http://127.0.0.1:1/", "#channel")
     assert 0 < redis.ttl(ident) <= 172_800
     assert redis.exists("working", "muniment:taken") == 0
+
+
+def test_redis_may_go_and_a_job_may_be_taken_up_again(
+    served: Served, server: RedisServer, site: Nginx, muniment: Any
+) -> None:
+    """Points 38, 40, 43 and 61, with reports of what is ignored."""
+    redis, bot = server.client, Bot(server.client)
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token):
+        ident = bot.queue(site.url, delay_min="150", delay_max="150")
+        eventually(lambda: redis.hget(ident, "r2xx") not in {None, "0"})
+        redis.hdel(ident, "suppress_ignore_reports")
+        redis.sadd(f"{ident}_ignores", r"/p2\d")
+        bot.change(ident)
+        eventually(lambda: any(entry["type"] == "ignore" for entry in _log(redis, ident)))
+        server.kill()
+        asked = len(site.requests())
+        eventually(lambda: len(site.requests()) > asked + 3)
+        server.start()
+        assert server.working() == ident
+        assert redis.hmget(ident, "url", "suppress_ignore_reports") == [site.url, None]
+        redis.hset(ident, "failed", "true")
+        eventually(lambda: redis.hget(ident, "counted") == "failed")
+        assert (redis.lrange("working", 0, -1), redis.get("jobs_failed")) == ([], None)
+    resumed = muniment("job", "resume", "1", *served.place)
+    assert resumed.code == 0, resumed.stderr
+    with served.serve(), served.pipeline(token):
+        eventually(lambda: redis.hget(ident, "counted") == "completed")
+    log = _log(redis, ident)
+    assert [entry["seq"] for entry in log] == list(range(1, len(log) + 1))
+    ignored = [entry["url"] for entry in log if entry["type"] == "ignore"]
+    asked_for = {f"{site.url.rstrip('/')}{request.uri}" for request in site.requests()}
+    assert len(ignored) == len(set(ignored))
+    assert not set(ignored) & asked_for
+    assert len(asked_for & {f"{site.url}p{n}.html" for n in range(PAGES)}) + len(ignored) == PAGES
+    assert redis.get("jobs_completed") == "1"

@@ -65,7 +65,8 @@ class Bot:
 
     def change(self, ident: str, **fields: str) -> None:
         """Change settings: the fields, then the age, which is published."""
-        self._redis.hset(ident, mapping=fields)
+        if fields:
+            self._redis.hset(ident, mapping=fields)
         self._redis.publish(f"archivebot:job:{ident}", str(self._redis.hincrby(ident, "settings_age", 1)))
 
     def notices(self) -> list[dict[str, Any]]:
