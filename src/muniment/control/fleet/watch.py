@@ -18,7 +18,7 @@ from muniment.control.queue import queue_view
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -165,22 +165,6 @@ class FleetDesk:
     def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
         """The tracker keeps no sums over time."""
         return 0, []
-
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
-        """Captures are in the directories of pipelines."""
-        raise NotFoundError("captures are searched where the archives are: by `muniment dashboard` there")
-
-    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """Records are in the directories of pipelines."""
-        raise NotFoundError("records are where the archives are: in the directories of pipelines")
-
-    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """The same of payloads."""
-        return self.record(job, file, offset)
-
-    def view_address(self, job: int, url: str, at: int) -> str:
-        """Archives are in the directories of pipelines."""
-        raise NotFoundError("captures are viewed where the archives are: by `muniment replay` there")
 
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""

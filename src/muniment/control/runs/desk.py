@@ -62,7 +62,6 @@ __all__ = ["RunsDesk"]
 _RATE_S = 10.0
 _PLOTS_S = 5.0
 _RECENT = 1_000
-_NO_MARKS = str.maketrans("", "", "-:T")
 _BUDGET_S = 0.3
 """For runs that were never looked at."""
 _BEGIN_S = 20.0
@@ -176,7 +175,7 @@ class RunsDesk:
     def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
         """A page of captures, and one more."""
         runs = self.folder.runs() if wanted.job is None else {wanted.job: self.folder.find(wanted.job)}
-        return search_captures(runs, wanted)
+        return search_captures(list(runs.items()), wanted)
 
     def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
         """A record as it is stored."""
@@ -188,8 +187,7 @@ class RunsDesk:
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
-        stamp = iso_ms(at)[:19].translate(_NO_MARKS) if at else "2999"
-        return self._replays.address(self.folder.find(job), url, stamp)
+        return self._replays.address(self.folder.find(job), url, at)
 
     def close(self) -> None:
         """End what was started to look at captures."""

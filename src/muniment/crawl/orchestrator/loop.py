@@ -77,7 +77,7 @@ class Orchestrator:
         self.change = self._tasks.in_turn(self.settings.change)
         self._desk = ControlServer(Path(setup.out), self.change)
         self._disk = DiskSpace(limits, events)
-        self._deaths, self.progress = WorkerDeaths(), Progress()
+        self._deaths, self.progress, self.rendering = WorkerDeaths(), Progress(), self._workers.rendering
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
@@ -392,5 +392,6 @@ class Orchestrator:
             note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
             waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
+            tabs=self.rendering.tabs,
             more=self._seed_feed is not None and self._seed_feed.waiting,
         )
