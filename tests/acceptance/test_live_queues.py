@@ -232,13 +232,17 @@ def test_odd_queues_cost_nothing_but_themselves(served: Served, server: RedisSer
             eventually(lambda one=one: redis.hget(one, "counted"))  # type: ignore[misc]
             assert redis.hget(one, "counted") == outcome
         eventually(lambda: not redis.exists("pending"))
+        once_more = bot.queue(f"{site.url}p3.html", depth="shallow")
+        eventually(lambda: redis.hget(once_more, "counted"))
+        bot.push(bot.register(f"{site.url}p3.html", depth="shallow"), "pending-ao", int(time.time()) + 5)
+        eventually(lambda: redis.get("jobs_completed") == "3" and not redis.exists("working"))
         serve.terminate()
         said = serve.communicate(timeout=30)[1]
     left_out = [said.count(f"{name} in the queue pending of Redis is left out") for name in ("nobody", "odd", "text")]
     assert left_out == [1, 1, 1]
     assert "secret" not in said
-    assert Counter(one.uri for one in site.requests() if one.uri != "/robots.txt") == {"/p2.html": 1}
-    assert (redis.get("jobs_completed"), redis.get("jobs_failed")) == ("1", "2")
+    assert Counter(one.uri for one in site.requests() if one.uri != "/robots.txt") == {"/p2.html": 1, "/p3.html": 2}
+    assert (redis.get("jobs_completed"), redis.get("jobs_failed")) == ("3", "2")
     assert redis.hmget("odd", "fetch_depth", "started_at") == ["inf", None]
     assert redis.mget("text", "pending:berlin", "finish_notifications") == ["no record", "no list", "no list"]
     assert redis.smembers(f"{ident}_ignores") == {"^fine"}

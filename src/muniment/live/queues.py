@@ -86,8 +86,15 @@ class PendingQueues:
         return queued_job(ident, queue, fields, ignores if isinstance(ignores, set) else set())
 
     def admitted(self, client: Client, ident: str) -> None:
-        """The tracker has it."""
-        client.hdel(layout.TAKEN, ident)
+        """The tracker has it: what its record says of an earlier run counts no more."""
+        copy = f"muniment:{ident}"
+        with client.pipeline() as pipe:
+            pipe.hdel(ident, "counted", "finished_at", "aborted", "failed")
+            pipe.delete(copy, f"{copy}_ignores")
+            for key in (ident, layout.ignores_key(ident)):
+                pipe.persist(key)
+            pipe.hdel(layout.TAKEN, ident)
+            pipe.execute()
 
     def known(self, client: Client, ident: str) -> None:
         """The tracker had it before: it is in `working` once while it runs."""
