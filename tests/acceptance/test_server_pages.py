@@ -14,9 +14,11 @@ from urllib.request import urlopen
 
 import pytest
 from crawled import wait_until
-from tests.support.chromium import Chromium
+from tests.support.chromium import BrowserPage, Chromium
 from tests.support.gated_site import Answer, GatedSite
 
+AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
+RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
 Ask = Callable[..., tuple[int, dict[str, str], str]]
 
 
@@ -133,9 +135,22 @@ def test_a_pipeline_at_work_is_seen_and_steered(
         wait_until(quiet, "no request after the pause")
         page.goto(f"{origin}/pipelines")
         assert page.run(f"{named('pipeline')}.innerText.includes('live')")
+        check_for_everyone(page, origin)
         page.goto(f"{origin}/jobs/1")
         page.run(f"{named('action-abort-confirm')}.click()")
         page.wait(f"{named('job')}?.dataset.state === 'aborted'")
+
+
+def check_for_everyone(page: BrowserPage, origin: str) -> None:
+    """The pages that a server alone has, and those of its jobs: nothing serious for axe, nothing too wide."""
+    checker = AXE.read_text()
+    for theme in ("light", "dark"):
+        page.run(f"document.cookie = 'theme={theme}; path=/'")
+        for path in ("/pipelines", "/captures", "/processes", "/jobs/1", "/jobs/1/hosts", "/jobs/1/results"):
+            page.goto(f"{origin}{path}")
+            page.run(f"{checker}; true")
+            found = page.run(f"axe.run(document, {{runOnly: {RULES}}}).then((told) => told.violations)")
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (theme, path)
 
 
 def test_archives_at_hand_are_searched_and_handed_out(

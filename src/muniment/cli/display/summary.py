@@ -142,6 +142,8 @@ def _tell(lines: Sequence[str]) -> None:
 def _how_to_go_on(reason: str, place: str) -> str:
     if reason == "aborted":
         return f"To go on, give `muniment job resume -o {place}`, then the same command."
+    if reason == "stash":
+        return f"Pages are in the stash. To go on, give `muniment job unstash -o {place}`, then the same command."
     option = reason.removeprefix("limit: ")
     if option in {"--max-pages", "--max-bytes"}:
         return f"To go on, give the same command with a larger {option}."

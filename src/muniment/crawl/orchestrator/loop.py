@@ -154,6 +154,8 @@ class Orchestrator:
         more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
         if not (held or more or state.at_work or await self._rounds.begin()):
             nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)  # a shard may have no line
+            if self._client.state.stashed:
+                return RunOutcome(3, "stash")
             return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(state.totals, idle=not held)
         return RunOutcome(3, f"limit: {limit}") if limit else None
