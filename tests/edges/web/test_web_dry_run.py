@@ -12,7 +12,7 @@ import pytest
 from tests.support.api_server import Answer, ApiServer
 
 PAGES = int(os.environ.get("MUNIMENT_TEST_PAGES", "40000"))
-BATCH, HOSTS = 10_000, 1000
+BATCH, HOSTS = 2_000, 1000
 
 
 def url(number: int) -> str:
