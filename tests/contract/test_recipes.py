@@ -25,7 +25,7 @@ from __future__ import annotations
 from functools import partial
 
 from muniment.extract.seed_lines import Parsed, text_line
-from muniment.seeds.format import SeedFormat
+from muniment.seeds.format_type import SeedFormat
 from muniment.seeds.lines import read_lines
 
 __all__ = ["FORMAT"]

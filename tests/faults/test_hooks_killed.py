@@ -47,12 +47,20 @@ def of_this_test(place: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            mine = process.environ().get("DATA_DIR", "").startswith(str(place))
+            given = process.environ()
+            mine = given.get("DATA_DIR", "").startswith(str(place)) or (
+                given.get("MUNIMENT_PROCESSES") == str(place / "kept") and is_shim(process)
+            )
             if mine and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.Error:
             continue
     return found
+
+
+def is_shim(process: psutil.Process) -> bool:
+    """Whether it keeps a hook, or forks those that do."""
+    return any("shim.py" in word for word in words_of(process))
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
@@ -80,7 +88,8 @@ def the_hook(place: Path) -> list[psutil.Process]:
 
 
 def the_shim(place: Path) -> list[psutil.Process]:
-    return [one for one in of_this_test(place) if any("shim.py" in word for word in words_of(one))]
+    """The fork server, and the shims that it forked."""
+    return [one for one in of_this_test(place) if is_shim(one)]
 
 
 def struck_of(command: subprocess.Popen[str], place: Path) -> list[psutil.Process]:
@@ -113,12 +122,12 @@ def rows_at_the_end(command: subprocess.Popen[str], place: Path) -> list[dict[st
     """The tries of hooks once the command has ended by itself, and left nothing."""
     command.communicate(timeout=120)
     assert command.returncode == 0
-    assert of_this_test(place) == []
+    wait_until(lambda: not of_this_test(place), 6)
     rows: list[dict[str, Any]] = pq.read_table(place / "out" / "hooks.parquet").to_pylist()
     return rows
 
 
-@pytest.mark.parametrize("struck", ["worker", "command", "hook", "shim", "all"])
+@pytest.mark.parametrize("struck", ["worker", "command", "hook", "server", "shim", "standby", "all"])
 def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSite, tmp_path: Path, struck: str) -> None:
     out = tmp_path / "out"
     arguments = hooked(muniment, site, tmp_path, HOOK)
@@ -128,7 +137,9 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
         "worker": lambda: the_worker(command),
         "command": lambda: [psutil.Process(command.pid)],
         "hook": lambda: the_hook(tmp_path),
-        "shim": lambda: the_shim(tmp_path)[:1],
+        "server": lambda: [one for one in the_shim(tmp_path) if "hook-worker" in words_of(one.parent())],
+        "shim": lambda: [one.parent() for one in the_hook(tmp_path)],
+        "standby": lambda: [one.parent().parent() for one in the_hook(tmp_path)],
         "all": lambda: struck_of(command, tmp_path),
     }[struck]()
     assert targets
@@ -143,7 +154,7 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
     assert {row["url"] for row in rows} == {site.url, f"{site.url}b"}
     assert sorted(row["attempt"] for row in rows) == [1, 1]
     failed = [row for row in rows if row["status"] != "succeeded"]
-    assert len(failed) == (1 if struck in ("hook", "shim") else 0)
+    assert len(failed) == (1 if struck in ("hook", "shim", "standby") else 0)
     store = open_processes(tmp_path / "kept")
     known = {row["process_id"]: row["exit_code"] for row in rows}
     assert {key: (store.get(key) or pytest.fail()).exit_code for key in known} == known

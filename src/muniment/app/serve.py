@@ -14,15 +14,25 @@ from muniment.app.processes import CommandRow
 from muniment.control.fleet.trackers import refuse_fleet
 from muniment.control.place import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
+from muniment.live.address import RedisAddress
+from muniment.live.ports import PlaneOptions
 from muniment.model.place import TrackerPlace
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import tracker_at
 
-__all__ = ["ServeOrder", "ServedTracker", "served_tracker"]
+__all__ = ["PlaneOrder", "ServeOrder", "ServedTracker", "served_tracker"]
 
 _BACKLOG = 1024
+
+
+class PlaneOrder(Struct, frozen=True, kw_only=True):
+    """The Redis that a server shows its jobs in, and how."""
+
+    address: RedisAddress
+    password: str
+    options: PlaneOptions
 
 
 class ServeOrder(Struct, frozen=True, kw_only=True):
@@ -37,6 +47,8 @@ class ServeOrder(Struct, frozen=True, kw_only=True):
     allow_private: bool
     public_url: str = ""
     """What its pages answer to; empty: where it listens."""
+    plane: PlaneOrder | None = None
+    """Its live plane."""
 
 
 class ServedTracker(Struct, frozen=True):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from muniment import __version__
 from muniment.app.serve import ServedTracker, ServeOrder, served_tracker
+from muniment.cli.fleet.plane import plane_options, plane_order
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
 from muniment.errors import UsageError
@@ -40,6 +42,7 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
 )
 @click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
 @click.option("--public-url", default="", metavar="URL", help="What its pages answer to [default: where it listens]")
+@plane_options
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
 @log_option
 @click.pass_obj
@@ -53,6 +56,7 @@ def serve(
     allow_private: bool,
     public_url: str,
     as_json: bool,
+    **plane: Any,
 ) -> int:
     """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
 
@@ -75,6 +79,7 @@ def serve(
         lease_s=lease_s,
         allow_private=allow_private,
         public_url=public_url,
+        plane=plane_order(**plane),
     )
     try:
         with served_tracker(order, invocation.row) as tracker:

@@ -19,7 +19,7 @@ from muniment.archive.export.pages import is_page
 from muniment.archive.export.target import export_to, export_whole
 from muniment.archive.export.wacz import Gathered, WaczOptions, gather, write_wacz
 from muniment.archive.index.read import batches
-from muniment.control.indexes import captures_under, paths_of
+from muniment.control.indexes import check_indexes, paths_of
 from muniment.errors import ArchiveError, DiskFullError, UsageError
 from muniment.model.url import normalise
 
@@ -75,7 +75,7 @@ def export_cdxj(patterns: Sequence[str], file: str, *, force: bool = False) -> E
     paths = paths_of(patterns)
     _check_target(file, paths, force=force)
     count = _Count()
-    captures_under(paths)  # says what is not an archive
+    check_indexes(paths)
     with export_to(file) as target:
         for line in sorted_lines(count.lines(paths)):
             target.write(line)
@@ -94,7 +94,7 @@ def export_wacz(patterns: Sequence[str], file: str, options: WaczOptions, *, for
         raise UsageError("a WACZ cannot be written to standard output; name a file")
     paths = paths_of(patterns)
     _check_target(file, paths, force=force)
-    captures_under(paths)  # says what is not an archive
+    check_indexes(paths)
     with export_whole(file) as target:
         gathered = _gathered(paths, options)
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from muniment.archive.check.faults import Fault
+from muniment.archive.check.fault_list import Fault
 from muniment.archive.hooks.read import changed_files, hook_rows
 
 __all__ = ["HookOutcome", "HookTotal", "hook_faults", "hook_totals", "hooks_of_page", "hooks_that_fit"]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from muniment.archive.index.journal import SUFFIX
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.index.read import RowSource, batches, sources
 from muniment.errors import ArchiveError, UsageError
 
-__all__ = ["captures_under", "paths_of"]
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+__all__ = ["captures_under", "check_indexes", "paths_of"]
 
 _PARQUET = frozenset({".parquet", ".pq"})
 
@@ -49,17 +52,29 @@ def captures_under(paths: Sequence[Path]) -> ds.Dataset:
 
     Raises UsageError when there are none, ArchiveError for a file that is not an index.
     """
+    import pyarrow.dataset as ds  # noqa: PLC0415  (half of the start of a command, and few need it)
+
     files: list[str] = []
     rest: list[pa.RecordBatch] = []
-    for source in _sources(paths):
+    for source in _present(paths):
         if source.path.name.endswith(SUFFIX):
             rest += batches(source)  # of an open WARC file alone
         else:
             files.append(str(source.path))
-    if not files and not rest:
-        raise UsageError(f"no captures in {', '.join(map(str, paths))} yet")
     parts = [ds.dataset(pa.Table.from_batches(rest, SCHEMA))] if rest else []
     return ds.dataset([*parts, *([ds.dataset(files, schema=SCHEMA, format="parquet")] if files else [])])
+
+
+def check_indexes(paths: Sequence[Path]) -> None:
+    """Raise UsageError when directories and index files have no captures, or one of them is not an archive's."""
+    _present(paths)
+
+
+def _present(paths: Sequence[Path]) -> list[RowSource]:
+    found = list(_sources(paths))
+    if not any(not source.path.name.endswith(SUFFIX) or next(batches(source), None) is not None for source in found):
+        raise UsageError(f"no captures in {', '.join(map(str, paths))} yet")
+    return found
 
 
 def _sources(paths: Sequence[Path]) -> Iterator[RowSource]:

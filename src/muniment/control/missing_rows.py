@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from muniment.archive.check.faults import Fault
+from muniment.archive.check.fault_list import Fault
 from muniment.archive.check.ids import IdHeaps, IdJudge
 from muniment.archive.index.journal import PARTS
 from muniment.archive.index.read import rows

@@ -9,7 +9,7 @@ SUBTREE_S = 30.0
 COMMAND_S = 5.0
 """A command that is not Muniment's, unless its launcher gives another grace."""
 HOOK_S = 2.0
-"""A hook at its time-out, or in the background at the end of its page."""
+"""A hook at its time-out; one in the background has its own time-out before that, from the end of its page."""
 SHIM_S = 3.0
 """A shim, to end by force what it keeps."""
 FORCED_S = 5.0

@@ -6,6 +6,8 @@ that happens, the lifeline is cut and it ends them all. It is two processes: the
 and ends what is left if the second is killed.
 
 Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S NICE COMMAND...      (a timeout of 0: none)
+       shim.py serve SOCKET      a fork server: each message with the descriptors of stdout, stderr and a lifeline is
+                                 a shim that is forked, which reads the rest from its lifeline
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 # the modules around these two load enum and more: half of the time that this takes to start
 import _ctypes
 import _signal as signal  # type: ignore[import-not-found]
+import marshal
 import os
 import resource
 import select
@@ -34,6 +37,13 @@ _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
 """Seconds that a command may take to end after a signal when its launcher is gone."""
+SIZE = 8
+"""Bytes of the length of an order that is sent to a forked shim, little-endian."""
+_LIFELINE = 3
+"""The only descriptor of a forked shim beside the standard ones."""
+_MOST_DESCRIPTORS = 1 << 20
+_THREE = 3 * 4
+"""Bytes of three descriptors in a message."""
 
 
 class _Keeper:
@@ -223,9 +233,11 @@ def _fields(pid: int | str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Keep the command of a command line."""
-    directory, lifeline, grace_s, timeout_s, nice, *command = arguments
+    """Keep the command of a command line, or those of a fork server, each in a process of its own."""
     os.environ.pop(KEEPS, None)
+    if arguments[0] == "serve":
+        arguments = _ordered(_ForkServer(int(arguments[1])).serve())
+    directory, lifeline, grace_s, timeout_s, nice, *command = arguments
     _adopt()
     os.set_inheritable(int(lifeline), False)
     first, held = os.pipe()
@@ -244,6 +256,93 @@ def main(arguments: list[str]) -> int:
 def _adopt() -> None:
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
     _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+class _ForkServer:
+    """Forks a shim for each message, and writes on its lifeline how it ended. It ends with its launcher."""
+
+    def __init__(self, requests: int) -> None:
+        from _socket import CMSG_SPACE, socket  # noqa: PLC0415  (a shim of its own does without)
+
+        self._requests, self._space = socket(fileno=requests), CMSG_SPACE(_THREE)
+        self._awaited = select.poll()
+        self._awaited.register(requests, select.POLLIN)
+        self._shims: dict[int, tuple[int, int]] = {}
+
+    def serve(self) -> int:
+        """Serve until the launcher is gone; in each shim that is forked this returns its lifeline."""
+        while True:
+            for descriptor, _ in self._awaited.poll():
+                if descriptor in self._shims:
+                    self._reap(descriptor)
+                elif self._fork():
+                    return _LIFELINE
+
+    def _fork(self) -> bool:
+        """Take a message; whether this is the shim that was forked for it."""
+        said, passed, _, _ = self._requests.recvmsg(1, self._space)
+        if not said:
+            os._exit(0)  # the shims go on: each hears of it by its lifeline
+        descriptors = memoryview(passed[0][2]).cast("i").tolist()
+        pid = os.fork()
+        if pid == 0:
+            _become(descriptors)
+            return True
+        for used in descriptors[:2]:
+            os.close(used)
+        awaited = os.pidfd_open(pid)
+        self._shims[awaited] = pid, descriptors[2]
+        self._awaited.register(awaited, select.POLLIN)
+        return False
+
+    def _reap(self, awaited: int) -> None:
+        pid, lifeline = self._shims.pop(awaited)
+        self._awaited.unregister(awaited)
+        _, status = os.waitpid(pid, 0)
+        try:
+            os.write(lifeline, f"ended {os.waitstatus_to_exitcode(status)}\n".encode())
+        except OSError:
+            pass  # nobody waits for it any more
+        os.close(awaited)
+        os.close(lifeline)
+
+
+def _become(descriptors: list[int]) -> None:
+    """Make this process, which a fork server forked, like one that was started for its command alone."""
+    os.environ["MUNIMENT_PARENT"] = str(os.getppid())
+    os.setsid()
+    for number, descriptor in enumerate(descriptors, 1):
+        os.dup2(descriptor, number)
+    os.closerange(_LIFELINE + 1, _MOST_DESCRIPTORS)
+
+
+def _ordered(lifeline: int) -> list[str]:
+    """The arguments of a shim that was forked; its directory and its environment are as ordered, too."""
+    size = int.from_bytes(_read_exactly(lifeline, SIZE), "little")
+    # only its launcher can write there
+    arguments, pwd, environment = marshal.loads(_read_exactly(lifeline, size))  # noqa: S302
+    server = os.environ["MUNIMENT_PARENT"]
+    os.environ.clear()
+    os.environ.update(environment)
+    os.environ["MUNIMENT_PARENT"] = server
+    directory, *rest = arguments
+    try:
+        os.chdir(pwd)
+    except OSError as error:
+        print(f"{pwd} cannot be entered: {error.strerror}", file=sys.stderr, flush=True)
+        os._exit(_CANNOT_RUN)
+    return [directory, str(lifeline), *rest]
+
+
+def _read_exactly(descriptor: int, size: int) -> bytes:
+    pieces = []
+    while size:
+        piece = os.read(descriptor, size)
+        if not piece:
+            os._exit(_CANNOT_RUN)  # the launcher is gone
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def _stand_by(directory: str, second: int) -> int:

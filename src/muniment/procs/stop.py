@@ -44,7 +44,7 @@ def members(rows: Iterable[Process]) -> dict[int, LiveProcess]:
     ids = {row.id for row in rows}
     living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid != os.getpid()}
     found = {row.pid for row in rows if row.pid is not None and row.pid in living and is_alive(row)}
-    found |= {pid for pid in living if mark_of(pid, MARK) in ids}
+    found |= {pid for pid in living if mark_of(pid, MARK) in ids} | _keepers(rows)
     return {pid: living[pid] for pid in related(living, found)}
 
 
@@ -141,9 +141,16 @@ def _eldest_first(found: Mapping[int, LiveProcess]) -> list[tuple[int, LiveProce
     return sorted(found.items(), key=lambda one: one[1].start_ticks)
 
 
-def _shims(left: Iterable[int], rows: Iterable[Process]) -> set[int]:
-    ids = {row.id for row in rows}
-    return {pid for pid in left if mark_of(pid, KEEPS) in ids}
+def _shims(left: Iterable[int], rows: Collection[Process]) -> set[int]:
+    ids, keepers = {row.id for row in rows}, _keepers(rows)
+    return {pid for pid in left if pid in keepers or mark_of(pid, KEEPS) in ids}
+
+
+def _keepers(rows: Iterable[Process]) -> set[int]:
+    """The living shims of rows by their own report: one that a fork server forked has no mark."""
+    reports = (ProcessFiles(Path(row.directory)).kept() for row in rows if row.directory)
+    known = (one for report in reports if report for one in report.shims)
+    return {pid for pid, ticks in known if (seen := look(pid)) and seen.start_ticks == ticks and not seen.ended}
 
 
 def _record(store: Store, row: Process, *, killed: set[int]) -> Process:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from muniment.replay.policy import kept_headers
+from muniment.replay.security_headers import kept_headers
 
 __all__ = ["forwarded"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from muniment.app.signals import ended_by_signals
 from muniment.archive.reading.containers import Container, containers_of, is_foreign
-from muniment.control.indexes import captures_under, paths_of
+from muniment.control.indexes import check_indexes, paths_of
 from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
@@ -90,7 +90,7 @@ def _found(patterns: Sequence[str], scratch: Path) -> tuple[list[Path], list[Con
             own.append(pattern)
     directories = paths_of(own) if own else []
     if directories:
-        captures_under(directories)
+        check_indexes(directories)
     return directories, foreign
 
 

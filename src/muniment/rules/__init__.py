@@ -1,5 +1,5 @@
 """Pure decisions: values in, a verdict out; no clock, no file, no network.
 
-Others import: assignment, changes, domains, estimate, finish_checks, host_permits, host_queue, ignore_sets,
+Others import: assignment, changes, domains, estimate, finish_checks, host_permits, host_rotation, ignore_sets,
 job_rules, patterns, proxies, resume, retry, rule_engine, scope, session_ids, sitemaps, skip_causes, worker_deaths.
 """

@@ -9,6 +9,7 @@ from muniment.model.link import FoundAs
 from muniment.model.network.sessions import FinishCall, FinishedPage
 from muniment.model.page import LINK_ENTRY
 from muniment.model.url import url_key
+from muniment.rules.hosts.politeness import LONGEST_ASKED_MS
 from muniment.rules.session_ids import page_key
 
 __all__ = ["check_finish"]
@@ -17,7 +18,6 @@ _MOST_PAGES = 10_000
 _MOST_NUMBER = 1 << 62
 _MOST_SMALL = 1 << 15
 _MOST_TEXT = 64 << 10
-_LONGEST_MS = 24 * 3600 * 1000
 _KINDS = frozenset(map(int, FoundAs))
 
 
@@ -35,7 +35,7 @@ def check_finish(call: FinishCall) -> None:
     if any(file.age_ms < 0 or not 0 <= file.status < _MOST_SMALL for file in call.robots.values()):
         raise UsageError("a robots.txt has a status, and an age that is not negative")
     for facts in call.hosts.values():
-        if not (0 <= facts.wait_ms <= _LONGEST_MS and 0 <= facts.crawl_delay_ms <= _LONGEST_MS):
+        if not (0 <= facts.wait_ms <= LONGEST_ASKED_MS and 0 <= facts.crawl_delay_ms <= LONGEST_ASKED_MS):
             raise UsageError("a host is waited for, and waits between requests, for at most a day")
         if not 0 <= facts.strikes < _MOST_SMALL or len(facts.reason) + len(facts.answered) > _MOST_TEXT:
             raise UsageError("what is said of a host makes no sense")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from muniment.seeds.format import SeedFormat
+from muniment.seeds.format_type import SeedFormat
 
 __all__ = ["FORMATS", "format_of"]
 

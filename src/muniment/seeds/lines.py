@@ -10,7 +10,7 @@ from typing import BinaryIO
 from muniment.errors import UsageError
 from muniment.extract.seed_lines import Parsed, text_line
 from muniment.model.seed import SeedPlace
-from muniment.seeds.format import Numbered, SeedFormat
+from muniment.seeds.format_type import Numbered, SeedFormat
 
 __all__ = ["FORMAT", "LONGEST_LINE", "read_lines"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.model.seed import SeedPlace
-from muniment.seeds.format import Numbered, SeedFormat
+from muniment.seeds.format_type import Numbered, SeedFormat
 
 __all__ = ["FORMAT"]
 

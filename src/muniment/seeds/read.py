@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from muniment.model.link import FoundAs
 from muniment.model.seed import BadLine, SeedBatch, SeedLine, SeedPlace
-from muniment.seeds.format import Numbered
+from muniment.seeds.format_type import Numbered
 from muniment.seeds.formats import FORMATS
 from muniment.seeds.source import SeedSource
 

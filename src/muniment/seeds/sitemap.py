@@ -18,7 +18,7 @@ from muniment.extract.xml import decode_xml, root_of
 from muniment.model.link import FoundAs
 from muniment.model.seed import SeedLine, SeedPlace
 from muniment.model.url import account_of, normalise_any
-from muniment.seeds.format import Numbered, SeedFormat
+from muniment.seeds.format_type import Numbered, SeedFormat
 
 __all__ = ["FORMAT"]
 

@@ -41,6 +41,7 @@ async def _repeat(work: Callable[[ServerState], Awaitable[None]], server: Server
 async def _sweep(server: ServerState) -> None:
     server.metrics.news.forget_silent(server.tracker.order.lease_s)
     await server.pages.run(lambda desk: desk.fleet.sweep())
+    server.swept += 1
 
 
 async def _note_uses(server: ServerState) -> None:

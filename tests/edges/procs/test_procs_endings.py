@@ -18,6 +18,8 @@ from muniment.procs.sweep import cleanup_stale_running
 from muniment.tracker.processes.sqlite import open_processes
 from process_harness import everyone_of, soon
 
+pytestmark = pytest.mark.usefixtures("kept_by")
+
 TIMES = 24
 HEEDS = "trap 'exit 9' TERM; while :; do sleep 0.05; done"
 DOES_NOT = "trap '' TERM; while :; do sleep 0.05; done"

@@ -16,6 +16,8 @@ from muniment.procs.children.run import launch
 from muniment.procs.registry import MARK
 from process_harness import DOUBLE_FORK, everyone_of, soon, with_argument
 
+pytestmark = pytest.mark.usefixtures("kept_by")
+
 IS_QUEUED = """
 import os, sqlite3, sys
 rows = sqlite3.connect(sys.argv[1]).execute("SELECT status, root_id FROM processes WHERE id = ?",

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from muniment.archive.check.boundary import OTHER_DATE, Boundary
 from muniment.archive.check.chain import Chain
-from muniment.archive.check.faults import Fault, FaultList
+from muniment.archive.check.fault_list import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, IdPlace
 from muniment.archive.check.pool import CheckPool, Enrol
 from muniment.archive.check.stretch import Checker, Stretch, StretchReport

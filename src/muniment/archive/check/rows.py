@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from muniment.archive.check.faults import Fault
+from muniment.archive.check.fault_list import Fault
 from muniment.archive.check.stretch import IndexedRecord
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.index.read import RowSource, batches, sources

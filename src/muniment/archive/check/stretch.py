@@ -11,7 +11,7 @@ from msgspec import Struct
 from muniment.archive.check.blocks import HttpBlock, PlainBlock, RequestBlock
 from muniment.archive.check.boundary import NEAR, OTHER_DATE, EarlyReference, Near, date_near
 from muniment.archive.check.fast_path import FastHeader, usual_header
-from muniment.archive.check.faults import Fault, FaultList
+from muniment.archive.check.fault_list import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
 from muniment.archive.warc.digests import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length, parse_header, violations

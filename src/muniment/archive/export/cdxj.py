@@ -10,6 +10,7 @@ import heapq
 import json
 import re
 import tempfile
+import time
 from base64 import b32encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -22,7 +23,6 @@ from muniment.archive.export.request_bodies import POSTED, PostedRequest, posted
 from muniment.archive.export.surt import surt
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces
-from muniment.clock import iso_us
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 
@@ -33,9 +33,9 @@ COLUMNS = (
     "found_as", "method",
 )  # fmt: skip
 """The columns that lines are made from."""
-_AT_ONCE = 100_000
-_MOST_HELD = 32 << 20
-"""Lines, and their characters, that are sorted in memory: some 40 MB."""
+_AT_ONCE = 20_000
+_MOST_HELD = 8 << 20
+"""Lines, and their characters, that are sorted in memory: some 10 MB."""
 _MERGED = 64
 """Sorted files that are merged at a time."""
 _END_OF_MIME = re.compile(r"[;\s]")
@@ -106,7 +106,7 @@ def _line(
 
 def _timestamp(at_us: int) -> str:
     """Fourteen digits, UTC."""
-    return re.sub(r"\D", "", iso_us(at_us))[:14]
+    return time.strftime("%Y%m%d%H%M%S", time.gmtime(at_us // 1_000_000))
 
 
 def sorted_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from muniment.archive.export.cdxj import LineSorter
-from muniment.archive.warc.stored import read_message, read_record
+from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.stored import read_message
 from muniment.clock import iso_us
 from muniment.extract import coding
 from muniment.extract.text import PageText, page_text
@@ -21,8 +22,9 @@ __all__ = ["HTML", "PackagePages", "PageRow", "is_page", "is_start", "list_head"
 
 HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 """The types of documents that are pages."""
+_RESPONSE = re.compile(rb"^warc-type:[ \t]*response[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 _MOST_READ = 4 << 20
-"""Bytes of a document that are read for its title and text."""
+"""Bytes of a record that are read for the title and the text of its page."""
 _MOST_TEXT = 1 << 20
 """Characters of a page's text."""
 
@@ -69,13 +71,16 @@ def page_time(at_us: int) -> str:
 
 def words_of(pieces: Iterator[bytes], content_type: str, *, with_text: bool) -> PageText:
     """Title and text of the page in a response record, all of which is read. Raises DamageError."""
-    header, block = read_record(pieces)
-    head, body = read_message(block)
-    payload = b"".join(_up_to(body, _MOST_READ))
+    record = b"".join(_up_to(pieces, _MOST_READ))
     for _ in pieces:  # to its end: a member is as sound as its checksum
         pass
-    if head is None or header.get("warc-type") != "response":
+    header, found, block = record.partition(b"\r\n\r\n")
+    if not found or not header.startswith(b"WARC/"):
+        raise DamageError("not a whole record header")
+    head, body = read_message(iter((block,)))
+    if head is None or not _RESPONSE.search(header):
         return PageText("", "")
+    payload = b"".join(body)
     fields = dict(reversed(head.headers))
     plain = coding.decode(payload, fields.get("content-encoding", ""), _MOST_READ)
     words = page_text(plain, fields.get("content-type", content_type), with_text=with_text)

@@ -6,11 +6,13 @@ The rules are those that CDX tools share: what differs only in ways that servers
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["surt"]
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(\?[^#]*)?", re.DOTALL)
 _PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_SAFE = re.compile(r"[!-~]*")
 _PLACE = re.compile(r"(?:\[([^\]]*)\]|(.*?))(?::(\d*))?", re.DOTALL)
 _WWW = re.compile(r"www\d*\.")
 _ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
@@ -36,13 +38,16 @@ def surt(url: str) -> str:
     if match is None or match[2] is None:
         return url.lower()
     scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4]
-    host, port = _host_port(authority)
-    place = host if ":" in host else ",".join(reversed(host.split(".")))
-    if port and port != _PORTS.get(scheme):
-        place += f":{port}"
-    key = f"{place}){_path(path)}"
+    key = f"{_place(scheme, authority)}){_path(path)}"
     arguments = _query(query[1:]) if query else ""
     return f"{key}?{arguments}" if arguments else key
+
+
+@lru_cache(maxsize=1024)
+def _place(scheme: str, authority: str) -> str:
+    host, port = _host_port(authority)
+    place = host if ":" in host else ",".join(reversed(host.split(".")))
+    return f"{place}:{port}" if port and port != _PORTS.get(scheme) else place
 
 
 def _host_port(authority: str) -> tuple[str, str]:
@@ -82,6 +87,8 @@ def _query(query: str) -> str:
 
 def _plain(text: str) -> str:
     """Text with every escape undone and what is unsafe escaped once."""
+    if "%" not in text and "#" not in text and _SAFE.fullmatch(text):
+        return text
     return _escaped(_unescaped(text.encode("utf-8", "surrogatepass"))).decode("ascii")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -70,12 +70,12 @@ def _member(reader: MemberReader, row: RecordRow | None, pages: PackagePages, *,
     page = row.page if row is not None else None
     if page is not None and page.revisit:
         pages.add(page, None)
+    whole = reader.whole()
+    pieces = reader.pieces() if whole is None else iter((whole,))
     if row is not None and page is not None and not page.revisit:
-        pieces: Iterator[bytes] = reader.pieces()
         pages.add(page, words_of(pieces, row.content_type, with_text=with_text))
-    elif reader.whole() is None:
-        for _ in reader.pieces():
-            pass
+    for _ in pieces:
+        pass
 
 
 def _fault(file: WarcFile, offset: int, text: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec import structs
+from msgspec import Struct, structs
+from pyarrow import json
 
 from muniment.archive.durable import archive_error, rename, sync_path
 from muniment.model.hooks.runs import HookArtifact, HookResult
@@ -37,13 +39,21 @@ def write_tables(out: Path, results: Iterable[list[HookResult]], files: Iterable
     _write(out / HOOK_FILES, FILE_SCHEMA, files)
 
 
-def _write(path: Path, schema: pa.Schema, batches: Iterable[Sequence[Any]]) -> None:
+def _write(path: Path, schema: pa.Schema, batches: Iterable[Sequence[Struct]]) -> None:
     aside = path.with_name(f"{path.name}.tmp")
     try:
         with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
             for batch in batches:
-                writer.write_table(pa.Table.from_pylist([structs.asdict(one) for one in batch], schema=schema))
+                writer.write_table(_table(batch, schema))
         sync_path(aside)
         rename(aside, path)
     except OSError as error:
         raise archive_error(error, path) from error
+
+
+def _table(rows: Sequence[Struct], schema: pa.Schema) -> pa.Table:
+    """Rows as a table, by way of JSON: Arrow loads pandas, where it is installed, to take Python's own values."""
+    lines = msgspec.json.Encoder().encode_lines([structs.asdict(one) for one in rows])
+    whole = json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    parsed = json.read_json(io.BytesIO(lines), whole, json.ParseOptions(explicit_schema=schema))
+    return parsed.cast(schema)

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 
 from muniment.cli.display.quantities import counted, duration_text, size_text
+from muniment.cli.display.skip_advice import skip_advice
 from muniment.crawl.progress import AlreadyFinished, Summary
 from muniment.model.failure import Trouble
-from muniment.rules.skip_causes import SkipCause, advised
+from muniment.rules.skip_causes import SkipCause
 
 __all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
 
@@ -99,7 +100,7 @@ def _left_out_lines(summary: Summary, place: str) -> list[str]:
     """Why pages were left out, and what to do about it, a line for each cause."""
     left = [SkipCause(cause, pages, False) for cause, pages in summary.skipped_by]
     left += [SkipCause(cause, pages, True) for cause, pages in summary.failed_by]
-    return [f"  {advised(one, place)}" for one in left]
+    return [f"  {skip_advice(one, place)}" for one in left]
 
 
 def _counts(summary: Summary) -> list[str]:

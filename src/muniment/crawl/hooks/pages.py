@@ -9,6 +9,7 @@ from pathlib import Path
 from muniment.crawl.hooks.messages import HookSetup, PlannedHook
 from muniment.crawl.hooks.output import HookOutput, RunSettings
 from muniment.model.hooks.runs import HookArtifact, HookBatch, HookResult, PriorTry
+from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.hooks.attempt import HookCommand, HookTry
 from muniment.procs.hooks.left_files import FolderState, artifacts, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch
@@ -74,12 +75,14 @@ class HookRunner:
         setup: HookSetup,
         settings: RunSettings,
         registry: ProcessRegistry,
+        server: ForkServer,
         watch: TreeWatch,
         target: HookTarget,
         report: Report,
         stopping: asyncio.Event,
     ) -> None:
-        self._setup, self._settings, self._registry, self._watch = setup, settings, registry, watch
+        self._setup, self._settings, self._registry = setup, settings, registry
+        self._server, self._watch = server, watch
         self._target, self._report, self._stopping = target, report, stopping
         self._out = Path(setup.out)
         self._background: list[_Begun] = []
@@ -141,7 +144,7 @@ class HookRunner:
         directory = self._target.folder / hook.plugin
         before = await asyncio.to_thread(folder_state, directory)
         output = HookOutput(self._target.url, self._links, self._settings)
-        run = HookTry(self._command(hook, attempt, directory), self._registry, self._watch, output.heard)
+        run = HookTry(self._command(hook, attempt, directory), self._registry, self._server, self._watch, output.heard)
         output.attach(run)
         self._running.add(run)
         await run.start()

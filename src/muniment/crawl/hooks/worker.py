@@ -24,6 +24,7 @@ from muniment.crawl.hooks.page_folder import PageFolder
 from muniment.crawl.hooks.pages import HookRunner, HookTarget
 from muniment.model.hooks.plugins import CRAWL_EVENTS
 from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
+from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
 
@@ -42,7 +43,7 @@ class HooksWorker:
     ) -> None:
         self._setup, self._registry, self._send, self._drained = setup, registry, send, drained
         self._out = Path(setup.out)
-        self._settings, self._watch = RunSettings(registry), TreeWatch(registry)
+        self._settings, self._watch, self._server = RunSettings(registry), TreeWatch(registry), ForkServer()
         self._stopping, self._ending = asyncio.Event(), asyncio.Event()
         self._finished = False
         self._crawl = self._crawl_runner()
@@ -81,6 +82,7 @@ class HooksWorker:
         self._stopping.clear()  # what cleans up runs in a stopped run, too; its time is bounded
         await self._crawl.run("CrawlCleanup")
         await self._crawl.finish(wait=not self._has_foreground())
+        self._server.close()
         self._send(HooksBye())
 
     def _has_foreground(self) -> bool:
@@ -118,7 +120,8 @@ class HooksWorker:
             self._send(HooksReport(batch, page_id))
             await self._drained()
 
-        return HookRunner(self._setup, self._settings, self._registry, self._watch, target, report, self._stopping)
+        machine = self._registry, self._server, self._watch
+        return HookRunner(self._setup, self._settings, *machine, target, report, self._stopping)
 
     def _begin(self, page: HookPage) -> None:
         folder = PageFolder(self._out, page, self._setup.crawl_id)

@@ -4,7 +4,7 @@ A permit is a connection. Without a delay a host's permits are divided evenly, s
 delay, or with fewer permits than workers, a host belongs to one worker. How many permits a host has at the moment, and
 until when it gets no requests, is decided by `host_policy`.
 
-Each worker has a queue of hosts that may have something for it (`rules.host_queue`). Any change that may help offers
+Each worker has a queue of hosts that may have something for it (`rules.host_rotation`). Any change that may help offers
 the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
 (docs/decisions/hosts.md#0055-hosts-in-queues). Hosts that failed and never answered wait in its second part, which has
 its turn when the worker has hardly anything else (docs/decisions/hosts.md#0055-hosts-in-queues).
@@ -21,7 +21,7 @@ from itertools import islice
 from muniment.crawl.orchestrator.host_plans import HostPlan, HostPlans
 from muniment.crawl.orchestrator.requisite_backlog import RequisiteBacklog
 from muniment.model.host import HostTerms
-from muniment.rules.host_queue import HostQueue
+from muniment.rules.host_rotation import HostRotation
 
 __all__ = ["Schedule"]
 
@@ -47,7 +47,7 @@ class Schedule:
         """
         self.per_host, self._gap_ms, self._spread = per_host, gap_ms, spread
         self._plans = HostPlans()
-        self._queues: dict[int, HostQueue] = {}
+        self._queues: dict[int, HostRotation] = {}
         self._alarms: list[tuple[int, int]] = []
         self._turn = 0
         self._workers: list[int] = []
@@ -219,7 +219,7 @@ class Schedule:
     def add_worker(self, worker: int) -> dict[int, list[int]]:
         """A worker joins; returns the hosts of which others have fewer permits from now on, by worker."""
         self._workers.append(worker)
-        self._queues[worker] = HostQueue()
+        self._queues[worker] = HostRotation()
         return self._lower()
 
     def set_pace(self, per_host: int, *, gap_ms: int) -> dict[int, list[int]]:

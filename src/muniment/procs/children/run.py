@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import structs
@@ -18,8 +19,9 @@ from muniment.clock import monotonic
 from muniment.model.process import Process, ProcessEnding, ProcessType
 from muniment.procs import graces, shim
 from muniment.procs.children.child import Child
+from muniment.procs.children.fork_server import ForkedShim, ForkServer
 from muniment.procs.children.launch import spawn
-from muniment.procs.files import ProcessFiles
+from muniment.procs.files import STREAMS, ProcessFiles
 from muniment.procs.platform.identity import look, send
 from muniment.procs.registry import ProcessEntry, ProcessPlan, ProcessRegistry
 from muniment.procs.stop import is_alive, kill_strays
@@ -35,7 +37,12 @@ class ChildRun:
     """A command that was launched. It ends with this process, at the latest."""
 
     def __init__(
-        self, registry: ProcessRegistry, entry: ProcessEntry, files: ProcessFiles, child: Child, lifeline: socket.socket
+        self,
+        registry: ProcessRegistry,
+        entry: ProcessEntry,
+        files: ProcessFiles,
+        child: Child | ForkedShim,
+        lifeline: socket.socket,
     ) -> None:
         self._registry, self._entry, self._files, self._child = registry, entry, files, child
         self._lifeline = lifeline
@@ -84,7 +91,8 @@ class ChildRun:
 
     def end(self) -> None:
         """Have it and all that it began end, gracefully and then by force, without waiting for that."""
-        self._lifeline.close()
+        with suppress(OSError):  # it has ended
+            self._lifeline.shutdown(socket.SHUT_WR)
 
     def is_alive(self) -> bool:
         """Whether the command itself runs now."""
@@ -110,7 +118,7 @@ class ChildRun:
         self._child.wait(timeout)
         while (ending := self.poll()) is None:
             if over_at is not None and monotonic() > over_at:
-                raise TimeoutError(f"what process {self._child.pid} kept did not end within {timeout} s")
+                raise TimeoutError(f"what process {self.command_pid} began did not end within {timeout} s")
             time.sleep(_LOOK_AGAIN_S)
         return ending
 
@@ -121,7 +129,7 @@ class ChildRun:
     def terminate(self) -> ProcessEnding:
         """End it and all that it began, gracefully and then by force."""
         if self.poll() is None:
-            self._lifeline.close()
+            self.end()
         return self.wait()
 
     def _conclude(self) -> None:
@@ -159,12 +167,13 @@ def launch(
     inherits: bool = True,
     grace_s: float = graces.COMMAND_S,
     nice: int = 0,
+    server: ForkServer | None = None,
 ) -> ChildRun:
     """Run a command, to its end unless in the `background`; in its own directory, unless `pwd` names another.
 
     Unless it `inherits`, its environment is what is given and nothing else. When it is asked to end it has `grace_s`
-    seconds. Its row is there before it is. Raises ProcessError when its tree is too deep or too large, OSError when not
-    even a temporary directory can be made for it.
+    seconds. With a `server` its shim is forked there. Its row is there before it is. Raises ProcessError when its tree
+    is too deep or too large, OSError when not even a temporary directory can be made for it.
     """
     plan = ProcessPlan(
         process_type=process_type,
@@ -179,12 +188,9 @@ def launch(
     entry = registry.enter(plan)
     files = entry.files or ProcessFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
-    ours, theirs = socket.socketpair()
-    with theirs:
-        kept = [str(files.directory), str(theirs.fileno()), str(grace_s), str(timeout or 0), str(nice)]
-        spawned = _spawn_shim([*kept, *command], plan, entry, theirs.fileno())
-    ours.recv(256)  # what it is, or nothing when it could not be run
-    run = ChildRun(registry, entry, files, Child(spawned), ours)
+    words = [str(files.directory), str(grace_s), str(timeout or 0), str(nice), *command]
+    child, lifeline = _forked(server, words, plan, entry) if server else _spawned(words, plan, entry)
+    run = ChildRun(registry, entry, files, child, lifeline)
     if known := files.kept():
         entry.started(known.pid, known.start_ticks)
     if not background:
@@ -192,13 +198,32 @@ def launch(
     return run
 
 
-def _spawn_shim(
-    arguments: Sequence[str], plan: ProcessPlan, entry: ProcessEntry, lifeline: int
-) -> subprocess.Popen[bytes]:
+def _spawned(words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> tuple[Child, socket.socket]:
+    """A shim in an interpreter of its own, which has begun the command if that can be run; its lifeline."""
     if entry.row is not None:
         plan = structs.replace(plan, environment=(*plan.environment, (shim.KEEPS, entry.row.id)))
+    ours, theirs = socket.socketpair()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, shim.ENDING)
     try:
-        return spawn([sys.executable, *shim.HOW, *arguments], plan, entry, [lifeline])
+        with theirs:
+            kept = [sys.executable, *shim.HOW, words[0], str(theirs.fileno()), *words[1:]]
+            spawned = spawn(kept, plan, entry, [theirs.fileno()])
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    ours.recv(256)  # what it is, or nothing when it could not be run
+    return Child(spawned), ours
+
+
+def _forked(
+    server: ForkServer, words: list[str], plan: ProcessPlan, entry: ProcessEntry
+) -> tuple[ForkedShim, socket.socket]:
+    """The same of a fork server."""
+    outputs = [entry.output(stream) for stream in STREAMS]
+    try:
+        return server.fork(words, plan.pwd or "", entry.environment(plan), outputs)
+    except OSError:
+        entry.ended(ProcessEnding(None))
+        raise
+    finally:
+        for opened in outputs:
+            os.close(opened)

@@ -14,6 +14,7 @@ from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import Process, ProcessEnding
 from muniment.procs import graces
+from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.hooks.tree_watch import TreeWatch, WatchedTree
 from muniment.procs.registry import ProcessRegistry
@@ -49,9 +50,15 @@ class HookTry:
     """A hook that runs. `heard` gets each line of its output, None for one that is too long."""
 
     def __init__(
-        self, command: HookCommand, registry: ProcessRegistry, watch: TreeWatch, heard: Callable[[bytes | None], None]
+        self,
+        command: HookCommand,
+        registry: ProcessRegistry,
+        server: ForkServer,
+        watch: TreeWatch,
+        heard: Callable[[bytes | None], None],
     ) -> None:
         self._command, self._registry, self._watch, self._heard = command, registry, watch, heard
+        self._server = server
         self._lines = LineReader()
         self._run: ChildRun | None = None
         self._reading: dict[str, int] = {}
@@ -97,6 +104,7 @@ class HookTry:
             inherits=False,
             grace_s=graces.HOOK_S,
             nice=_NICE,
+            server=self._server,
         )
         self._reading = {stream: run.reading(stream) for stream in ("stdout", "stderr")}
         return run

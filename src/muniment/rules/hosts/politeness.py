@@ -16,6 +16,7 @@ from muniment.model.failure import NO_ROUTE, Failure, FailureCode
 __all__ = [
     "CALM",
     "CHALLENGES",
+    "LONGEST_ASKED_MS",
     "THROTTLED",
     "HostSignal",
     "HostState",
@@ -62,7 +63,7 @@ for half an hour throttles all of them, and its pages are not to blame.
 """
 _STEADY = 100
 """Answers after which such a gap is halved."""
-_LONGEST_MS = 24 * 3600 * 1000
+LONGEST_ASKED_MS = 24 * 3600 * 1000
 """The longest Retry-After that is believed."""
 _ASKED_FOR = (" with Retry-After",)
 """How the reasons of waits end that hosts ask for themselves."""
@@ -209,13 +210,13 @@ def asked_wait_ms(retry_after: str, date: str, now: int) -> int:
     """
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
-        return min(int(text[:9]) * 1000, _LONGEST_MS)
+        return min(int(text[:9]) * 1000, LONGEST_ASKED_MS)
     until = _unix_ms(text)
     if until is None:
         return 0
     server = _unix_ms(date)
     # dates know no fractions: the second in which the server looked at its clock may have just begun
-    return max(0, min(until - (now if server is None else server) + 1000 * (server is None), _LONGEST_MS))
+    return max(0, min(until - (now if server is None else server) + 1000 * (server is None), LONGEST_ASKED_MS))
 
 
 def _unix_ms(date: str) -> int | None:
@@ -352,7 +353,7 @@ def believable(until: int, reason: str, now: int) -> int:
 
     A stored wait of more than a day is ignored: the clock was set; a wait of our own is much shorter.
     """
-    longest = _LONGEST_MS if is_asked_for(reason) else _LONGEST_PAUSE_MS
+    longest = LONGEST_ASKED_MS if is_asked_for(reason) else _LONGEST_PAUSE_MS
     return min(until, now + longest)
 
 

@@ -13,11 +13,14 @@ from msgspec import Struct
 
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim
-from muniment.rules.host_queue import HostQueue
+from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.job_log import LogRows
+from muniment.tracker.jobs.start_list import list_problem
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
@@ -43,21 +46,30 @@ class DrawnPages(Struct, frozen=True):
 class JobDispatch:
     """Hands out the pages of one job, and keeps its state in line with them."""
 
-    def __init__(self, db: Database, job_id: int) -> None:
-        self._db, self.job_id, self._shared = db, job_id, db.shared
+    def __init__(self, db: Database, job_id: int, logs: JobLogs | None = None) -> None:
+        self._db, self.job_id, self._shared, self._logs = db, job_id, db.shared, logs
         self.frontier: Frontier = load_frontier(db, job_id)
         job = jobs.load_job(db, job_id)
         self.settings, self._age = jobs.settings_of(job), -1
         self.state = job.state
+        self._log = self._begun_log(first=self.state in {JobState.ACTIVE, JobState.DRAINING})
         self.judging = self._unfinished()
         self.pending: Counter[int] = Counter(self.frontier.pending())
         hosts = sorted(self.pending)
         if self._shared:
             # processes that take the hosts in the same order would be at the same host all the time
             random.shuffle(hosts)
-        self._queue, self._turn = HostQueue(), 0
+        self._queue, self._turn = HostRotation(), 0
         for host in hosts:
             self._enqueue(host)
+
+    def _begun_log(self, *, first: bool = False) -> LogRows | None:
+        """Its log, when Redis shows it."""
+        log = self._logs.of(self._db, self.job_id, first=first) if self._logs is not None else None
+        if log is not None:
+            log.reports = self.settings.ignore_reports == "on"
+            self.frontier.counters.log = log
+        return log
 
     def _enqueue(self, host: int) -> None:
         self._turn += 1
@@ -81,6 +93,8 @@ class JobDispatch:
         age = self.frontier.writers.settings_age()
         if age != self._age:
             self.settings, self._age = jobs.settings_of(jobs.load_job(self._db, self.job_id)), age
+            if self._log is not None:
+                self._log.reports = self.settings.ignore_reports == "on"
         return self.settings
 
     def claim(self, most: int, now: int, after: int, granted: Callable[[Wanted], Wanted]) -> DrawnPages:
@@ -132,6 +146,7 @@ class JobDispatch:
     def upkeep(self) -> None:
         """Do one batch of the tracker's own work at the job."""
         self.look_again()
+        self._log = self._log or self._begun_log()
         if self.judging is not None:
             self.add(self.judging.step().pending)
             self.judging = None if self.judging.done else self.judging
@@ -163,8 +178,10 @@ class JobDispatch:
             # somebody else made pages wait
             self.add(self.frontier.pending())
         if self.state == JobState.FINISHED:
-            captured = jobs.any_start_captured(self._db, self.job_id)
-            jobs.set_outcome(self._db, self.job_id, JobOutcome.COMPLETED if captured else JobOutcome.FAILED)
+            problem = list_problem(self._db, self.job_id)
+            captured = not problem and jobs.any_start_captured(self._db, self.job_id)
+            outcome = JobOutcome.COMPLETED if captured else JobOutcome.FAILED
+            jobs.set_outcome(self._db, self.job_id, outcome, problem)
         elif before == JobState.FINISHED:
             jobs.set_outcome(self._db, self.job_id, "")
         return self.state == JobState.FINISHED

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 
 from muniment.errors import NotFoundError
 from muniment.model.job import JobState
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.job_dispatch import JobDispatch
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.sessions import GivenBack
 from muniment.tracker.schema.tables import jobs
@@ -20,8 +21,8 @@ _MOST_JOB = 1 << 31
 class OpenJobs:
     """Loads jobs when they come to hand, and lets those go that have ended."""
 
-    def __init__(self, db: Database, clock: LeaseClock) -> None:
-        self._db, self._clock = db, clock
+    def __init__(self, db: Database, clock: LeaseClock, logs: JobLogs | None = None) -> None:
+        self._db, self._clock, self._logs = db, clock, logs
         self._work: dict[int, JobDispatch] = {}
 
     def of(self, job_id: int) -> JobDispatch:
@@ -29,7 +30,7 @@ class OpenJobs:
         work = self._work.get(job_id)
         if work is None:
             self._check(job_id)
-            work = self._work[job_id] = JobDispatch(self._db, job_id)
+            work = self._work[job_id] = JobDispatch(self._db, job_id, self._logs)
         return work
 
     def _check(self, job_id: int) -> None:
@@ -64,7 +65,9 @@ class OpenJobs:
     def sweep(self) -> None:
         """Do some of the work that is left to do at each job."""
         going = jobs.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
-        open_jobs = select(jobs.c.id).where(going, jobs.c.place_id == "").order_by(jobs.c.id)
+        # a kill may have come before its outcome
+        ended = and_(jobs.c.state == JobState.FINISHED.value, jobs.c.outcome == "")
+        open_jobs = select(jobs.c.id).where(or_(going, ended), jobs.c.place_id == "").order_by(jobs.c.id)
         found = self._db.connection.execute(open_jobs).scalars().all()
         # others may have ended the rest
         self._work = {job_id: work for job_id, work in self._work.items() if job_id in found}

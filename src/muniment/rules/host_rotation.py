@@ -1,14 +1,14 @@
-"""A queue of hosts that may have pages: the one order in which hosts take turns. Pure."""
+"""The rotation of hosts: the one order in which hosts that may have pages are asked. Pure."""
 
 from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
 
-__all__ = ["HostQueue"]
+__all__ = ["HostRotation"]
 
 
-class HostQueue:
+class HostRotation:
     """Hosts by number in the order of their turns, each once; those that were put off come after all others."""
 
     __slots__ = ("_heap", "_here", "_later")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause, advised
+from muniment.cli.display.skip_advice import skip_advice
+from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause
 
 CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 
@@ -12,7 +13,7 @@ CAUSES = {cause for _, cause in BEGINNINGS} | {OTHER}
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize("cause", sorted(CAUSES))
 def test_every_cause_has_a_line_of_its_own(cause, failed):
-    line = advised(SkipCause(cause, 1_200, failed), "out")
+    line = skip_advice(SkipCause(cause, 1_200, failed), "out")
     assert line.startswith(f"1,200 {'failed' if failed else 'skipped'} by ")
     assert "\n" not in line
     assert len(line) < 120
@@ -20,9 +21,9 @@ def test_every_cause_has_a_line_of_its_own(cause, failed):
 
 
 def test_what_to_do_is_a_command():
-    assert "`muniment ignores list -o 'my out'`" in advised(SkipCause("ignore", 1, False), "'my out'")
+    assert "`muniment ignores list -o 'my out'`" in skip_advice(SkipCause("ignore", 1, False), "'my out'")
     robots = SkipCause("robots", 1, False), SkipCause("robots", 1, True)
-    assert [advised(one, "out").partition("; ")[2] for one in robots] == [
+    assert [skip_advice(one, "out").partition("; ")[2] for one in robots] == [
         "the same command with --no-robots captures them",
         "the same command with --no-robots captures them",
     ]
@@ -30,4 +31,4 @@ def test_what_to_do_is_a_command():
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_dead_hosts_are_asked_again_by_the_same_command(failed):
-    assert advised(SkipCause("dead-host", 3, failed), "out").endswith("; the same command tries them again")
+    assert skip_advice(SkipCause("dead-host", 3, failed), "out").endswith("; the same command tries them again")

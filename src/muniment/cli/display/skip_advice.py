@@ -1,0 +1,21 @@
+"""What the summary says about pages that were left out: how many, why, and what to do."""
+
+from __future__ import annotations
+
+from muniment.rules.skip_causes import DEAD, IGNORED, LIMIT, NOT_KEPT, ROBOTS, SkipCause
+
+__all__ = ["skip_advice"]
+
+_REST = "something else; crawl.jsonl names it"
+
+
+def skip_advice(left: SkipCause, place: str) -> str:
+    """A line of the summary; `place` is the directory for a shell."""
+    said = {
+        IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` lists them, `remove` removes one",
+        ROBOTS: "robots.txt; the same command with --no-robots captures them",
+        DEAD: "hosts that were given up; the same command tries them again",
+        LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
+        NOT_KEPT: "--noarchive; a new crawl without that option captures them",
+    }
+    return f"{left.pages:,} {'failed' if left.failed else 'skipped'} by {said.get(left.cause, _REST)}"

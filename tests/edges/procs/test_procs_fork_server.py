@@ -1,0 +1,104 @@
+"""A fork server: shims without an interpreter of their own, whatever becomes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from muniment.procs.children import fork_server
+from muniment.procs.children.fork_server import ForkServer
+from muniment.procs.children.run import launch
+from process_harness import soon
+
+LAUNCHER = """
+import os, sys, time
+from muniment.procs.children.fork_server import ForkServer
+from muniment.procs.children.run import launch
+from muniment.procs.registry import ProcessRegistry
+server = ForkServer()
+run = launch(ProcessRegistry(), ["sh", "-c", "sleep 600 & exec sleep 601"], background=True, server=server)
+print(run.command_pid, *run.keepers, flush=True)
+time.sleep(600)
+"""
+
+
+def server_of(server: ForkServer) -> psutil.Process:
+    assert server._process is not None
+    return psutil.Process(server._process.pid)
+
+
+def is_over(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_commands_have_one_server_and_nothing_of_it(book, tmp_path, server):
+    first = launch(book, ["sleep", "600"], background=True, server=server)
+    run = launch(book, ["sh", "-c", "ls /proc/$$/fd; pwd; env"], pwd=str(tmp_path), inherits=False, server=server)
+    assert run.ending.exit_code == 0
+    *descriptors, pwd, _ = run.process.stdout.head.split("\n", 4)[:5]
+    assert (descriptors[:3], pwd) == (["0", "1", "2"], str(tmp_path))
+    known = {line.partition("=")[0] for line in run.process.stdout.head.splitlines() if "=" in line}
+    assert known - {"PWD", "_", "SHLVL", "OLDPWD"} == {"MUNIMENT_PROCESS", "MUNIMENT_PARENT"}
+    assert len(server_of(server).children()) == 1
+    first.terminate()
+    soon(lambda: server_of(server).children() == [], "no child is left")
+
+
+def test_a_long_command_arrives_whole(book, server):
+    words = [f"{number:0100000d}" for number in range(12)]
+    run = launch(book, ["sh", "-c", 'printf %s "$@" | wc -c', "sh", *words], server=server)
+    assert run.process.stdout.head == "1200000\n"
+
+
+def test_a_command_that_cannot_be_run_says_why(book, tmp_path, server):
+    run = launch(book, ["/no/such/program"], server=server)
+    assert (run.ending.exit_code, run.begun) == (127, False)
+    assert "No such file" in run.process.stderr.head
+    run = launch(book, ["true"], pwd=str(tmp_path / "nowhere"), server=server)
+    assert (run.ending.exit_code, run.begun) == (127, False)
+    assert "cannot be entered" in run.process.stderr.head
+
+
+def test_a_server_that_is_killed_leaves_its_commands_and_is_replaced(book, server):
+    before = launch(book, ["sh", "-c", "sleep 1; exit 7"], background=True, server=server)
+    server_of(server).kill()
+    assert launch(book, ["sh", "-c", "exit 5"], server=server).ending.exit_code == 5
+    assert before.wait(30).exit_code == 7
+    assert (before.process.status, before.process.exit_code) == ("exited", 7)
+
+
+def test_a_server_that_is_stopped_is_replaced(book, monkeypatch, server):
+    launch(book, ["true"], server=server)
+    frozen = server_of(server)
+    frozen.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(fork_server, "_PATIENCE_S", 1.0)
+    assert launch(book, ["sh", "-c", "exit 5"], server=server).ending.exit_code == 5
+    assert not frozen.is_running()
+
+
+@pytest.mark.parametrize("struck", ["launcher", "launcher and server", "launcher, server and a shim"])
+def test_nothing_outlives_its_launcher(struck, tmp_path):
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert launcher.stdout is not None
+    command, second, first = map(int, launcher.stdout.readline().split())
+    shim = psutil.Process(first)
+    server = shim.parent()
+    assert server is not None and "serve" in server.cmdline()
+    members = [server, shim, *shim.children(recursive=True)]
+    assert {command, second} < {one.pid for one in members}
+    hit = {"launcher": [], "launcher and server": [server], "launcher, server and a shim": [server, shim]}
+    for one in hit[struck]:
+        one.kill()
+    launcher.kill()
+    launcher.communicate()
+    soon(lambda: all(is_over(one) for one in members), "all ended", 6)
