@@ -36,7 +36,7 @@ class SteeredSettings:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that have them; the last two are a copy of what was written last, for the next run."""
-        copy = f"muniment:{self.ident}"
+        copy = layout.own_key(self.ident)
         return layout.ignores_key(self.ident), copy, f"{copy}_ignores"
 
     def remember(self, client: Client, job: LiveJob) -> None:
