@@ -11,7 +11,7 @@ from muniment.live.ident import candidates
 from muniment.live.link import Client, carry_out, texts, typed
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.settings import SteeredSettings
-from muniment.live.steering import AGE, whole_number
+from muniment.live.steering import AGE, READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState
 
@@ -225,21 +225,28 @@ class JobRecord:
         self._read_at = now
         settings = self.settings
         self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
-        fields = AGE, "abort_requested", "failed", "url", *_CURSORS
-        found = None if self._due else typed(lambda: client.hmget(self.ident, *fields))
-        if found is not None:
-            age, abort, failed, url, *cursors = found
-            if url is None:
-                raise LookupError("the record is gone")
-            read = [_entry(one) for one in texts(cursors)]
-            self._heard = min(read)
-            own = zip(("broadcaster", "analyzer"), read, strict=True)
-            self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
-            self._due = abort is not None or failed is not None or age != str(settings.age).encode()
+        if not self._due:
+            self._due = not self._is_as_written(client)
         if self._due:
             self._read_all_at = now
             job = self._port.job()
             self._due = typed(lambda: settings.sync(client, job)) is False
+
+    def _is_as_written(self, client: Client) -> bool:
+        with client.pipeline(transaction=False) as pipe:
+            pipe.hmget(self.ident, *READ, *_CURSORS)
+            pipe.scard(layout.ignores_key(self.ident))
+            found, patterns = pipe.execute(raise_on_error=False)
+        if not isinstance(found, list):
+            return True  # a key of another type
+        fields = dict(zip(READ, found, strict=False))
+        if fields["url"] is None:
+            raise LookupError("the record is gone")
+        read = [_entry(one) for one in texts(found[len(READ) :])]
+        self._heard = min(read)
+        own = zip(("broadcaster", "analyzer"), read, strict=True)
+        self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
+        return self.settings.as_written(fields, patterns)
 
     # -- the end
 
