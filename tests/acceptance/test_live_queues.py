@@ -6,14 +6,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.archivebot import Bot
+from tests.support.archivebot import Bot, ForeignPipeline
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
+from tests.support.served import Served
 
 PAGES = 30
 
@@ -35,47 +35,6 @@ def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
     for n in range(PAGES):
         (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
     return nginx(directory)
-
-
-@contextmanager
-def _ended(process: Any) -> Iterator[Any]:
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-class Served:
-    """A server with one pipeline, as their users start them."""
-
-    def __init__(self, muniment: Any, redis: RedisServer, directory: Path, *place: object) -> None:
-        self._muniment, self._redis, self._directory = muniment, redis, directory
-        self.place = place or ("--state", directory / "state")
-
-    @contextmanager
-    def serve(self, *options: object) -> Iterator[Any]:
-        """Run the server."""
-        process = self._muniment.start(
-            "serve", *self.place, "--listen", "127.0.0.1:0", "--redis", self._redis.url, "--allow-private",
-            "--lease", 5, *options,
-        )  # fmt: skip
-        self.url = process.stdout.readline().split()[-1]
-        with _ended(process):
-            yield process
-
-    def register(self, name: str, *options: object) -> str:
-        """Register a pipeline while no server runs; its token."""
-        added = self._muniment("pipelines", "add", name, *options, *self.place)
-        assert added.code == 0, added.stderr
-        return str(added.stdout.split()[-1])
-
-    @contextmanager
-    def pipeline(self, token: str, *options: object, out: str = "pipe") -> Iterator[Any]:
-        """Run a pipeline."""
-        given = "-o", self._directory / out, "--allow-private", "--workers", 1, *options
-        with _ended(self._muniment.start("pipeline", self.url, *given, MUNIMENT_TOKEN=token)) as process:
-            yield process
 
 
 @pytest.fixture
@@ -199,3 +158,147 @@ def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
         missing: (True, "inf"),
     }  # fmt: skip
     assert told[whole]["url_file"] == f"{host.url}sites.txt"
+
+
+def test_nobody_touches_the_jobs_of_others(
+    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path, postgres: Any
+) -> None:
+    """Two servers of one database, of which the first is killed, two crawls, and a pipeline of ArchiveBot's own."""
+    redis, bot = server.client, Bot(server.client)
+    first = Served(muniment, server, tmp_path, "--database", postgres.create("live_plane"))
+    second = Served(muniment, server, tmp_path, *first.place)
+    token, foreign, theirs = first.register("berlin-1"), ForeignPipeline(redis, "paris-1"), set[str]()
+    foreign.report()
+    with first.serve() as owner, second.serve(), second.pipeline(token):
+        crawls = [
+            muniment.start(
+                "crawl", f"{site.url}{name}", "-o", tmp_path / name, "--redis", server.url, "--delay", "40",
+                "--redis-roles", "analyzer,broadcaster,trimmer",
+            )
+            for name in ("p2.html", "index.html")
+        ]  # fmt: skip
+        queued = [bot.queue(f"{site.url}p{n}.html", depth="shallow") for n in range(10, 16)]
+        queued += [bot.queue(f"{site.url}p{n}.html") for n in range(16, 20)]
+        queued.append(bot.queue(f"{site.url}p20.html", depth="shallow", tag="rlin"))
+        for round_ in range(400):
+            if round_ == 20:
+                owner.kill()
+            if len(theirs) < 4 and round_ % 3 == 0 and (ident := foreign.take()) is not None:
+                theirs.add(ident)
+                foreign.log(ident, "mine")
+            for ident in theirs:
+                foreign.beat(ident)
+            if all(redis.hget(ident, "counted") for ident in queued if ident not in theirs):
+                break
+            time.sleep(0.2)
+        kept = {ident: redis.hgetall(ident) for ident in theirs}
+        for ident in theirs:
+            foreign.done(ident)
+        assert [crawl.wait(60) for crawl in crawls] == [0, 0]
+    ours = set(queued) - theirs
+    assert (len(theirs), len(ours)) == (4, 7)
+    assert queued[-1] in ours
+    assert {redis.hget(ident, "counted") for ident in ours} == {"completed"}
+    for ident, record in kept.items():
+        assert (record["pipeline_id"], record["log_score"]) == (foreign.key, "1")
+        assert not {"counted", "finished_at", "r2xx", "last_trimmed_log_entry"} & set(record)
+        assert not redis.exists(f"muniment:{ident}")
+    assert redis.get("jobs_completed") == str(len(queued) + 2)
+    assert redis.lrange("working", 0, -1) == []
+    assert sorted(one["ident"] for one in bot.notices() if "ident" in one) == sorted(ours)
+    assert len([one for one in site.requests() if one.uri in {f"/p{n}.html" for n in range(10, 21)}]) >= len(ours)
+
+
+def test_odd_queues_cost_nothing_but_themselves(served: Served, server: RedisServer, site: Nginx) -> None:
+    """Points 3, 47, 48 and 60: what stands in queues without a record, twice, or with values that make no sense."""
+    redis, bot = server.client, Bot(server.client)
+    token = served.register("berlin-1")
+    redis.lpush("pending", "nobody", "odd", "text", b"\xff\xfe")
+    redis.hset("odd", "fetch_depth", "inf")
+    redis.set("text", "no record")
+    redis.set("pending:berlin", "no list")
+    redis.set("finish_notifications", "no list")
+    with served.serve() as serve, served.pipeline(token):
+        ident = bot.register(
+            f"{site.url}p2.html", depth="shallow", delay_min="-1", delay_max="x", concurrency="9" * 30,
+            user_agent="a\nb", note="n" * 3000, ignores=("(", "", "x" * 3000, "^fine"), started_in="\x02#c\n",
+        )  # fmt: skip
+        redis.sadd(f"{ident}_ignores", b"\xff")
+        for _ in range(5):
+            bot.push(ident, "pending", 1_700_000_000)
+        refused = bot.queue("mailto:somebody@example.com")
+        with_account = bot.queue("http://me:secret@example.com/")
+        for one, outcome in ((ident, "completed"), (refused, "failed"), (with_account, "failed")):
+            eventually(lambda one=one: redis.hget(one, "counted"))  # type: ignore[misc]
+            assert redis.hget(one, "counted") == outcome
+        eventually(lambda: not redis.exists("pending"))
+        once_more = bot.queue(f"{site.url}p3.html", depth="shallow")
+        eventually(lambda: redis.hget(once_more, "counted"))
+        bot.push(bot.register(f"{site.url}p3.html", depth="shallow"), "pending-ao", int(time.time()) + 5)
+        eventually(lambda: redis.get("jobs_completed") == "3" and not redis.exists("working"))
+        serve.terminate()
+        said = serve.communicate(timeout=30)[1]
+    left_out = [said.count(f"{name} in the queue pending of Redis is left out") for name in ("nobody", "odd", "text")]
+    assert left_out == [1, 1, 1]
+    assert "secret" not in said
+    assert Counter(one.uri for one in site.requests() if one.uri != "/robots.txt") == {"/p2.html": 1, "/p3.html": 2}
+    assert (redis.get("jobs_completed"), redis.get("jobs_failed")) == ("3", "2")
+    assert redis.hmget("odd", "fetch_depth", "started_at") == ["inf", None]
+    assert redis.mget("text", "pending:berlin", "finish_notifications") == ["no record", "no list", "no list"]
+    assert redis.smembers(f"{ident}_ignores") == {"^fine"}
+    messages = [entry["message"] for entry in _log(redis, refused)]
+    assert len(messages) == 1
+    assert "is not an http or https URL" in messages[0]
+    assert redis.llen("working") == 0
+
+
+def test_a_private_target_is_refused_with_its_reason(muniment: Any, server: RedisServer, tmp_path: Path) -> None:
+    """Point 49."""
+    redis, bot, served = server.client, Bot(server.client), Served(muniment, server, tmp_path)
+    served.private = False
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token):
+        ident = bot.queue("http://127.0.0.1:1/")
+        eventually(lambda: redis.hget(ident, "counted") == "failed")
+        (entry,) = _log(redis, ident)
+        assert "not a public address" in entry["message"]
+        (notice,) = bot.notices()
+    assert (notice["failed"], notice["url"], notice["started_in"]) == (True, "http://127.0.0.1:1/", "#channel")
+    assert 0 < redis.ttl(ident) <= 172_800
+    assert redis.exists("working", "muniment:taken") == 0
+
+
+def test_redis_may_go_and_a_job_may_be_taken_up_again(
+    served: Served, server: RedisServer, site: Nginx, muniment: Any
+) -> None:
+    """Points 38, 40, 43 and 61, with reports of what is ignored."""
+    redis, bot = server.client, Bot(server.client)
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token):
+        ident = bot.queue(site.url, delay_min="150", delay_max="150")
+        eventually(lambda: redis.hget(ident, "r2xx") not in {None, "0"})
+        redis.hdel(ident, "suppress_ignore_reports")
+        redis.sadd(f"{ident}_ignores", r"/p2\d")
+        bot.change(ident)
+        eventually(lambda: any(entry["type"] == "ignore" for entry in _log(redis, ident)))
+        server.kill()
+        asked = len(site.requests())
+        eventually(lambda: len(site.requests()) > asked + 3)
+        server.start()
+        assert server.working() == ident
+        assert redis.hmget(ident, "url", "suppress_ignore_reports") == [site.url, None]
+        redis.hset(ident, "failed", "true")
+        eventually(lambda: redis.hget(ident, "counted") == "failed")
+        assert (redis.lrange("working", 0, -1), redis.get("jobs_failed")) == ([], None)
+    resumed = muniment("job", "resume", "1", *served.place)
+    assert resumed.code == 0, resumed.stderr
+    with served.serve(), served.pipeline(token):
+        eventually(lambda: redis.hget(ident, "counted") == "completed")
+    log = _log(redis, ident)
+    assert [entry["seq"] for entry in log] == list(range(1, len(log) + 1))
+    ignored = [entry["url"] for entry in log if entry["type"] == "ignore"]
+    asked_for = {f"{site.url.rstrip('/')}{request.uri}" for request in site.requests()}
+    assert len(ignored) == len(set(ignored))
+    assert not set(ignored) & asked_for
+    assert len(asked_for & {f"{site.url}p{n}.html" for n in range(PAGES)}) + len(ignored) == PAGES
+    assert redis.get("jobs_completed") == "1"

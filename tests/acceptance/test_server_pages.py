@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import http.client
+import json
+import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 from crawled import wait_until
-from tests.support.chromium import Chromium
+from tests.support.chromium import BrowserPage, Chromium
 from tests.support.gated_site import Answer, GatedSite
 
+AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
+RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
 Ask = Callable[..., tuple[int, dict[str, str], str]]
 
 
@@ -40,12 +46,16 @@ def origin(muniment: Any, tmp_path: Path, tokens: dict[str, str]) -> str:
 
 @pytest.fixture
 def ask(origin: str) -> Ask:
+    return asking(origin)
+
+
+def asking(origin: str) -> Ask:
     def send(method: str, path: str, body: str = "", **headers: str) -> tuple[int, dict[str, str], str]:
         connection = http.client.HTTPConnection(origin.partition("://")[2], timeout=60)
         try:
             connection.request(method, path, body or None, {n.replace("_", "-"): v for n, v in headers.items()})
             answer = connection.getresponse()
-            text = answer.read().decode()
+            text = answer.read().decode("utf-8", "replace")
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
         finally:
             connection.close()
@@ -125,6 +135,89 @@ def test_a_pipeline_at_work_is_seen_and_steered(
         wait_until(quiet, "no request after the pause")
         page.goto(f"{origin}/pipelines")
         assert page.run(f"{named('pipeline')}.innerText.includes('live')")
+        check_for_everyone(page, origin)
         page.goto(f"{origin}/jobs/1")
         page.run(f"{named('action-abort-confirm')}.click()")
         page.wait(f"{named('job')}?.dataset.state === 'aborted'")
+
+
+def check_for_everyone(page: BrowserPage, origin: str) -> None:
+    """The pages that a server alone has, and those of its jobs: nothing serious for axe, nothing too wide."""
+    checker = AXE.read_text()
+    for theme in ("light", "dark"):
+        page.run(f"document.cookie = 'theme={theme}; path=/'")
+        for path in ("/pipelines", "/captures", "/processes", "/jobs/1", "/jobs/1/hosts", "/jobs/1/results"):
+            page.goto(f"{origin}{path}")
+            page.run(f"{checker}; true")
+            found = page.run(f"axe.run(document, {{runOnly: {RULES}}}).then((told) => told.violations)")
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (theme, path)
+
+
+def test_archives_at_hand_are_searched_and_handed_out(
+    muniment: Any, tokens: dict[str, str], site: GatedSite, tmp_path: Path
+) -> None:
+    archives, state = tmp_path / "archives", tmp_path / "kept"
+    (archives / "of-another" / "1").mkdir(parents=True)
+    (archives / "of-another" / "pipeline.place").write_text("0123456789abcdef\n")
+    (archives / "of-another" / "1" / "tracker.place").write_text("http://127.0.0.1:9\n1\n")
+    (tmp_path / "p1.token").write_text(tokens["p1"])
+    command = ("serve", "--state", state, "--listen", "127.0.0.1:0", "--allow-private")
+    server = muniment.start(*command, "--archives", archives)
+    origin = str(server.stdout.readline().split()[1])
+    ask = asking(origin)
+    bearer = {"Authorization": f"Bearer {tokens['looker']}"}
+    boss = sign_in(ask, origin, tokens["boss"])
+    order = urlencode({"urls": f"{site.url}p/1 {site.url}p/2 {site.url}none"})
+    assert ask("POST", "/jobs", order, Origin=origin, Cookie=boss)[0] == 303
+    arguments = ("-o", archives / "p1", "--token-file", tmp_path / "p1.token", "--allow-private")
+    done = muniment("pipeline", origin, *arguments, "--exit-when-idle", 1)
+    assert done.code == 0, done.stderr
+
+    def found(**wanted: object) -> list[dict[str, Any]]:
+        status, _, text = ask("GET", f"/v1/captures?{urlencode(wanted)}", **bearer)
+        assert status == 200, text
+        return list(json.loads(text)["captures"])
+
+    assert ask("GET", "/v1/captures")[0] == 401
+    assert {row["url"] for row in found(q="/p/")} == {f"{site.url}p/1", f"{site.url}p/2"}
+    assert {row["url"] for row in found(status="4xx", job=1)} >= {f"{site.url}none"}
+    assert found(host="127.0.0.1", type="text/html", q="/p/1")[0]["job"] == 1
+    assert not found(host="else.example") and not found(to="2020-01-01") and not found(error="timeout")
+    assert ask("GET", "/v1/captures?from=yesterday", **bearer)[0] == 422
+
+    [row] = found(q="/p/1")
+    where = urlencode({"file": row["warc_file"], "offset": row["warc_offset"]})
+    status, headers, text = ask("GET", f"/jobs/1/record?{where}", Cookie=boss)
+    assert status == 200 and text.startswith("WARC/1.1") and "<title>1</title>" in text
+    assert headers["content-disposition"].startswith("attachment")
+    assert ask("GET", f"/jobs/1/raw?{where}", Cookie=boss)[2] == "<title>1</title>"
+    assert ask("GET", f"/jobs/7/raw?{where}", Cookie=boss)[0] == 404
+    assert 'data-testid="capture-view"' in ask("GET", "/captures?q=/p/1", Cookie=boss)[2]
+    wanted = urlencode({"url": row["url"], "at": row["fetched_at"]})
+    status, _, text = ask("POST", "/jobs/1/view", wanted, Origin=origin, Cookie=boss)
+    assert status == 200, text
+    address = re.search(r'data-testid="view-open" href="([^"]+)"', text)
+    assert address is not None
+    with urlopen(address[1], timeout=30) as answer:
+        assert answer.status == 200 and b"replay-frame" in answer.read()
+
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(30) == 0
+    with pytest.raises(OSError):
+        urlopen(address[1], timeout=5)
+
+    # without them, attempts stand for captures, and there are no bytes
+    origin = str(muniment.start(*command).stdout.readline().split()[1])
+    ask = asking(origin)
+    boss = sign_in(ask, origin, tokens["boss"])
+    assert {row["url"] for row in found(q="/p/")} == {f"{site.url}p/1", f"{site.url}p/2"}
+    assert {row["url"] for row in found(status="404")} >= {f"{site.url}none"}
+    assert not found(host="else.example") and not found(q="%") and not found(to="2020-01-01")
+    text = ask("GET", "/captures", Cookie=boss)[2]
+    assert "no record" in text and "capture-view" not in text
+    assert "--archives" in ask("GET", f"/jobs/1/record?{where}", Cookie=boss)[2]
+
+
+def test_archives_that_are_not_there_are_one_line(muniment: Any, tmp_path: Path) -> None:
+    done = muniment("serve", "--state", tmp_path / "s", "--listen", "127.0.0.1:0", "--archives", tmp_path / "none")
+    assert done.code == 2 and "is not a directory" in done.stderr and done.stderr.count("\n") == 1

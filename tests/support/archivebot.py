@@ -56,16 +56,17 @@ class Bot:
             self._redis.sadd(f"{ident}_ignores", *ignores)
         return ident
 
-    def push(self, ident: str, queue: str) -> None:
-        """Put a job into a queue."""
+    def push(self, ident: str, queue: str, at: int = 0) -> None:
+        """Put a job into a queue, at a time in Unix seconds, or now."""
         with self._redis.pipeline() as pipe:
             pipe.lpush(queue, ident)
-            pipe.hset(ident, "queued_at", str(int(time.time())))
+            pipe.hset(ident, "queued_at", str(at or int(time.time())))
             pipe.execute()
 
     def change(self, ident: str, **fields: str) -> None:
         """Change settings: the fields, then the age, which is published."""
-        self._redis.hset(ident, mapping=fields)
+        if fields:
+            self._redis.hset(ident, mapping=fields)
         self._redis.publish(f"archivebot:job:{ident}", str(self._redis.hincrby(ident, "settings_age", 1)))
 
     def notices(self) -> list[dict[str, Any]]:

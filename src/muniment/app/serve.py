@@ -7,10 +7,12 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from muniment.app.processes import CommandRow
+from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_fleet
 from muniment.control.place import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
@@ -21,6 +23,10 @@ from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import tracker_at
+from muniment.tracker.fleet.leases import tracker_id
+
+if TYPE_CHECKING:
+    from muniment.control.fleet.archives import FleetArchives
 
 __all__ = ["PlaneOrder", "ServeOrder", "ServedTracker", "served_tracker"]
 
@@ -49,6 +55,8 @@ class ServeOrder(Struct, frozen=True, kw_only=True):
     """What its pages answer to; empty: where it listens."""
     plane: PlaneOrder | None = None
     """Its live plane."""
+    archives: tuple[Path, ...] = ()
+    """Directories of pipelines whose captures its pages show."""
 
 
 class ServedTracker(Struct, frozen=True):
@@ -59,6 +67,7 @@ class ServedTracker(Struct, frozen=True):
     socket: socket.socket
     registry: ProcessRegistry = field(default_factory=ProcessRegistry)
     """The rows of its processes."""
+    archives: FleetArchives | None = None
 
     @property
     def on_server(self) -> bool:
@@ -79,10 +88,19 @@ def served_tracker(order: ServeOrder, row: CommandRow) -> Iterator[ServedTracker
     Raises UsageError for what cannot be served, TrackerLostError when the database is not there.
     """
     with _bound(order.host, order.port) as bound, _locked(order) as place:
-        _make_fit(place)
+        known = _make_fit(place)
+        archives = _archives(order, known)
         row.keep_in(order.state, place.database, "serve")
         row.registry.current()
-        yield ServedTracker(order, place, bound, row.registry)
+        yield ServedTracker(order, place, bound, row.registry, archives)
+
+
+def _archives(order: ServeOrder, tracker_id: str) -> FleetArchives | None:
+    if not order.archives:
+        return None
+    from muniment.control.fleet.archives import FleetArchives  # noqa: PLC0415  (a server without them loads no Arrow)
+
+    return FleetArchives(order.archives, tracker_id)
 
 
 @contextmanager
@@ -123,11 +141,15 @@ def _locked(order: ServeOrder) -> Iterator[TrackerPlace]:
             os.close(lock)
 
 
-def _make_fit(place: TrackerPlace) -> None:
-    """Make the tables, or bring them up to date, while there is somebody who reads why that cannot be done."""
+def _make_fit(place: TrackerPlace) -> str:
+    """Make the tables, or bring them up to date, while there is somebody who reads why that cannot be done.
+
+    Returns the tracker's id.
+    """
     try:
         with tracker_at(place) as db:
             refuse_fleet(db)
+            return tracker_id(db, now_ms())
     except TrackerLostError:
         raise
     except TrackerError as error:

@@ -42,6 +42,13 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
 )
 @click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
 @click.option("--public-url", default="", metavar="URL", help="What its pages answer to [default: where it listens]")
+@click.option(
+    "--archives",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory of a pipeline, or a folder of them: its pages search and show the captures there; repeatable.",
+)
 @plane_options
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
 @log_option
@@ -55,6 +62,7 @@ def serve(
     lease_s: float,
     allow_private: bool,
     public_url: str,
+    archives: tuple[Path, ...],
     as_json: bool,
     **plane: Any,
 ) -> int:
@@ -80,6 +88,7 @@ def serve(
         allow_private=allow_private,
         public_url=public_url,
         plane=plane_order(**plane),
+        archives=archives,
     )
     try:
         with served_tracker(order, invocation.row) as tracker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.names import SUFFIX as WARC_SUFFIX
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces, read_message, read_record
-from muniment.errors import ArchiveError, NotFoundError, TrackerError, UsageError
+from muniment.errors import ArchiveError, NotFoundError, TrackerError
 from muniment.model.capture import LISTED_AGAIN
-from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import PER_PAGE, CaptureQuery, CaptureRow, TimeBucket
 
 __all__ = [
-    "PER_PAGE",
     "capture_count",
     "host_sums",
     "payload_of",
@@ -33,7 +32,6 @@ __all__ = [
     "time_buckets",
 ]
 
-PER_PAGE = 100
 _READS = 3
 """A crawl joins its index now and then: what was listed is then gone, and is listed again."""
 _COLUMNS = (
@@ -43,10 +41,10 @@ _COLUMNS = (
 _MOST_BUCKETS = 60
 
 
-def search_captures(directories: Mapping[int, Path], wanted: CaptureQuery) -> list[CaptureRow]:
+def search_captures(directories: Sequence[tuple[int, Path]], wanted: CaptureQuery) -> list[CaptureRow]:
     """The newest captures that fit, a page of them and one more; raises UsageError for an invalid status.
 
-    Directories are named by the numbers of their jobs.
+    Directories come with the numbers of their jobs, of which one may have several.
     """
     clauses, values = _conditions(wanted)
     sql = (
@@ -63,37 +61,29 @@ def _conditions(wanted: CaptureQuery) -> tuple[list[str], list[object]]:
     given: list[tuple[str, Any]] = [
         ("contains(url, ?)", wanted.q),
         ("host = ?", wanted.host.lower()),
-        ("status BETWEEN ? AND ?", _statuses(wanted.status)),
+        ("status BETWEEN ? AND ?", wanted.statuses()),
         ("starts_with(lower(content_type), ?)", wanted.type.lower()),
         ("starts_with(error, ?)", wanted.error),
         ("fetched_at >= ?", wanted.since),
         ("fetched_at < ?", wanted.until),
     ]
     for clause, value in given:
-        if value not in (None, "", ()):
+        if value not in (None, ""):
             clauses.append(clause)
             values += value if isinstance(value, tuple) else (value,)
     return clauses, values
 
 
-def _statuses(text: str) -> tuple[int, int] | tuple[()]:
-    if not text:
-        return ()
-    if re.fullmatch("[0-9]{1,3}", text):
-        return int(text), int(text)
-    if re.fullmatch("[1-5]xx", text.lower()):
-        return int(text[0]) * 100, int(text[0]) * 100 + 99
-    raise UsageError(f"{text[:40]!r} is not a status; write 404, 0 for none, or 4xx")
-
-
 def capture_count(out: Path) -> int:
     """How many rows the index of a directory has."""
-    return int(_asked({0: out}, "SELECT count(*) FROM captures")[0][0])
+    return int(_asked([(0, out)], "SELECT count(*) FROM captures")[0][0])
 
 
 def recent_urls(out: Path, most: int) -> list[str]:
     """The URLs of the last captures."""
-    return [str(row[0]) for row in _asked({0: out}, "SELECT url FROM captures ORDER BY fetched_at DESC LIMIT ?", most)]
+    return [
+        str(row[0]) for row in _asked([(0, out)], "SELECT url FROM captures ORDER BY fetched_at DESC LIMIT ?", most)
+    ]
 
 
 def time_buckets(out: Path) -> tuple[int, list[TimeBucket]]:
@@ -101,7 +91,7 @@ def time_buckets(out: Path) -> tuple[int, list[TimeBucket]]:
 
     Hosts are the five with most rows; the others are one, without a name.
     """
-    [(first, last)] = _asked({0: out}, "SELECT min(fetched_at), max(fetched_at) FROM captures")
+    [(first, last)] = _asked([(0, out)], "SELECT min(fetched_at), max(fetched_at) FROM captures")
     if first is None:
         return 0, []
     span = max(1000, -(-(last - first + 1) // _MOST_BUCKETS))
@@ -111,7 +101,7 @@ def time_buckets(out: Path) -> tuple[int, list[TimeBucket]]:
             CASE WHEN host IN (SELECT host FROM most) THEN host ELSE '' END AS named, count(*)
         FROM captures GROUP BY bucket, class, named ORDER BY bucket
     """
-    found = _asked({0: out}, sql, first, span)
+    found = _asked([(0, out)], sql, first, span)
     return span, [TimeBucket(first + int(bucket) * span, int(kind), host, count) for bucket, kind, host, count in found]
 
 
@@ -121,10 +111,10 @@ def host_sums(out: Path, names: Sequence[str]) -> dict[str, tuple[int, int]]:
         "SELECT host, count(*), count(*) FILTER (error <> '' OR status >= 400) FROM captures "
         "WHERE host IN (SELECT unnest(?)) GROUP BY host"
     )
-    return {str(host): (int(rows), int(bad)) for host, rows, bad in _asked({0: out}, sql, list(names))}
+    return {str(host): (int(rows), int(bad)) for host, rows, bad in _asked([(0, out)], sql, list(names))}
 
 
-def _asked(directories: Mapping[int, Path], sql: str, *values: object) -> list[tuple[Any, ...]]:
+def _asked(directories: Sequence[tuple[int, Path]], sql: str, *values: object) -> list[tuple[Any, ...]]:
     for turn in range(_READS):
         try:
             with _opened(directories) as db:
@@ -142,11 +132,11 @@ def _asked(directories: Mapping[int, Path], sql: str, *values: object) -> list[t
 
 
 @contextmanager
-def _opened(directories: Mapping[int, Path]) -> Iterator[duckdb.DuckDBPyConnection]:
+def _opened(directories: Sequence[tuple[int, Path]]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with one view of all rows."""
     files: list[tuple[str, int]] = []
     rest: list[pa.Table] = []
-    for number, out in directories.items():
+    for number, out in directories:
         for source in sources(out):
             if not source.path.name.endswith(SUFFIX):
                 files.append((str(source.path), number))
@@ -162,7 +152,7 @@ def _opened(directories: Mapping[int, Path]) -> Iterator[duckdb.DuckDBPyConnecti
                 {"path": [path for path, _ in files], "job": pa.array([n for _, n in files], pa.int32())}
             )
             db.register("numbers", numbers)
-            listed = ", ".join("'" + path.replace("'", "''") + "'" for path, _ in files)
+            listed = ", ".join(_quoted(path) for path, _ in files)
             parts.append(
                 f"SELECT n.job, {', '.join(f'c.{name}' for name in names)} "
                 f"FROM read_parquet([{listed}], filename = true, union_by_name = true) c "

@@ -11,7 +11,16 @@ from typing import ClassVar
 from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
-from muniment.model.event import DropEvent, EventBatch, PageEvent, Snapshot, TransferEvent, WaitingHost
+from muniment.model.event import (
+    DropEvent,
+    EventBatch,
+    OpenTab,
+    PageEvent,
+    RenderSums,
+    Snapshot,
+    TransferEvent,
+    WaitingHost,
+)
 from muniment.model.failure import Trouble
 from muniment.model.queue import Totals
 from muniment.model.seed import BadLine, ListProgress
@@ -78,6 +87,8 @@ class Summary(Struct, frozen=True):
     """The same of failed pages that were left out: in a fetch these have rows."""
     given_up: int = 0
     """Of a finished job: pages that `--retry-failed` would ask for again."""
+    rendering: RenderSums = RenderSums()
+    """What the browsers of this run have done."""
 
     @property
     def exit_code(self) -> int:
@@ -149,6 +160,7 @@ class Progress:
         ending: bool,
         waiting: Sequence[WaitingHost] = (),
         more: bool = False,
+        tabs: tuple[OpenTab, ...] = (),
     ) -> Snapshot:
         """The present state of the crawl, by the counters of its job and of the orchestrator.
 
@@ -176,6 +188,7 @@ class Progress:
             waiting=tuple(soonest),
             waiting_hosts=len(waiting),
             left=None if more or ending or still else left,
+            tabs=tabs,
         )
 
     def _time_left(self, queued: int, in_flight: int, waiting: list[WaitingHost]) -> float | None:

@@ -100,8 +100,8 @@ class FleetPort(Protocol):
     def machines(self) -> list[ConnectedPipeline]:
         """The pipelines that are connected."""
 
-    def admit(self, queued: QueuedJob, epoch: str) -> str:
-        """Make a job of what was taken from a queue; why not, or empty: it is made, or was before."""
+    def admit(self, queued: QueuedJob, epoch: str) -> str | None:
+        """Make a job of what was taken from a queue: empty when it is made, None when it was before, or why not."""
 
     @property
     def tracker(self) -> str:

@@ -86,8 +86,25 @@ class PendingQueues:
         return queued_job(ident, queue, fields, ignores if isinstance(ignores, set) else set())
 
     def admitted(self, client: Client, ident: str) -> None:
-        """The tracker has it."""
-        client.hdel(layout.TAKEN, ident)
+        """The tracker has it: what its record says of an earlier run counts no more."""
+        copy = f"muniment:{ident}"
+        with client.pipeline() as pipe:
+            pipe.hdel(ident, "counted", "finished_at", "aborted", "failed")
+            pipe.delete(copy, f"{copy}_ignores")
+            for key in (ident, layout.ignores_key(ident)):
+                pipe.persist(key)
+            pipe.hdel(layout.TAKEN, ident)
+            pipe.execute()
+
+    def known(self, client: Client, ident: str) -> None:
+        """The tracker had it before: it is in `working` once while it runs."""
+        ended = client.hexists(ident, "finished_at")
+        with client.pipeline() as pipe:
+            pipe.lrem(layout.WORKING, 0, ident)
+            if not ended:
+                pipe.rpush(layout.WORKING, ident)
+            pipe.hdel(layout.TAKEN, ident)
+            pipe.execute()
 
     def gone(self, client: Client, ident: str) -> None:
         """Its record is gone before the tracker had it."""
@@ -113,5 +130,6 @@ class PendingQueues:
             for key in (ident, layout.log_key(ident), layout.ignores_key(ident)):
                 pipe.expire(key, _KEPT_S)
             pipe.publish(layout.UPDATES, ident)
-            pipe.execute()
+            # a key of another type costs that key
+            pipe.execute(raise_on_error=False)
         _log.warning("%s from a queue of Redis has failed: %s", ident, reason)

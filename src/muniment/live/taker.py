@@ -58,11 +58,14 @@ class Taker:
         if job is None:
             queues.gone(client, ident)
             return False
-        if reason := self._port.admit(job, server):
+        reason = self._port.admit(job, server)
+        if reason is None:
+            queues.known(client, ident)
+        elif reason:
             queues.refuse(client, job, reason)
-            return False
-        queues.admitted(client, ident)
-        return True
+        else:
+            queues.admitted(client, ident)
+        return reason == ""
 
 
 def _room(machine: ConnectedPipeline, machines: Sequence[ConnectedPipeline], jobs: Sequence[ShownJob]) -> int:

@@ -9,12 +9,13 @@ from msgspec import Struct
 from muniment import __version__
 from muniment.clock import now_ms
 from muniment.control.fleet import processes
+from muniment.model.network.captures import CaptureList
 from muniment.model.network.processes import ProcessList
 from muniment.model.network.scopes import TokenScope
 from muniment.model.network.sessions import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.bodies import query_of
-from muniment.web.queries import ProcessesQuery
+from muniment.web.queries import CapturesQuery, ProcessesQuery, capture_list, query_of_captures
 from muniment.web.refusals import database_away, stopping
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.state import ServerState
@@ -77,6 +78,11 @@ async def list_processes(server: ServerState, asked: Asked[None]) -> ProcessList
     )
 
 
+async def captures(server: ServerState, asked: Asked[None]) -> CaptureList:
+    wanted = query_of_captures(lambda name: asked.query.get(name, ""))
+    return capture_list(await server.look(lambda source: source.captures(wanted)), wanted)
+
+
 ABOUT_ROUTES = (
     Route(
         method="GET", path="/healthz", needs=Need.NOTHING, handler=healthz, does="Whether the server answers.",
@@ -93,5 +99,9 @@ ABOUT_ROUTES = (
         method="GET", path="/v1/processes", needs=TokenScope.READ, handler=list_processes,
         does="Processes of all machines.", answer=ProcessList, query=ProcessesQuery,
     ),
+    Route(
+        method="GET", path="/v1/captures", needs=TokenScope.READ, handler=captures,
+        does="Captures in the archives at hand, or attempts.", answer=CaptureList, query=CapturesQuery,
+    ),
 )  # fmt: skip
-"""What is asked about the server."""
+"""What is asked about the server, and over all jobs."""

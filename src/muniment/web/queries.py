@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
 
+from muniment.errors import UsageError
+from muniment.model.network.captures import PER_PAGE, CaptureList, CaptureQuery, CaptureRow
 from muniment.model.network.lists import MOST_LISTED
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
 
 __all__ = [
+    "CAPTURE_FIELDS",
     "AttemptsQuery",
+    "CapturesQuery",
     "JobsQuery",
     "ListQuery",
     "PagesQuery",
     "ProcessesQuery",
     "ResultsQuery",
     "RulesQuery",
+    "capture_list",
     "listed",
+    "query_of_captures",
 ]
 
 _MOST_NUMBER = (1 << 63) - 1
@@ -75,6 +83,57 @@ class RulesQuery(Struct, frozen=True, kw_only=True):
 
     version: int | None = None
     """None: the latest."""
+
+
+CAPTURE_FIELDS = ("q", "job", "host", "status", "type", "error", "from", "to")
+"""The fields of a search of captures."""
+
+
+class CapturesQuery(Struct, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
+    """A search of captures, as it is written."""
+
+    q: str = ""
+    job: int | None = None
+    host: str = ""
+    status: str = ""
+    type: str = ""
+    error: str = ""
+    since: str = ""
+    until: str = ""
+    page: int = 0
+
+
+def query_of_captures(given: Callable[[str], str]) -> CaptureQuery:
+    """What is searched, by the text of each field; raises UsageError for a number or a time that is not one."""
+    text = {name: given(name).strip() for name in (*CAPTURE_FIELDS, "page")}
+    if text["job"] and not re.fullmatch("[0-9]{1,9}", text["job"]):
+        raise UsageError(f"{text['job'][:40]!r} is not the number of a job")
+    return CaptureQuery(
+        q=text["q"],
+        job=int(text["job"]) if text["job"] else None,
+        host=text["host"],
+        status=text["status"],
+        type=text["type"],
+        error=text["error"],
+        since=_time(text["from"]),
+        until=_time(text["to"]),
+        page=int(text["page"]) if re.fullmatch("[0-9]{1,6}", text["page"]) else 0,
+    )
+
+
+def _time(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text[:40]!r} is not a time; write one as 2026-11-25 or 2026-11-25T12:00") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def capture_list(rows: list[CaptureRow], wanted: CaptureQuery) -> CaptureList:
+    """A page of captures, of what was found: one more than a page when there is another."""
+    return CaptureList(rows[:PER_PAGE], wanted.page + 1 if len(rows) > PER_PAGE else None)
 
 
 _Query = TypeVar("_Query", bound=ListQuery | AttemptsQuery)

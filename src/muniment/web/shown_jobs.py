@@ -23,7 +23,6 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.lease_clock import clock_of
 from muniment.tracker.fleet.leases import tracker_id
 from muniment.tracker.jobs import job_log, live, shown, store
-from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.views.jobs import job_view
 from muniment.tracker.views.machines import machines
 from muniment.web.state import ServerState
@@ -53,6 +52,8 @@ class _ServerPort:
         self._server, self._loop = server, loop
         self._name, self._tracker = secrets.token_hex(8), ""
         self._text = ServerEntries()
+        self.ages: dict[int, int] = {}
+        """Of the settings of jobs, at the last look."""
 
     @property
     def tracker(self) -> str:
@@ -82,7 +83,9 @@ class _ServerPort:
 
     def jobs(self) -> list[ShownJob]:
         """The jobs that are shown."""
-        return self._read(shown.shown_jobs)
+        found = self._read(shown.shown_jobs)
+        self.ages = {job.job_id: job.age for job in found}
+        return found
 
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
@@ -126,15 +129,16 @@ class _ServerPort:
         """The pipelines that are connected."""
         return self._read(machines)
 
-    def admit(self, queued: QueuedJob, epoch: str) -> str:
-        """Make a job of what was taken from a queue; why not, or empty: it is made, or was before."""
+    def admit(self, queued: QueuedJob, epoch: str) -> str | None:
+        """Make a job of what was taken from a queue: empty when it is made, None when it was before, or why not."""
         private = self._server.tracker.order.allow_private
         try:
             made = self._write(lambda db: queues.admit(db, queued, epoch, now_ms(), allow_private=private))
         except UsageError as error:
             return str(error)
-        if made is not None:
-            self._ask(self._server.changed(made))
+        if made is None:
+            return None
+        self._ask(self._server.changed(made))
         return ""
 
     def carried_out(self, job_id: int, outside: Outside) -> list[str]:
@@ -179,7 +183,7 @@ class _JobPort:
 
     def age(self) -> int:
         """The age of its settings."""
-        return self._port._read(lambda db: settings_age(db, self._job_id))
+        return self._port.ages[self._job_id]
 
     def keep_ident(self, ident: str, url: str) -> None:
         """Keep its name in Redis."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
+from muniment.control.fleet.attempts import AttemptCaptures
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.errors import MunimentError
 from muniment.live.entries import ServerEntries
 from muniment.model.network.scopes import Caller
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
     from muniment.tracker.views.figures import FleetFigures
 
 __all__ = ["Desk", "ServerState"]
+
+_T = TypeVar("_T")
+_LOOKERS = 2
+"""Questions about archives that are answered at once."""
 
 _MOST_WAITING = 500
 """Calls of a database that may wait; more are refused."""
@@ -86,6 +94,9 @@ class ServerState:
             self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
         self.dry_runs = DeskThread("dry-runs", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
         """What rules would do, which takes up to a minute."""
+        self.searches = DeskThread("searches", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
+        """What looks through all attempts."""
+        self._lookers = ThreadPoolExecutor(_LOOKERS, "muniment-archives")
         self.notices: DatabaseThread[NoticeBoard] | None = None
         """What other servers of the database changed."""
         if tracker.on_server:
@@ -104,7 +115,18 @@ class ServerState:
 
     def threads(self) -> list[DeskThread]:
         """All that requests go to."""
-        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups, self.dry_runs]))
+        return list(
+            dict.fromkeys(
+                [self.pages, self.sessions, self.operators, self.reads, self.lookups, self.dry_runs, self.searches]
+            )
+        )
+
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+        """The answer to a question about captures, from the archives at hand, else from the tracker's attempts."""
+        archives = self.tracker.archives
+        if archives is None:
+            return await self.searches.run(lambda desk: question(AttemptCaptures(desk.db)))
+        return await asyncio.get_running_loop().run_in_executor(self._lookers, question, archives)
 
     async def _look_up(self, token: str) -> Caller | None:
         found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))
@@ -144,3 +166,6 @@ class ServerState:
         if self.notices is not None:
             closing.append(self.notices.close(0))  # it waits for notices, and nobody for it
         await asyncio.gather(*closing)
+        self._lookers.shutdown(wait=False, cancel_futures=True)
+        if self.tracker.archives is not None:
+            await asyncio.to_thread(self.tracker.archives.close)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
+from muniment.model.network.captures import CaptureQuery, CaptureRow
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
@@ -33,7 +35,7 @@ from muniment.model.network.pipelines import (
 from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
 
-__all__ = ["FleetDoor", "JobDoor"]
+__all__ = ["CaptureDoor", "FleetDoor", "JobDoor"]
 
 
 class JobDoor(Protocol):
@@ -129,3 +131,19 @@ class FleetDoor(JobDoor, Protocol):
 
     def revoke_token(self, name: str) -> None:
         """Remove a token: its bearer is refused from now on."""
+
+
+class CaptureDoor(Protocol):
+    """Where captures are searched, and their bytes found; every call may raise UsageError and NotFoundError."""
+
+    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+        """A page of captures, and one more."""
+
+    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """A record as it is stored."""
+
+    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
+        """The payload of a capture."""
+
+    def view_address(self, job: int, url: str, at: int) -> str:
+        """Where the capture of a URL nearest to a moment is shown."""

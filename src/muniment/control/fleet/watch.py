@@ -8,17 +8,17 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.clock import monotonic, now_ms
 from muniment.control.fleet import jobs, pages, pipelines
 from muniment.control.fleet.follow import JobFollower, followed
 from muniment.control.fleet.processes import list_processes
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView, views_of
-from muniment.control.queue import queue_view
+from muniment.control.queue import job_waits, queue_view
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -37,7 +37,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.submissions import Submission
 from muniment.tracker.views.log_lines import lines_until
-from muniment.tracker.views.waiting import first_url, host_standings, waits_of_hosts
+from muniment.tracker.views.waiting import first_url, host_standings
 
 __all__ = ["FleetDesk", "FleetMemory"]
 
@@ -106,13 +106,8 @@ class FleetDesk:
         """What a job waits for, in words."""
         if not view.pipelines:
             tags = f" with one of the tags {', '.join(view.tags)}" if view.tags else ""
-            return f"waits: no pipeline{tags} works at it"
-        if view.pages.claimed:
-            return ""
-        waiting, every, until = waits_of_hosts(self._db, view.id, now_ms())
-        return (
-            f"{waiting} of {every} hosts are left alone, the first until {iso_ms(until)[11:19]} UTC" if waiting else ""
-        )
+            return f"it waits: no pipeline{tags} works at it"
+        return job_waits(self._db, view, now_ms())
 
     def view(self, job: int) -> JobView:
         """How a job stands."""
@@ -165,22 +160,6 @@ class FleetDesk:
     def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
         """The tracker keeps no sums over time."""
         return 0, []
-
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
-        """Captures are in the directories of pipelines."""
-        raise NotFoundError("captures are searched where the archives are: by `muniment dashboard` there")
-
-    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """Records are in the directories of pipelines."""
-        raise NotFoundError("records are where the archives are: in the directories of pipelines")
-
-    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """The same of payloads."""
-        return self.record(job, file, offset)
-
-    def view_address(self, job: int, url: str, at: int) -> str:
-        """Archives are in the directories of pipelines."""
-        raise NotFoundError("captures are viewed where the archives are: by `muniment replay` there")
 
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.clock import iso_ms, monotonic, now_ms
+from muniment.clock import monotonic, now_ms
 from muniment.control.captures import (
     host_sums,
     payload_of,
@@ -27,9 +27,17 @@ from muniment.control.ignores import in_force
 from muniment.control.place import tracker_place
 from muniment.control.process_pages import ProcessPage, end_process, process_page, processes_that_fit
 from muniment.control.processes import ProcessView
-from muniment.control.queue import queue_view
+from muniment.control.queue import job_waits, queue_view
 from muniment.control.runs.folder import RunFolder, is_running
-from muniment.control.runs.log import LogNews, lines_before, log_filter, log_size, news_since, standing_pause
+from muniment.control.runs.log import (
+    LogNews,
+    ended_in_words,
+    lines_before,
+    log_filter,
+    log_size,
+    news_since,
+    standing_pause,
+)
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
@@ -55,14 +63,13 @@ from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
-from muniment.tracker.views.waiting import first_url, host_standings, waits_of_hosts
+from muniment.tracker.views.waiting import first_url, host_standings
 
 __all__ = ["RunsDesk"]
 
 _RATE_S = 10.0
 _PLOTS_S = 5.0
 _RECENT = 1_000
-_NO_MARKS = str.maketrans("", "", "-:T")
 _BUDGET_S = 0.3
 """For runs that were never looked at."""
 _BEGIN_S = 20.0
@@ -176,7 +183,7 @@ class RunsDesk:
     def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
         """A page of captures, and one more."""
         runs = self.folder.runs() if wanted.job is None else {wanted.job: self.folder.find(wanted.job)}
-        return search_captures(runs, wanted)
+        return search_captures(list(runs.items()), wanted)
 
     def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
         """A record as it is stored."""
@@ -188,8 +195,7 @@ class RunsDesk:
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
-        stamp = iso_ms(at)[:19].translate(_NO_MARKS) if at else "2999"
-        return self._replays.address(self.folder.find(job), url, stamp)
+        return self._replays.address(self.folder.find(job), url, at)
 
     def close(self) -> None:
         """End what was started to look at captures."""
@@ -324,24 +330,14 @@ class RunsDesk:
         try:
             with self._opened(number) as (db, mine):
                 view, url = fleet_jobs.view(db, mine), first_url(db, mine)
-                waits = waits_of_hosts(db, mine, now_ms()) if running else (0, 0, 0)
+                waits = job_waits(db, view, now_ms(), standing_pause(out)) if running else ended_in_words(out)
         except NotFoundError:
             raise
         except (MunimentError, OSError) as error:
             return _unread(number, out, str(error), running=running)
         card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
-        reason = card.reason or (_waits(out, card, waits) if running else "")
+        reason = card.reason or (waits if card.state in ("running", "stopped") else "")
         return structs.replace(card, id=number, reason=reason, by=card.by or _owner(out))
-
-
-def _waits(out: Path, card: JobCard, hosts: tuple[int, int, int]) -> str:
-    """What a run waits for, in words."""
-    if why_not := standing_pause(out):
-        return f"waits: {why_not}"
-    waiting, every, until = hosts
-    if waiting and not card.in_flight:
-        return f"{waiting} of {every} hosts are left alone, the first until {iso_ms(until)[11:19]} UTC"
-    return ""
 
 
 def _owner(out: Path) -> str:

@@ -15,7 +15,17 @@ from muniment.model.network.dashboard import LogLine, LogPart
 from muniment.procs.lock import EVENTS_FILE
 from muniment.rules.patterns import Patterns
 
-__all__ = ["LogFilter", "LogNews", "line_of", "lines_before", "log_filter", "log_size", "news_since", "standing_pause"]
+__all__ = [
+    "LogFilter",
+    "LogNews",
+    "ended_in_words",
+    "line_of",
+    "lines_before",
+    "log_filter",
+    "log_size",
+    "news_since",
+    "standing_pause",
+]
 
 Level = Literal["all", "problems"]
 _BLOCK = 1 << 18
@@ -165,6 +175,17 @@ def standing_pause(out: Path) -> str:
                     until = f" until {found['until'][11:19]}" if found.get("until") else ""
                     return f"{found.get('why') or found.get('reason', '')}{until}" if found["event"] == "pause" else ""
             if begin < log.size - _BLOCK:
+                return ""
+    return ""
+
+
+def ended_in_words(out: Path) -> str:
+    """Why the last run of a directory ended, by the newest lines of its log; empty when it did not say."""
+    with _opened(out) as log:
+        for begin, raw in log.backwards(log.size):
+            if b'"event":"finish"' in raw:
+                return f"the run ended: {msgspec.json.decode(raw).get('reason', '')}"
+            if b'"event":"start"' in raw or begin < log.size - _BLOCK:
                 return ""
     return ""
 

@@ -13,13 +13,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.clock import monotonic
+from muniment.clock import iso_ms, monotonic
 from muniment.errors import UsageError
 
 __all__ = ["Replays"]
 
 _BEGIN_S = 60.0
 _GRACE_S = 10.0
+_NO_MARKS = str.maketrans("", "", "-:T")
 _MOST = 4
 """At once; the one that was asked for longest ago goes."""
 _LONGEST_LINE = 1 << 16
@@ -32,8 +33,12 @@ class Replays:
         self._running: OrderedDict[Path, tuple[subprocess.Popen[bytes], str]] = OrderedDict()
         self._turn = threading.Lock()
 
-    def address(self, out: Path, url: str, stamp: str) -> str:
-        """Where a capture is shown; raises UsageError with the words of a replay that does not begin."""
+    def address(self, out: Path, url: str, at: int) -> str:
+        """Where the capture nearest to a moment (Unix ms; 0: the last) is shown.
+
+        Raises UsageError with the words of a replay that does not begin.
+        """
+        stamp = iso_ms(at)[:19].translate(_NO_MARKS) if at else "2999"
         with self._turn:
             return f"{self._origin(out)}/at/{stamp}/{quote(url, safe=_SAFE)}"
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
-__all__ = ["CaptureQuery", "CaptureRow", "TimeBucket"]
+from muniment.errors import UsageError
+
+__all__ = ["PER_PAGE", "CaptureList", "CaptureQuery", "CaptureRow", "TimeBucket"]
+
+
+PER_PAGE = 100
+"""Captures on a page."""
 
 
 class CaptureQuery(Struct, frozen=True, kw_only=True):
@@ -25,6 +33,17 @@ class CaptureQuery(Struct, frozen=True, kw_only=True):
     until: int | None = None
     page: int = 0
 
+    def statuses(self) -> tuple[int, int] | None:
+        """The lowest and the highest status that fit; None when all do. Raises UsageError."""
+        text = self.status.lower()
+        if not text:
+            return None
+        if re.fullmatch("[0-9]{1,3}", text):
+            return int(text), int(text)
+        if re.fullmatch("[1-5]xx", text):
+            return int(text[0]) * 100, int(text[0]) * 100 + 99
+        raise UsageError(f"{text[:40]!r} is not a status; write 404, 0 for none, or 4xx")
+
 
 class CaptureRow(Struct, frozen=True):
     """A capture that was found."""
@@ -44,6 +63,14 @@ class CaptureRow(Struct, frozen=True):
     record_type: str
     attempt: int
     ms: int
+
+
+class CaptureList(Struct, frozen=True):
+    """A page of captures, the newest first."""
+
+    captures: list[CaptureRow]
+    next: int | None
+    """The number of the next page."""
 
 
 class TimeBucket(Struct, frozen=True):

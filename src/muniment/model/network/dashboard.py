@@ -113,6 +113,10 @@ class HostStanding(Struct, frozen=True, kw_only=True):
     strikes: int
     """Bad answers in a row."""
     answered: str
+    robots: str
+    """The status of the robots.txt of each of its origins; empty when none was asked for."""
+    dead: str
+    """Why its pages are given up; empty when they are not."""
 
 
 class SettingValue(Struct, frozen=True):

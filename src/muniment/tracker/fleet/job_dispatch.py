@@ -17,7 +17,6 @@ from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.job_logs import JobLogs
-from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.job_log import LogRows
 from muniment.tracker.jobs.start_list import list_problem
@@ -39,8 +38,8 @@ class DrawnPages(Struct, frozen=True):
 
     picked: Wanted
     claims: list[Claim]
-    left_out: Counter[int]
-    """Pages that the rules leave out now, by host."""
+    left_out: list[tuple[int, str, str]]
+    """Host number, URL and reason of pages that the rules leave out now."""
 
 
 class JobDispatch:
@@ -102,7 +101,7 @@ class JobDispatch:
 
         `granted` leaves out hosts that nobody may be asked of now.
         """
-        drawn = DrawnPages([], [], Counter())
+        drawn = DrawnPages([], [], [])
         asked: set[int] = set()
         while picked := self._pick(most - len(drawn.claims), now, asked):
             asked.update(host for host, _ in picked)
@@ -111,14 +110,16 @@ class JobDispatch:
             if allowed:
                 batch = self.frontier.claim_within(allowed, now, after + len(drawn.claims))
                 drawn.claims.extend(batch.claims)
-                drawn.left_out.update(host for host, _, _ in batch.left_out)
+                drawn.left_out.extend(batch.left_out)
         return drawn
 
     def note(self, drawn: DrawnPages) -> None:
         """Note that claims were made, and that their transaction took place."""
         got = Counter(claim.host_id for claim in drawn.claims)
+        left_out = Counter(host for host, _, _ in drawn.left_out)
+        self._note_skipped([(url, reason) for _, url, reason in drawn.left_out])
         for host, asked in drawn.picked:
-            taken = got[host] + drawn.left_out[host]
+            taken = got[host] + left_out[host]
             # beside others, what is known of a host may be too much
             self.pending[host] = 0 if self._shared and taken < asked else self.pending[host] - taken
 
@@ -137,6 +138,11 @@ class JobDispatch:
             self._enqueue(host)
         return picked
 
+    def _note_skipped(self, skipped: list[tuple[str, str]]) -> None:
+        """List what newer rules leave out, where the job reports that."""
+        if skipped and self._log is not None and self._log.reports:
+            self._log.list_skipped(skipped)
+
     def look_again(self) -> None:
         """See whether another process left something to do."""
         if self._shared:
@@ -148,10 +154,17 @@ class JobDispatch:
         self.look_again()
         self._log = self._log or self._begun_log()
         if self.judging is not None:
-            self.add(self.judging.step().pending)
+            judged = self.judging.step()
+            self.add(judged.pending)
+            self._note_skipped(judged.skipped)
             self.judging = None if self.judging.done else self.judging
         if self.frontier.updating_depths:
             self.add(self.frontier.update_depths())
+
+    @property
+    def at_work(self) -> bool:
+        """Whether upkeep has more to do, as is known here."""
+        return self.judging is not None or self.frontier.updating_depths
 
     @property
     def waits(self) -> bool:
@@ -169,9 +182,7 @@ class JobDispatch:
         if self.waits and self.state == JobState.ACTIVE and not anyway:
             return False
         if not self.waits and self.judging is None:
-            self.add(stash.drip(self._db, self.job_id))
-            if not self.waits:
-                self.add({host: pages for host, pages, _ in self.frontier.next_round()})
+            self.add({host: pages for host, pages, _ in self.frontier.next_round()})
         before, self.state = self.state, self.frontier.settle(now)
         peers.state = self.state if self._shared else ""
         if self.state == JobState.ACTIVE and not self.waits:

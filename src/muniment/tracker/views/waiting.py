@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, literal_column, or_, select
 
 from muniment.model.network.dashboard import HostStanding, QueuedPage
+from muniment.rules.hosts.job_waits import HostWait
 from muniment.tracker.db.database import Database, Prepared
-from muniment.tracker.schema.tables import CLAIMED, PENDING, hosts, pages
+from muniment.tracker.schema.hooks import hook_pages
+from muniment.tracker.schema.tables import CLAIMED, PENDING, hosts, pages, robots
 
-__all__ = ["claimed_pages", "first_url", "host_standings", "next_pages", "pending_pages", "waits_of_hosts"]
+__all__ = [
+    "claimed_pages",
+    "first_url",
+    "host_standings",
+    "next_pages",
+    "pages_with_hooks",
+    "pending_pages",
+    "waits_of_hosts",
+]
 
 _AT_ONCE = 5_000
+_MOST_REASONS = 1_000
 _JOB = pages.c.job_id == bindparam("job")
 _OF_PENDING = pages, "INDEXED BY ix_pages_pending", "sqlite"
+_OF_SKIPPED = pages, "INDEXED BY ix_pages_skipped", "sqlite"
 _OF_CLAIMED = pages, "INDEXED BY ix_pages_claimed", "sqlite"
 _NEXT_HOST = Prepared(
     select(pages.c.host_id)
@@ -102,13 +114,20 @@ def pending_pages(db: Database, job_id: int) -> Iterator[QueuedPage]:
             yield QueuedPage(host=names.get(host_id, ""), url=url, nice=nice, ready_at=ready_at)
 
 
-def waits_of_hosts(db: Database, job_id: int, now: int) -> tuple[int, int, int]:
-    """How many hosts are left alone now, of how many, and until when the first of them."""
+def waits_of_hosts(db: Database, job_id: int, now: int) -> tuple[list[HostWait], int, int]:
+    """The hosts that are left alone now, by reason; how many there are; the longest delay of a robots.txt in ms."""
     c = hosts.c
-    waits = c.wait_until > now
-    found = select(func.count().filter(waits), func.count(), func.min(c.wait_until).filter(waits))
-    waiting, every, until = db.connection.execute(found.where(c.job_id == job_id)).one()
-    return int(waiting), int(every), int(until or 0)
+    mine = select(func.count(), func.max(c.crawl_delay_ms)).where(c.job_id == job_id)
+    every, delay = db.connection.execute(mine).one()
+    alone = select(c.wait_reason, func.count(), func.min(c.wait_until)).where(c.job_id == job_id, c.wait_until > now)
+    found = db.connection.execute(alone.group_by(c.wait_reason).limit(_MOST_REASONS))
+    return [HostWait(str(why), int(count), int(until)) for why, count, until in found], int(every), int(delay or 0)
+
+
+def pages_with_hooks(db: Database, job_id: int) -> int:
+    """How many pages wait for their hooks."""
+    waiting = select(func.count()).select_from(hook_pages).where(hook_pages.c.job_id == job_id, ~hook_pages.c.done)
+    return int(db.connection.execute(waiting).scalar_one())
 
 
 def host_standings(db: Database, job_id: int, after: str, most: int) -> list[HostStanding]:
@@ -116,8 +135,36 @@ def host_standings(db: Database, job_id: int, after: str, most: int) -> list[Hos
     c = hosts.c
     found = select(c.id, c.name, c.crawl_delay_ms, c.wait_until, c.wait_reason, c.strikes, c.answered)
     found = found.where(c.job_id == job_id, c.name > after).order_by(c.name).limit(most)
-    busy = _in_flight(db, job_id)
-    return [_standing(db, job_id, row, busy.get(row.id, 0)) for row in db.connection.execute(found).all()]
+    rows = db.connection.execute(found).all()
+    busy, files = _in_flight(db, job_id), _robots_of(db, job_id, {row.name for row in rows})
+    dead = _dead(db, job_id, [row.id for row in rows if not row.answered])
+    return [
+        _standing(db, job_id, row, busy.get(row.id, 0), files.get(row.name, []), dead.get(row.id, "")) for row in rows
+    ]
+
+
+def _robots_of(db: Database, job_id: int, names: set[str]) -> dict[str, list[str]]:
+    """By host: the status of the robots.txt of its origins."""
+    c = robots.c
+    usual = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+    found = select(c.origin, c.status).where(c.job_id == job_id, or_(c.origin.in_(usual), c.origin.like("%://%:%")))
+    told: dict[str, list[str]] = {}
+    for origin, status in db.connection.execute(found.order_by(c.origin)):
+        place = str(origin).partition("://")[2]
+        name = place if place in names else place.rpartition(":")[0]
+        if name in names:
+            told.setdefault(name, []).append(str(status or "no answer"))
+    return told
+
+
+def _dead(db: Database, job_id: int, ids: list[int]) -> dict[int, str]:
+    """Why hosts that never answered were given up, by what is said of their pages."""
+    if not ids:
+        return {}
+    skipped = (pages.c.state == literal_column("'SKIPPED'")) & pages.c.reason.startswith("dead-host: ")
+    found = select(pages.c.host_id, func.min(pages.c.reason)).with_hint(*_OF_SKIPPED)
+    found = found.where(pages.c.job_id == job_id, skipped, pages.c.host_id.in_(ids)).group_by(pages.c.host_id)
+    return {int(host): str(why) for host, why in db.connection.execute(found)}
 
 
 def _in_flight(db: Database, job_id: int) -> dict[int, int]:
@@ -125,7 +172,7 @@ def _in_flight(db: Database, job_id: int) -> dict[int, int]:
     return {int(host): int(count) for host, count in db.connection.execute(found.group_by(pages.c.host_id))}
 
 
-def _standing(db: Database, job_id: int, row: Any, in_flight: int) -> HostStanding:
+def _standing(db: Database, job_id: int, row: Any, in_flight: int, robots_txt: list[str], dead: str) -> HostStanding:
     return HostStanding(
         name=row.name,
         queued=int(db.rows(_PENDING_OF_HOST, (job_id, row.id))[0][0]),
@@ -135,4 +182,6 @@ def _standing(db: Database, job_id: int, row: Any, in_flight: int) -> HostStandi
         wait_reason=row.wait_reason,
         strikes=row.strikes,
         answered=row.answered,
+        robots=", ".join(robots_txt),
+        dead=dead,
     )

@@ -12,15 +12,14 @@ from starlette.routing import Route as StarletteRoute
 from muniment.errors import UsageError
 from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
 from muniment.model.network.lists import ChangeList, JobList
-from muniment.web.pages.capture_pages import query_of_captures
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.site import PageSite, PageVisit, answered
+from muniment.web.queries import capture_list, query_of_captures
 
 __all__ = ["api_routes"]
 
 _T = TypeVar("_T")
 _MOST_BODY = 4 << 20
-_PER_PAGE = 100
 _MOST_LISTED = 1_000
 
 
@@ -75,9 +74,8 @@ async def _try_ignore(visit: PageVisit) -> object:
 
 
 async def _captures(visit: PageVisit) -> object:
-    wanted = query_of_captures(visit)
-    rows = await visit.site.ask(lambda desk: desk.captures(wanted))
-    return {"captures": rows[:_PER_PAGE], "next": wanted.page + 1 if len(rows) > _PER_PAGE else None}
+    wanted = query_of_captures(visit.given)
+    return capture_list(await visit.site.look(lambda source: source.captures(wanted)), wanted)
 
 
 async def _processes(visit: PageVisit) -> object:

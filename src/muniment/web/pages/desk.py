@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView
 from muniment.control.runs.log import LogNews
-from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -77,18 +76,6 @@ class JobsDesk(Protocol):
 
     def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
         """What came in, over time."""
-
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
-        """A page of captures, and one more."""
-
-    def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """A record as it is stored."""
-
-    def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
-        """The payload of a capture."""
-
-    def view_address(self, job: int, url: str, at: int) -> str:
-        """Where the capture of a URL nearest to a moment is shown."""
 
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.control.fleet.watch import FleetDesk, FleetMemory
 from muniment.model.network.scopes import TokenScope
 from muniment.web.pages.desk import JobsDesk
@@ -55,6 +56,15 @@ class FleetSite:
     async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
         """The answer to a question."""
         return await self._server.reads.run(lambda desk: question(self._desk(desk, "", all_jobs=False)))
+
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+        """The answer to a question about captures."""
+        return await self._server.look(question)
+
+    def is_near(self, request: Request) -> bool:
+        """Behind a proxy every request comes from this machine, and it is not known whose it is."""
+        order, host = self._server.tracker.order, request.client.host if request.client else ""
+        return not order.public_url and (host == "::1" or host.startswith("127."))
 
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes."""

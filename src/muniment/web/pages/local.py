@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.control.runs.desk import RunsDesk
 from muniment.web.pages.api import api_routes
 from muniment.web.pages.desk import JobsDesk
@@ -41,6 +42,14 @@ class LocalSite:
     async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
         """The answer to a question."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
+
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+        """The answer to a question about captures."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
+
+    def is_near(self, request: Request) -> bool:
+        """It listens on the loopback alone."""
+        return True
 
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change; it is made by this user, whoever it is in the browser."""

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from muniment.control.fleet.doors import CaptureDoor
 from muniment.errors import ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
@@ -81,6 +82,12 @@ class PageSite(Protocol):
 
     async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
         """The answer to a question."""
+
+    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+        """The answer to a question about captures, which may take seconds."""
+
+    def is_near(self, request: Request) -> bool:
+        """Whether the browser that sends a request is on this machine, as far as that can be known."""
 
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes, of a job."""

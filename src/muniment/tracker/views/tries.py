@@ -1,0 +1,67 @@
+"""Attempts as captures: a search in those of all jobs, for a server that has no archive at hand."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Select, desc, select
+
+from muniment.model.network.captures import CaptureQuery, CaptureRow
+from muniment.tracker.db.database import Database
+from muniment.tracker.schema.tables import attempts, hosts, jobs, pages
+
+__all__ = ["search_attempts"]
+
+_ROWS = (
+    select(
+        attempts.c.job_id, pages.c.url, hosts.c.name, attempts.c.status, attempts.c.finished_at, attempts.c.error,
+        attempts.c.number, attempts.c.started_at,
+    )
+    .join(pages, (pages.c.job_id == attempts.c.job_id) & (pages.c.id == attempts.c.page_id))
+    .join(hosts, (hosts.c.job_id == pages.c.job_id) & (hosts.c.id == pages.c.host_id))
+)  # fmt: skip
+
+
+def search_attempts(db: Database, wanted: CaptureQuery, most: int, offset: int) -> list[CaptureRow]:
+    """The newest attempts that fit, after so many of them; no type fits, since a tracker has none.
+
+    Raises UsageError for an invalid status.
+    """
+    if wanted.type:
+        return []
+    numbers = [wanted.job] if wanted.job is not None else _job_numbers(db)
+    query = _conditions(_ROWS, wanted).order_by(desc(attempts.c.finished_at)).limit(offset + most)
+    found = [db.connection.execute(query.where(attempts.c.job_id == number)).all() for number in numbers]
+    newest = heapq.nlargest(offset + most, (row for rows in found for row in rows), key=lambda row: row[4])
+    return [_capture(row) for row in newest[offset:]]
+
+
+def _job_numbers(db: Database) -> Sequence[int]:
+    return db.connection.execute(select(jobs.c.id)).scalars().all()
+
+
+def _conditions(query: Select[Any], wanted: CaptureQuery) -> Select[Any]:
+    if wanted.q:
+        query = query.where(pages.c.url.contains(wanted.q, autoescape=True))
+    if wanted.host:
+        query = query.where(hosts.c.name == wanted.host.lower())
+    if (statuses := wanted.statuses()) is not None:
+        query = query.where(attempts.c.status.between(*statuses))
+    if wanted.error:
+        query = query.where(attempts.c.error.startswith(wanted.error, autoescape=True))
+    if wanted.since is not None:
+        query = query.where(attempts.c.finished_at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(attempts.c.finished_at < wanted.until)
+    return query
+
+
+def _capture(row: Any) -> CaptureRow:
+    job, url, host, status, finished_at, error, number, started_at = row
+    return CaptureRow(
+        job=job, url=url, host=host, status=status, fetched_at=finished_at, content_type="", bytes=0,
+        error=error.partition(":")[0], warc_file="", warc_offset=None, record_type="", attempt=number,
+        ms=max(0, finished_at - started_at),
+    )  # fmt: skip
