@@ -15,6 +15,7 @@ import pytest
 from crawled import run_muniment
 from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard, Reply
+from tests.support.disks import fill, small_disk
 from tests.support.gated_site import Answer, GatedSite
 
 MARKUP = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\u202e\u200b"
@@ -162,6 +163,22 @@ def test_what_is_missing_locked_or_dead_is_one_line(shown: tuple[Dashboard, str]
             tracker.unlink()
             for path in PAGES:
                 told_in_one_line(dashboard.ask("GET", path))
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "runs", 30) as disk, GatedSite({"/": "<a href=/a>a</a>", "/a": "a"}) as site:
+        quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--min-free", "0", "--max-pages", "1")
+        run_muniment(tmp_path, "crawl", site.url, "-o", "runs/one", *quiet, code=3)
+        with Dashboard(tmp_path, "runs") as dashboard:
+            dashboard.sign_in()
+            ballast = fill(disk)
+            for path in PAGES:
+                told_in_one_line(dashboard.ask("GET", path))
+            told_in_one_line(dashboard.post("/jobs/1/ignores", pattern="x" * 9000))
+            told_in_one_line(dashboard.post("/jobs", url=site.url))
+            told_in_one_line(dashboard.post("/jobs/1/abort"))
+            ballast.unlink()
+            assert dashboard.post("/jobs/1/ignores", pattern="/never/")[0] == 303, "there is room again"
 
 
 def told_in_one_line(reply: Reply) -> None:

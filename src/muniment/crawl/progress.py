@@ -14,6 +14,7 @@ from muniment.clock import monotonic, steady_ms
 from muniment.model.event import (
     DropEvent,
     EventBatch,
+    HookEvent,
     OpenTab,
     PageEvent,
     RenderSums,
@@ -87,6 +88,8 @@ class Summary(Struct, frozen=True):
     """The same of failed pages that were left out: in a fetch these have rows."""
     given_up: int = 0
     """Of a finished job: pages that `--retry-failed` would ask for again."""
+    hooks: tuple[tuple[str, int], ...] = ()
+    """(status, tries of hooks) of this run."""
     rendering: RenderSums = RenderSums()
     """What the browsers of this run have done."""
 
@@ -105,6 +108,8 @@ class Progress:
         self.errors: Counter[str] = Counter()
         """By code or status, of pages that failed for good."""
         self.crowded = self.links_dropped = 0
+        self.hooks: Counter[str] = Counter()
+        """Tries by status."""
         self._last: deque[tuple[str, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
@@ -118,6 +123,8 @@ class Progress:
                 self._page(event)
             elif isinstance(event, TransferEvent):
                 self._bytes += event.wire_bytes
+            elif isinstance(event, HookEvent):
+                self.hooks[event.status] += 1
             elif isinstance(event, DropEvent):
                 self.crowded += 1
                 self.links_dropped += event.links

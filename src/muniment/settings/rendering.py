@@ -77,6 +77,15 @@ class RenderSettings(Struct, frozen=True, kw_only=True):
         str | None,
         Option(("--custom-js",), "Run the JavaScript of this file in every rendered page.", "FILE", kind="file"),
     ] = None
+    storage_state: Annotated[
+        str | None,
+        Option(
+            ("--storage-state",),
+            "Begin with the cookies and the local storage of this file, JSON as Playwright writes it.",
+            "FILE",
+            kind="file",
+        ),
+    ] = None
     service_workers: Annotated[
         Literal["off", "on"],
         Option(("--service-workers",), "Let service workers answer for servers.", "off|on"),

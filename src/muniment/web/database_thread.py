@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from muniment.clock import monotonic
-from muniment.errors import MunimentError, TrackerError
+from muniment.errors import DiskFullError, MunimentError, TrackerError
 from muniment.web.refusals import busy, database_away
 
 __all__ = ["DatabaseThread", "Opened"]
@@ -122,8 +122,8 @@ class DatabaseThread(Generic[_Open]):
         self._began = monotonic()
         try:
             return work(self._opened())
-        except TrackerError as error:
-            # what is kept in memory may be ahead of the database
+        except (TrackerError, DiskFullError) as error:
+            # what is kept in memory may be ahead of the database; a connection that met a full disk writes no more
             self._failed(error)
             raise
         except MunimentError:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from muniment.errors import (
     BusyError,
+    DiskFullError,
     ForeignJobError,
     MunimentError,
     NotFoundError,
@@ -116,6 +117,7 @@ _KINDS: tuple[tuple[type[MunimentError], int, str], ...] = (
     (ProtocolError, 422, "usage"),
     (WrongAskError, 409, "ask"),
     (TrackerError, 503, "database"),
+    (DiskFullError, 503, "database"),
 )
 """The first that fits counts."""
 

@@ -74,6 +74,8 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     lines += _left_out_lines(summary, place)
     if counts := _counts(summary):
         lines.append("Answers and errors of this run: " + ", ".join(counts))
+    if summary.hooks:
+        lines.append("Hooks of this run: " + ", ".join(f"{status} {count:,}" for status, count in summary.hooks))
     lines += _rendering_lines(summary.rendering)
     lines += crowded_lines(summary.crowded, summary.links_dropped)
     _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])

@@ -42,7 +42,7 @@ class BrowserEngine(HttpEngine):
         self._setup, self._processes = setup, processes
         self._program = BrowserProgram(setup.path, setup.version)
         self._proxy = self.page_proxy()
-        self._options = RenderOptions.of(self._settings, setup.scripts)
+        self._options = RenderOptions.of(self._settings, setup)
         self._job_agent = browser_agent(self._settings.user_agent, self._settings.contact, self._program.major)
         self._rendered = self._failed = 0
         self._pool = BrowserPool(
@@ -70,7 +70,7 @@ class BrowserEngine(HttpEngine):
             return
         super().received(message)
         if isinstance(message, protocol.SettingsUpdate):
-            self._options = RenderOptions.of(self._settings, self._setup.scripts)
+            self._options = RenderOptions.of(self._settings, self._setup)
 
     def render_report(self) -> protocol.RenderReport:
         """What is open in the browsers, and what they have done so far."""

@@ -58,7 +58,8 @@ class HttpEngine:
         self._settings, self._policy = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
-        self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
+        # with a browser, a page whose links are known may be finished after one that came later
+        self._outlinks = Outlinks(url_key if self._policy.listed else page_key, in_order=setup.browser is None)
         self._judged: dict[tuple[str, int], str] = {}
         """By URL and depth, why a page may not ask for it."""
         robots = Robots(
@@ -109,9 +110,11 @@ class HttpEngine:
         from muniment.fetch.bodies import BodyBuilder  # noqa: PLC0415
         from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
 
-        services, client = self._services, self._client
+        services, client, authorization = self._services, self._client, self._agent.authorization
         return PageProxy(
-            lambda owner, type_of: PageRequests(owner, type_of, services, self._refusal, client.forwarder()),
+            lambda owner, type_of: PageRequests(
+                owner, type_of, services, self._refusal, client.forwarder(), authorization
+            ),
             lambda: BodyBuilder(client.spool_dir),
         )
 

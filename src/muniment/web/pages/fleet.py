@@ -97,8 +97,8 @@ class TokenSignIn:
             return None
         try:
             return await self._caller(request, header or f"Bearer {session.partition('.')[2]}")
-        except RefusedRequestError:
-            if header is not None:
+        except RefusedRequestError as error:
+            if header is not None or error.status not in (401, 403):
                 raise
             return None
 

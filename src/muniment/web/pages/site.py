@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from muniment.control.fleet.doors import CaptureDoor
-from muniment.errors import ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
+from muniment.errors import DiskFullError, ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.names import told_name
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
@@ -242,5 +242,6 @@ _STATUSES = (
     (ForbiddenError, 403, "scope"),
     (ForeignJobError, 403, "scope"),
     (TrackerError, 503, "database"),
+    (DiskFullError, 503, "database"),
     (UsageError, 422, "usage"),
 )
