@@ -51,7 +51,7 @@ class JobDispatch:
         job = jobs.load_job(db, job_id)
         self.settings, self._age = jobs.settings_of(job), -1
         self.state = job.state
-        self._log = self._begun_log(first=self.state in {JobState.ACTIVE, JobState.DRAINING})
+        self._log = self._begun_log()
         self.judging = self._unfinished()
         self.pending: Counter[int] = Counter(self.frontier.pending())
         hosts = sorted(self.pending)
@@ -62,9 +62,9 @@ class JobDispatch:
         for host in hosts:
             self._enqueue(host)
 
-    def _begun_log(self, *, first: bool = False) -> LogRows | None:
+    def _begun_log(self) -> LogRows | None:
         """Its log, when Redis shows it."""
-        log = self._logs.of(self._db, self.job_id, first=first) if self._logs is not None else None
+        log = self._logs.of(self._db, self.job_id) if self._logs is not None else None
         if log is not None:
             log.reports = self.settings.ignore_reports == "on"
             self.frontier.counters.log = log

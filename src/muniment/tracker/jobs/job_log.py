@@ -18,6 +18,7 @@ from muniment.tracker.jobs.audit import changes_of
 from muniment.tracker.schema.live import job_log, live_jobs
 
 __all__ = [
+    "BEGUN",
     "EntryText",
     "LogRows",
     "add_entries",
@@ -27,6 +28,8 @@ __all__ = [
     "say_changes",
 ]
 
+BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
+"""Redis shows a job from a time on (Unix ms)."""
 _INSERT = BatchInsert(job_log, "job_id", "seq", "entry")
 _SHOWN = Prepared(select(live_jobs.c.job_id).where(live_jobs.c.job_id == bindparam("job")), "job")
 _AFTER = Prepared(
@@ -72,7 +75,7 @@ class LogRows:
 
 
 def add_entries(db: Database, job_id: int, entries: Sequence[LogEntry], text: EntryText) -> None:
-    """Add entries to a log, within the caller's transaction."""
+    """Add entries to a log, within the caller's transaction; they begin it, if there is none."""
     if not entries:
         return
     answers = [entry for entry in entries if entry.status is not None]
@@ -85,7 +88,11 @@ def add_entries(db: Database, job_id: int, entries: Sequence[LogEntry], text: En
         .values(log_score=c.log_score + len(entries), unknown=c.unknown + unknown, robots=c.robots + robots)
         .returning(c.log_score)
     )
-    first = int(db.connection.execute(numbered).scalar_one()) - len(entries) + 1
+    last = db.connection.execute(numbered).scalar()
+    if last is None:
+        db.many(BEGUN, [(job_id, entries[0].at)])
+        last = db.connection.execute(numbered).scalar_one()
+    first = int(last) - len(entries) + 1
     db.many(_INSERT, [(job_id, seq, text.encoded(seq, entry)) for seq, entry in enumerate(entries, first)])
 
 

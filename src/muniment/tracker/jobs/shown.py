@@ -13,8 +13,8 @@ from muniment.model.job import JobState
 from muniment.model.network.live import LogEntry, LogPosition, LogState, ShownJob
 from muniment.model.pipeline import tags_of
 from muniment.model.queue import Totals
-from muniment.tracker.db.database import BatchInsert, Database, retrying_transaction
-from muniment.tracker.jobs.job_log import EntryText, add_entries
+from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.jobs.job_log import BEGUN, EntryText, add_entries
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.pipelines import trackers
 from muniment.tracker.schema.tables import RESPONSES, job_sums, jobs
@@ -25,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 _L = live_jobs.c
-_BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
 _GOING = jobs.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
 _FLEET = jobs.c.place_id == ""
 _SUMS = (
@@ -82,7 +81,7 @@ def begin_taken(db: Database, job_id: int, start: LiveStart, now: int) -> None:
 def begin_shown(db: Database, job_ids: Sequence[int], now: int) -> None:
     """Have Redis show jobs from now on (Unix ms)."""
     with db.transaction():
-        db.many(_BEGUN, [(job_id, now) for job_id in job_ids])
+        db.many(BEGUN, [(job_id, now) for job_id in job_ids])
 
 
 def unshown_jobs(db: Database) -> list[int]:
