@@ -44,21 +44,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--only", choices=("dashboard", "serve"))
     parser.add_argument("--processes", type=int, default=100_000)
     given = parser.parse_args()
     with TemporaryDirectory(prefix="muniment-bench-") as name:
         work = Path(name)
         os.environ["MUNIMENT_PROCESSES"] = str(work / "processes")
-        url = make_runs(work, given.jobs, given.rows)
-        make_processes(work / "processes" / "processes.sqlite", given.processes)
         print(f"{given.jobs:,} jobs, {given.rows:,} rows, {given.processes:,} processes\n")
         print("| page | first, ms | median, ms | slowest, ms |\n|---|---|---|---|", flush=True)
-        with Dashboard(work, "runs") as dashboard:
-            dashboard.sign_in()
-            measure("dashboard", LOCAL, url, dashboard.origin, dashboard.cookie)
-        shutil.rmtree(work / "runs")
-        with served(work, given.jobs, given.rows) as (origin, cookie):
-            measure("serve", SERVER, "http://h1.example/1", origin, cookie)
+        if given.only != "serve":
+            url = make_runs(work, given.jobs, given.rows)
+            make_processes(work / "processes" / "processes.sqlite", given.processes)
+            with Dashboard(work, "runs") as dashboard:
+                dashboard.sign_in()
+                measure("dashboard", LOCAL, url, dashboard.origin, dashboard.cookie)
+            shutil.rmtree(work / "runs")
+        if given.only != "dashboard":
+            with served(work, given.jobs, given.rows) as (origin, cookie):
+                measure("serve", SERVER, "http://h1.example/1", origin, cookie)
 
 
 def measure(name: str, paths: tuple[str, ...], url: str, origin: str, cookie: str) -> None:
@@ -145,9 +148,24 @@ def make_processes(path: Path, count: int) -> None:
 @contextmanager
 def served(work: Path, jobs: int, attempts: int) -> Iterator[tuple[str, str]]:
     state = ["--state", str(work / "state")]
-    token = subprocess.run(
-        [*MUNIMENT, "tokens", "add", "boss", "--scope", "admin", *state], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    added = [*MUNIMENT, "tokens", "add", "boss", "--scope", "admin", *state]
+    token = subprocess.run(added, check=True, capture_output=True, text=True).stdout.strip()
+    with running(state, token) as (origin, cookie):
+        place = HTTPConnection(origin.partition("://")[2], timeout=60)
+        for number in range(jobs):
+            order = urlencode({"url": f"https://h{number}.example.org/"})
+            place.request("POST", "/jobs", order, {"Origin": origin, "Cookie": cookie})
+            assert place.getresponse().read() == b""
+        place.close()
+    with closing(sqlite3.connect(work / "state" / "tracker.sqlite")) as db:
+        add_pages(db, attempts, pending=False)
+    with running(state, token) as found:
+        yield found
+
+
+@contextmanager
+def running(state: list[str], token: str) -> Iterator[tuple[str, str]]:
+    """A server, and the cookie of a session with it."""
     command = [*MUNIMENT, "serve", *state, "--listen", "127.0.0.1:0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -155,15 +173,8 @@ def served(work: Path, jobs: int, attempts: int) -> Iterator[tuple[str, str]]:
             origin = str(json.loads(process.stdout.readline())["url"])
             place = HTTPConnection(origin.partition("://")[2], timeout=60)
             place.request("POST", "/login", urlencode({"token": token}), {"Origin": origin})
-            answer = place.getresponse()
-            answer.read()
-            cookie = str(answer.headers["Set-Cookie"]).partition(";")[0]
-            for number in range(jobs):
-                order = urlencode({"url": f"https://h{number}.example.org/"})
-                place.request("POST", "/jobs", order, {"Origin": origin, "Cookie": cookie})
-                assert place.getresponse().read() == b""
-            with closing(sqlite3.connect(work / "state" / "tracker.sqlite", timeout=60)) as db:
-                add_pages(db, attempts, pending=False)
+            cookie = str(place.getresponse().headers["Set-Cookie"]).partition(";")[0]
+            place.close()
             yield origin, cookie
         finally:
             process.terminate()
